@@ -119,7 +119,7 @@ impl Plan {
         }
         check_data_set(self.tables, self.rows)?;
         crate::pfs_setup::check(self.pfs.as_ref(), &self.actions)?;
-        self.tuning.check(self.engine).map_err(Error::Plan)?;
+        self.tuning.check(self.engine).map_err(|error| Error::Plan(error.to_string()))?;
         if self.cold && matches!(self.server, ServerPlan::Dsn { .. }) {
             return Err(Error::Plan(
                 "--cold empties the caches of a throw-away server: a server of your own is left as it is"

@@ -71,7 +71,7 @@ impl<'b> Choices<'b> {
         &of[self.below(of.len())]
     }
 
-    /// True once in so many.
+    /// True once in this many calls on average.
     pub fn once_in(&mut self, times: u8) -> bool {
         self.byte() % times == times - 1
     }
@@ -82,7 +82,7 @@ impl<'b> Choices<'b> {
         if kind < 192 { EXTREMES[usize::from(kind) % EXTREMES.len()] } else { self.u64() }
     }
 
-    /// Some bytes as they are, at most so many.
+    /// Some bytes as they are, at most this many.
     pub fn some(&mut self, most: usize) -> &'b [u8] {
         let length = self.below(most + 1).min(self.bytes.len());
         let (some, rest) = self.bytes.split_at(length);

@@ -1,11 +1,13 @@
-//! What a user does: the contract between an engine, which sends and takes times, and whoever decides what is sent.
+//! What a user does: the contract between an engine, which sends and measures times, and a driver, which decides what is sent.
 //!
 //! An engine asks a [`Driver`] what comes next, carries it out, and asks again with the [`Reply`]. A driver never waits,
 //! reads no clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a
 //! driver's own decision: it alone knows what has to be rolled back and which parameters to send again.
 
+use std::error;
 use std::time::Duration;
 
+use thiserror::Error;
 use whyso_wire::{Captured, ColumnType, RowFormat};
 
 use crate::outcome::{Cause, ErrorCode};
@@ -36,8 +38,8 @@ pub trait Work: Send + Sync {
     /// Makes the drivers of these users, on the loop that will ask them. `loop_number` counts from 0.
     ///
     /// # Errors
-    /// One sentence; the level does not begin.
-    fn drivers(&self, loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String>;
+    /// The reason of the work's own; the level does not begin.
+    fn drivers(&self, loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, WorkError>;
 
     /// The kind of transaction `number` of a user or, without one, of arrival `number`: its place in
     /// [`transactions`](Work::transactions). `None`: there is only one kind, or only the driver knows.
@@ -71,8 +73,19 @@ impl Work for Nothing {
         &[]
     }
 
-    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn Driver>>, WorkError> {
         Ok(Vec::new())
+    }
+}
+
+/// Why a [`Work`] could not make its drivers. It holds the error of the crate that implements the work.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct WorkError(Box<dyn error::Error + Send + Sync>);
+
+impl WorkError {
+    pub fn new(error: impl Into<Box<dyn error::Error + Send + Sync>>) -> WorkError {
+        WorkError(error.into())
     }
 }
 
@@ -126,7 +139,7 @@ pub struct Turn<'a> {
     pub out: &'a mut Vec<u8>,
     /// Statements that are prepared on this connection.
     pub handles: &'a mut Handles,
-    /// Whether a lost connection may be made anew ([`Next::Reconnect`]) as far as the load's limits are concerned.
+    /// Whether a lost connection may be made again ([`Next::Reconnect`]) within the load's limits.
     pub may_reconnect: bool,
 }
 
@@ -172,7 +185,7 @@ pub enum Next {
     Send(Command),
     /// Send nothing for this long; it counts as the transaction's time.
     Pause(Duration),
-    /// The attempt is given up because of this error, and the transaction begins anew: service time counts from here.
+    /// The attempt is given up because of this error, and the transaction begins again: service time counts from here.
     /// Asked again at once.
     Again(ErrorCode),
     /// The transaction has ended: well and counted, or neither. `transaction`: its place in [`Work::transactions`],
@@ -183,7 +196,7 @@ pub enum Next {
     Reconnect,
     /// This user has no more to do.
     Leave,
-    /// The level can't go on: one sentence says why.
+    /// The level can't continue. `message` gives the reason in one sentence.
     Fail { cause: Cause, message: String },
 }
 

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use thiserror::Error;
 use whyso_wire::ProtocolError;
 
+use crate::target::Address;
+use crate::tuning::TuningError;
+
 /// Why the load could not be started. What ends a running level is a [`Failure`](crate::Failure) instead.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -36,11 +39,23 @@ pub enum LoadError {
     NoUsers,
     #[error("the arrivals can't be scheduled: {why}")]
     Schedule { why: String },
-    #[error("{0}")]
-    Spec(String),
-    #[error("the load's users could not be made: {0}")]
-    Drivers(String),
-    #[error("the engine {engine} can't be had: {source}; leave --engine out, or take another one")]
+    /// What was asked for contradicts itself, or is outside its range.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    #[error("a bound on the waits can't be set: {source}")]
+    WaitBound { source: io::Error },
+    #[error("a socket can't be made: {source}; raise the limit on open files, or ask for fewer users")]
+    Socket { source: io::Error },
+    /// Every local port is in use. `ports`: `first` to `last`, each kept for `kept_s` seconds after its connection was closed;
+    /// `tcp_tw_reuse`: the kernel's setting.
+    #[error(
+        "the client ran out of local ports: {ports} ports ({first} to {last}), each kept for {kept_s} s after its connection was \
+         closed (on the loopback for 1 s where net.ipv4.tcp_tw_reuse is 2; it is {tcp_tw_reuse}), allow {} new connections per \
+         second to one address; widen net.ipv4.ip_local_port_range, or use a Unix socket or several addresses",
+        ports / kept_s
+    )]
+    OutOfPorts { ports: u64, first: u64, last: u64, kept_s: u64, tcp_tw_reuse: String },
+    #[error("the engine {engine} is not available: {source}; leave --engine out, or take another one")]
     Engine { engine: crate::spec::EngineKind, source: io::Error },
     #[error(
         "the load can't run under the scheduling policy {policy}: {source}; fifo and rr need the capability CAP_SYS_NICE, batch and \
@@ -53,4 +68,40 @@ pub enum LoadError {
         "can't keep the load on the CPUs {cpus:?}: {source}; name CPUs that this machine has and this process may use"
     )]
     Cpus { cpus: Vec<u32>, source: io::Error },
+}
+
+/// What is wrong with a [`LoadSpec`](crate::LoadSpec).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    #[error("a load needs at least one server to go to")]
+    NoServer,
+    #[error("the weight {weight} of {address} is too large: give 0 to {weight_max}")]
+    Weight { weight: u32, weight_max: u32, address: Address },
+    #[error("0 connections carry no load: give 1 or more")]
+    NoConnections,
+    #[error("0 event loops drive no load: give 1 or more")]
+    NoLoops,
+    #[error("users that share connections need event loops: leave --engine threads out")]
+    SharedByThreads,
+    #[error(transparent)]
+    Tuning(#[from] TuningError),
+}
+
+/// Why a driver could not be carried out without a load.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExecutionError {
+    /// No connection could be made.
+    #[error(transparent)]
+    Connect(#[from] LoadError),
+    /// The server asked for a file of this machine.
+    #[error("the server asked for the local file '{name}', which is refused")]
+    LocalFile { name: String },
+    /// The server's answer can't be read.
+    #[error("the server's answer breaks the protocol: {0}")]
+    Protocol(ProtocolError),
+    /// The driver gave up, for the reason that it gave.
+    #[error("{message}")]
+    Driver { message: String },
 }

@@ -16,7 +16,7 @@
 //!   time between transactions ([`LevelOutcome::user_time`]).
 //! * Every wait has a bound; see [`Limits`].
 //!
-//! Once a level is warm, a statement costs one write, one read where the answer comes in one piece, and five plain stores.
+//! In a warm level, a statement costs one write, one read if the answer comes in one piece, and five plain stores.
 //! io_uring hands over many writes and reads in one system call. Nothing is allocated, logged or locked for a statement.
 //! Events go through a ring, of 40 KiB for a thread and of 320 KiB for an event loop; its writer or the collector drains
 //! it. A thread has a buffer of 16 KiB to receive into, and an event loop has buffers that its connections share. Histograms
@@ -64,11 +64,13 @@ mod sync;
 mod target;
 mod tuning;
 
-pub use driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
+pub use driver::{
+    Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work, WorkError,
+};
 pub use engine::Engine;
 pub use engine::alone::Alone;
 pub use engine::level::Running;
-pub use error::LoadError;
+pub use error::{ExecutionError, LoadError, SpecError};
 pub use measure::histogram::Histogram;
 pub use measure::times::{Time, Times};
 pub use native::NativeWork;
@@ -77,6 +79,9 @@ pub use outcome::{
     Interval, IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION,
     TransactionOutcome, UserTime,
 };
-pub use spec::{Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, Think};
+pub use spec::{
+    Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, ProfileError, Think,
+    UnknownEngine,
+};
 pub use target::{Address, Limits, Target, Tls};
-pub use tuning::{MinComplete, SchedulingPolicy, Tuning};
+pub use tuning::{MinComplete, SchedulingPolicy, Tuning, TuningError, UnknownSchedulingPolicy};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use thiserror::Error;
 use whyso_wire::{Captured, CapturedResult, ExecuteTemplate, ParamType, QueryTemplate, RowFormat, encode};
 use whyso_workload::Turn as Step;
 use whyso_workload::{
@@ -9,7 +10,9 @@ use whyso_workload::{
     ValueType, Workload,
 };
 
-use crate::driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
+use crate::driver::{
+    Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work, WorkError,
+};
 use crate::outcome::{Cause, ErrorCode, ROLLBACK};
 
 /// Errors with which a server says that the connection ends: shutdown in progress (1053), connection killed (1927 in
@@ -58,7 +61,7 @@ enum Form {
 
 impl NativeWork {
     /// Works out what sending this workload needs. Transaction k of user u is a function of (`seed`, u, k) and the
-    /// server's answers alone. A workload that takes unique values needs [`for_users`](NativeWork::for_users).
+    /// server's answers only. A workload that takes unique values needs [`for_users`](NativeWork::for_users).
     pub fn new(workload: &Workload, seed: u64) -> NativeWork {
         NativeWork::for_users(workload, seed, 1)
     }
@@ -136,20 +139,44 @@ impl Work for NativeWork {
         self.plan.program.statements().iter().any(|statement| statement.local_rows.is_some())
     }
 
-    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, WorkError> {
         let users_known = self.plan.program.users();
         if self.plan.program.takes_unique_values()
             && let Some(user) = users.iter().find(|user| **user >= users_known)
         {
-            return Err(format!(
-                "user {user} would take values that another takes: unique_from was told of {users_known} users"
-            ));
+            return Err(WorkError::new(NotUnique { user: *user, users: users_known }));
         }
         let driver = |user: &u32| -> Box<dyn Driver> {
             Box::new(NativeDriver::new(self.plan.clone(), self.seed, u64::from(*user)))
         };
         Ok(users.iter().map(driver).collect())
     }
+}
+
+/// Users for which there are no values of their own.
+#[derive(Debug, Error)]
+#[error("user {user} would take values that another takes: unique_from has values for {users} users")]
+struct NotUnique {
+    user: u32,
+    users: u32,
+}
+
+/// An answer from which `\gset` can't set its variables. `kind`: that of the statement.
+#[derive(Debug, Error)]
+#[error("\\gset can't keep what {kind} answered: {problem}")]
+struct GsetError {
+    kind: String,
+    problem: CaptureError,
+}
+
+#[derive(Debug, Error)]
+enum CaptureError {
+    #[error("it returned no rows")]
+    NoRows,
+    #[error("its column '{column}' has the name of a variable that \\set gives; give \\gset a prefix")]
+    HiddenVariable { column: String },
+    #[error("it has no column '{column}'; its columns are {columns}")]
+    NoColumn { column: String, columns: String },
 }
 
 /// By the workload's transactions: the place of each among those that are ever drawn.
@@ -269,13 +296,13 @@ impl NativeDriver {
 
     /// Tells the cursor what the server answered to the statement that was sent last.
     #[inline]
-    fn answered(&mut self, fine: &Fine<'_>) -> Result<(), String> {
+    fn answered(&mut self, fine: &Fine<'_>) -> Result<(), GsetError> {
         let Some((statement, _)) = self.last else { return Ok(()) };
         self.cursor.answered(fine.rows, fine.affected_rows);
         let statement = &self.plan.program.statements()[statement];
         match &statement.capture {
             Some(capture) => keep(&mut self.cursor, capture, fine.captured)
-                .map_err(|why| format!("\\gset can't keep what {} answered: {why}", statement.kind)),
+                .map_err(|problem| GsetError { kind: statement.kind.clone(), problem }),
             None => Ok(()),
         }
     }
@@ -372,22 +399,20 @@ fn send(kind: u16, format: RowFormat, captures: bool) -> Next {
 }
 
 /// Puts the first row of the first result set into variables; NULLs where it has none.
-fn keep(cursor: &mut Cursor, capture: &Capture, captured: &Captured) -> Result<(), String> {
+fn keep(cursor: &mut Cursor, capture: &Capture, captured: &Captured) -> Result<(), CaptureError> {
     let set = captured.results().find_map(|result| match result {
         CapturedResult::Rows(set) => Some(set),
         CapturedResult::Done { .. } => None,
     });
-    let Some(set) = set else { return Err("it returned no rows".to_string()) };
+    let Some(set) = set else { return Err(CaptureError::NoRows) };
     let names =
         || set.names().map(|name| String::from_utf8_lossy(name).into_owned()).collect::<Vec<_>>().join(", ");
     if let Some(hidden) = capture.reserved.iter().find(|name| set.names().any(|n| n == name.as_bytes())) {
-        return Err(format!(
-            "its column '{hidden}' has the name of a variable that \\set gives; give \\gset a prefix"
-        ));
+        return Err(CaptureError::HiddenVariable { column: hidden.clone() });
     }
     for (column, variable) in &capture.columns {
         let Some(place) = set.names().position(|name| name == column.as_bytes()) else {
-            return Err(format!("it has no column '{column}'; its columns are {}", names()));
+            return Err(CaptureError::NoColumn { column: column.clone(), columns: names() });
         };
         let value = set.row(0).and_then(|row| row.fields().nth(place)).flatten();
         cursor.keep(*variable, value.map_or(Scalar::Null, Scalar::Text));
@@ -410,8 +435,8 @@ impl Driver for NativeDriver {
                 if let Some(stuck) = self.stuck.take() {
                     return give_up(stuck);
                 }
-                if let Err(message) = self.answered(&fine) {
-                    return Next::Fail { cause: Cause::Driver, message };
+                if let Err(error) = self.answered(&fine) {
+                    return Next::Fail { cause: Cause::Driver, message: error.to_string() };
                 }
             }
             Reply::Error { code, message, .. } => return self.error(code, message, turn),

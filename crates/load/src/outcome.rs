@@ -55,7 +55,7 @@ pub struct LevelOutcome {
     pub response: Histogram,
     /// Of a transaction's last, successful attempt.
     pub service: Histogram,
-    /// Response of those transactions alone that needed more than one attempt.
+    /// Response only of those transactions that needed more than one attempt.
     pub retried: Histogram,
     /// One for each kind of transaction, in the workload's order; empty where there is only one kind.
     pub by_transaction: Vec<TransactionOutcome>,
@@ -78,7 +78,7 @@ pub struct LevelOutcome {
     pub client_limit: Option<String>,
     /// Why the level ended before it was stopped; `None` where it went well. Of the whole level.
     pub failure: Option<Failure>,
-    /// Connections that were lost and made anew (see `Limits::reconnect`). Of the whole level.
+    /// Connections that were lost and made again (see `Limits::reconnect`). Of the whole level.
     pub reconnects: u64,
     /// Intervals that nobody took from the channel in time. Of the whole level.
     pub intervals_lost: u64,
@@ -90,7 +90,7 @@ const DELAY_SHARE_MAX: f64 = 0.1;
 const LATE_NS_MIN: u64 = 1_000_000;
 
 impl LevelOutcome {
-    /// Why the level says more of the load generator than of the server; `None` where there is no sign of it. Beside
+    /// Why the level says more of the load generator than of the server; `None` where there is no sign of it. In addition to
     /// [`ClientUse::saturated_why`] and [`client_limit`](LevelOutcome::client_limit): transactions began late although a
     /// user stood ready (p99 over 1 ms, and over a tenth of the mean response), or answers waited in the event loop for
     /// more than a tenth of the time that statements took.
@@ -183,7 +183,7 @@ pub struct EngineUse {
     pub loops: u32,
     /// One sentence.
     pub why: String,
-    /// What was asked for beside.
+    /// What else was asked for.
     pub tuning: Tuning,
 }
 
@@ -193,7 +193,7 @@ pub struct ArrivalsOutcome {
     /// Transactions that became due in the window.
     pub due: u64,
     /// Those due in the level but not begun, at the window's begin and end, and the most in between (looked at ten
-    /// times a second).
+    /// times per second).
     pub backlog_begin: u64,
     pub backlog_end: u64,
     pub backlog_max: u64,
@@ -240,7 +240,7 @@ pub struct ClientUse {
     pub max_rss_kb: u64,
     /// Length of the window.
     pub window_ns: u64,
-    /// Answers that an event loop had been told of and that waited for their turn in it: their number, and the time
+    /// Answers that an event loop knew of and that waited for their turn in it: their number, and the time
     /// that they waited, together. 0 with threads.
     pub answers: u64,
     pub answer_delay_ns: u64,
@@ -255,7 +255,7 @@ const CPU_SHARE_MAX: f64 = 0.9;
 const THREAD_SHARE_MAX: f64 = 0.8;
 
 impl ClientUse {
-    /// Why the load generator is held to have been the bottleneck; `None` where there is no sign of it: its threads
+    /// Why the load generator is taken to have been the bottleneck; `None` where there is no sign of it: its threads
     /// used 90 % of the CPUs that they may run on, or were on a CPU for 80 % of their time on average (each waits
     /// for its server less than a fifth of the time). Waiting for a CPU is given as evidence in `run_delay_ns`, but
     /// not judged, since a server on the same CPUs causes it too; nor is looking for news in place of sleeping.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use thiserror::Error;
 pub use whyso_workload::ArrivalProcess as Arrivals;
 
 use crate::target::{Limits, Target};
@@ -43,7 +44,7 @@ pub struct LoadSpec {
     pub connections: Option<u32>,
     /// The compressed protocol, where the server has it.
     pub compression: bool,
-    /// Connections that are opened beside the users', and only held.
+    /// Connections that are opened in addition to the users', and only held.
     pub idle_connections: u32,
 }
 
@@ -93,9 +94,9 @@ pub struct LevelSpec {
     /// Users, and so the most transactions that are under way at once.
     pub users: u32,
     pub pacing: Pacing,
-    /// The level ends by itself after so many transactions. It has no warm-up: all of them are measured.
+    /// The level ends by itself after this many transactions. It has no warm-up: all of them are measured.
     pub transactions_max: Option<u64>,
-    /// Each connection is closed and made anew after so many transactions.
+    /// Each connection is closed and made again after this many transactions.
     pub reconnect_every: Option<u32>,
     /// Event loops of this level; `None`: as many as [`Engine::loops`](crate::Engine::loops) says.
     pub loops: Option<u32>,
@@ -120,7 +121,7 @@ pub enum Pacing {
     /// A user begins its next one when the one before has ended, after a pause. `active`: how many of the users are at
     /// work at a time of the level; `None`: all of them.
     Closed { think: Think, active: Option<Profile> },
-    /// They are due by a schedule, whatever the server does; nothing is skipped. `rate`: arrivals a second at a time of
+    /// They are due by a schedule, whatever the server does; nothing is skipped. `rate`: arrivals per second at a time of
     /// the level.
     Open { arrivals: Arrivals, rate: Profile },
 }
@@ -141,6 +142,25 @@ pub struct Profile {
     points: Vec<(Duration, f64)>,
 }
 
+/// Why points are no [`Profile`]. Times are seconds since its begin.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    #[error("a profile needs at least one point")]
+    NoPoint,
+    #[error("{value} at {at_s} s must be 0 or more")]
+    Value { value: f64, at_s: f64 },
+    #[error("the point at {at_s} s comes after the one at {before_s} s")]
+    Order { at_s: f64, before_s: f64 },
+}
+
+/// A text that is the name of no engine.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{text}' is no engine: give auto, threads, epoll or io-uring")]
+pub struct UnknownEngine {
+    pub text: String,
+}
+
 impl Profile {
     /// The same value all the time.
     pub fn constant(value: f64) -> Profile {
@@ -150,22 +170,20 @@ impl Profile {
     /// From points in ascending order of time; values must be finite and not negative.
     ///
     /// # Errors
-    /// One sentence on the first point that is neither.
-    pub fn new(points: Vec<(Duration, f64)>) -> Result<Profile, String> {
+    /// No point, or the first point that is out of order, negative or not finite.
+    pub fn new(points: Vec<(Duration, f64)>) -> Result<Profile, ProfileError> {
         if points.is_empty() {
-            return Err("a profile needs at least one point".to_string());
+            return Err(ProfileError::NoPoint);
         }
         for (time, value) in &points {
             if !value.is_finite() || *value < 0.0 {
-                return Err(format!("{value} at {} s must be 0 or more", time.as_secs_f64()));
+                return Err(ProfileError::Value { value: *value, at_s: time.as_secs_f64() });
             }
         }
         match points.windows(2).find(|pair| pair[1].0 < pair[0].0) {
-            Some(pair) => Err(format!(
-                "the point at {} s comes after the one at {} s",
-                pair[1].0.as_secs_f64(),
-                pair[0].0.as_secs_f64()
-            )),
+            Some(pair) => {
+                Err(ProfileError::Order { at_s: pair[1].0.as_secs_f64(), before_s: pair[0].0.as_secs_f64() })
+            }
             None => Ok(Profile { points }),
         }
     }
@@ -212,13 +230,13 @@ impl fmt::Display for EngineKind {
 }
 
 impl std::str::FromStr for EngineKind {
-    type Err = String;
+    type Err = UnknownEngine;
 
-    fn from_str(text: &str) -> Result<EngineKind, String> {
+    fn from_str(text: &str) -> Result<EngineKind, UnknownEngine> {
         [EngineKind::Auto, EngineKind::Threads, EngineKind::Epoll, EngineKind::IoUring]
             .into_iter()
             .find(|kind| kind.to_string() == text)
-            .ok_or_else(|| format!("'{text}' is no engine: give auto, threads, epoll or io-uring"))
+            .ok_or_else(|| UnknownEngine { text: text.to_string() })
     }
 }
 
@@ -246,7 +264,10 @@ mod tests {
     #[test]
     fn a_profile_goes_forward_in_time_and_is_not_negative() {
         assert!(
-            Profile::new(vec![(seconds(2.0), 1.0), (seconds(1.0), 1.0)]).unwrap_err().contains("comes after")
+            Profile::new(vec![(seconds(2.0), 1.0), (seconds(1.0), 1.0)])
+                .unwrap_err()
+                .to_string()
+                .contains("comes after")
         );
         assert!(Profile::new(vec![(seconds(2.0), -1.0)]).is_err());
         assert!(Profile::new(vec![]).is_err());
@@ -255,6 +276,8 @@ mod tests {
     #[test]
     fn an_engine_is_read_as_it_is_written() {
         assert_eq!("io-uring".parse(), Ok(EngineKind::IoUring));
-        assert!("uring".parse::<EngineKind>().unwrap_err().contains("threads, epoll or io-uring"));
+        assert!(
+            "uring".parse::<EngineKind>().unwrap_err().to_string().contains("threads, epoll or io-uring")
+        );
     }
 }

@@ -44,7 +44,7 @@ pub enum Tls {
         ca: Option<PathBuf>,
         host: String,
     },
-    /// Encrypted, but to whoever answers.
+    /// Encrypted, but to a server that nobody verified.
     Insecure,
 }
 
@@ -57,7 +57,7 @@ pub struct Limits {
     pub stall: Duration,
     /// Longest time that statements in flight get when a level is stopped; then the sockets are shut down.
     pub stop: Duration,
-    /// Where not zero: a connection that is lost is made anew for up to this long, and counted as an error, instead
+    /// Where not zero: a connection that is lost is made again for up to this long, and counted as an error, instead
     /// of ending the level. For levels across a restart of the server.
     pub reconnect: Duration,
 }

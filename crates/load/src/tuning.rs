@@ -1,15 +1,17 @@
-//! What the load's threads do beside what was measured to be best for most. Nothing, unless it is asked for.
+//! How the load's threads may wait and be scheduled, where the defaults, which were measured to be best for most loads, do not fit.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
+
+use thiserror::Error;
 
 use crate::spec::EngineKind;
 
 /// Off where it is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuning {
-    /// Of event loops over io_uring alone.
+    /// Only of event loops over io_uring.
     pub min_complete: Option<MinComplete>,
     /// `None`: as the process was started.
     pub scheduling_policy: Option<SchedulingPolicy>,
@@ -17,20 +19,20 @@ pub struct Tuning {
     pub busy_poll: Duration,
 }
 
-/// How many receives must have completed before an event loop goes on: fewer wake-ups, and answers that wait for others.
+/// How many receives must have completed before an event loop continues: fewer wake-ups, and answers that wait for others.
 /// io_uring's `min_complete`, with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinComplete {
     /// At least 1, which is what loops wait for anyway. A loop with fewer connections waits for as many as it has.
     pub completions: u32,
-    /// After so long it goes on with what there is, and waits for the first where there is nothing.
+    /// After this time it continues with what there is, and waits for the first where there is nothing.
     pub at_most: Duration,
 }
 
 /// How the kernel schedules the load's threads: sched(7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulingPolicy {
-    /// SCHED_BATCH: a woken thread does not preempt whoever runs.
+    /// SCHED_BATCH: a woken thread does not preempt the thread that runs.
     Batch,
     /// SCHED_IDLE: what nobody else wants.
     Idle,
@@ -43,43 +45,63 @@ pub enum SchedulingPolicy {
 /// Most completions that a loop may wait for, and the longest that it may wait for them, or look for news.
 const COMPLETIONS_MAX: u32 = 4096;
 const AT_MOST_MAX: Duration = Duration::from_secs(1);
-/// Why completions to wait for are refused elsewhere.
-pub(crate) const NEEDS_IO_URING: &str =
-    "completions to wait for need io_uring: leave --min-complete out, or give --engine io-uring";
+
+/// Why a [`Tuning`] can't be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TuningError {
+    /// Completions to wait for, on another engine than io_uring.
+    #[error("completions to wait for need io_uring: leave --min-complete out, or give --engine io-uring")]
+    NeedsIoUring,
+    /// Busy polling and completions to wait for.
+    #[error(
+        "an event loop either looks for the next completion or waits for several: give --busy-poll or --min-complete"
+    )]
+    PollsAndWaits,
+    /// A number of completions, or a time, outside its range.
+    #[error(
+        "{completions} completions within {} µs can't be waited for: give 1 to {COMPLETIONS_MAX} completions, and up to 1 s",
+        at_most.as_micros()
+    )]
+    Completions { completions: u32, at_most: Duration },
+    /// Busy polling on threads.
+    #[error("busy polling needs event loops: leave --busy-poll or --engine threads out")]
+    NeedsEventLoops,
+    /// Busy polling for more than a second.
+    #[error("a loop that busy polls for more than 1 s never sleeps: give --busy-poll less, such as 50us")]
+    PollsTooLong,
+}
+
+/// A text that is the name of no scheduling policy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{text}' is no scheduling policy: give batch, idle, fifo or rr")]
+pub struct UnknownSchedulingPolicy {
+    pub text: String,
+}
 
 impl Tuning {
     /// Checks it against the engine that was asked for.
     ///
     /// # Errors
-    /// One sentence on what can't be, or not together.
-    pub fn check(&self, engine: EngineKind) -> Result<(), String> {
-        let wrong = |why: &str| Err(why.to_string());
+    /// The first value that is outside its range, or that the engine or another value excludes.
+    pub fn check(&self, engine: EngineKind) -> Result<(), TuningError> {
         let polls = !self.busy_poll.is_zero();
         if let Some(MinComplete { completions, at_most }) = self.min_complete {
             if matches!(engine, EngineKind::Threads | EngineKind::Epoll) {
-                return wrong(NEEDS_IO_URING);
+                return Err(TuningError::NeedsIoUring);
             }
             if polls {
-                return wrong(
-                    "an event loop either looks for the next completion or waits for several: give --busy-poll or \
-                     --min-complete",
-                );
+                return Err(TuningError::PollsAndWaits);
             }
             if !(1..=COMPLETIONS_MAX).contains(&completions) || at_most.is_zero() || at_most > AT_MOST_MAX {
-                return Err(format!(
-                    "{completions} completions within {} µs can't be waited for: give 1 to {COMPLETIONS_MAX} completions, \
-                     and up to 1 s",
-                    at_most.as_micros()
-                ));
+                return Err(TuningError::Completions { completions, at_most });
             }
         }
         if polls && engine == EngineKind::Threads {
-            return wrong("busy polling needs event loops: leave --busy-poll or --engine threads out");
+            return Err(TuningError::NeedsEventLoops);
         }
         if self.busy_poll > AT_MOST_MAX {
-            return wrong(
-                "a loop that busy polls for more than 1 s never sleeps: give --busy-poll less, such as 50us",
-            );
+            return Err(TuningError::PollsTooLong);
         }
         Ok(())
     }
@@ -122,11 +144,11 @@ impl fmt::Display for SchedulingPolicy {
 }
 
 impl FromStr for SchedulingPolicy {
-    type Err = String;
+    type Err = UnknownSchedulingPolicy;
 
-    fn from_str(text: &str) -> Result<SchedulingPolicy, String> {
+    fn from_str(text: &str) -> Result<SchedulingPolicy, UnknownSchedulingPolicy> {
         let known = SchedulingPolicy::ALL.into_iter().find(|policy| policy.to_string() == text);
-        known.ok_or_else(|| format!("'{text}' is no scheduling policy: give batch, idle, fifo or rr"))
+        known.ok_or_else(|| UnknownSchedulingPolicy { text: text.to_string() })
     }
 }
 
@@ -136,12 +158,12 @@ mod tests {
 
     #[test]
     fn a_policy_is_what_the_kernel_then_says_of_the_thread() {
-        let told = std::thread::spawn(|| {
+        let policy = std::thread::spawn(|| {
             SchedulingPolicy::Batch.apply().unwrap();
             // SAFETY: 0 is the calling thread; the call has no memory effects.
             unsafe { libc::sched_getscheduler(0) }
         });
-        assert_eq!(told.join().unwrap(), libc::SCHED_BATCH);
+        assert_eq!(policy.join().unwrap(), libc::SCHED_BATCH);
     }
 
     #[test]
@@ -149,6 +171,6 @@ mod tests {
         for policy in SchedulingPolicy::ALL {
             assert_eq!(policy.to_string().parse(), Ok(policy));
         }
-        assert!("deadline".parse::<SchedulingPolicy>().unwrap_err().contains("give batch, idle"));
+        assert!("deadline".parse::<SchedulingPolicy>().unwrap_err().to_string().contains("give batch, idle"));
     }
 }

@@ -201,7 +201,11 @@ impl Work for Mixed {
         &self.0
     }
 
-    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+    fn drivers(
+        &self,
+        _loop_number: u32,
+        users: &[u32],
+    ) -> Result<Vec<Box<dyn Driver>>, whyso_load::WorkError> {
         let driver =
             |user: &u32| -> Box<dyn Driver> { Box::new(MixedDriver { sends: *user != 0, asked: false }) };
         Ok(users.iter().map(driver).collect())
@@ -234,7 +238,11 @@ impl Work for FailsAt {
         &self.1
     }
 
-    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+    fn drivers(
+        &self,
+        _loop_number: u32,
+        _users: &[u32],
+    ) -> Result<Vec<Box<dyn Driver>>, whyso_load::WorkError> {
         Ok(vec![Box::new(FailsAtDriver(self.0))])
     }
 }

@@ -53,7 +53,11 @@ impl Work for Loads {
         true
     }
 
-    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+    fn drivers(
+        &self,
+        _loop_number: u32,
+        users: &[u32],
+    ) -> Result<Vec<Box<dyn Driver>>, whyso_load::WorkError> {
         let driver = |user: &u32| -> Box<dyn Driver> {
             Box::new(Loader {
                 pieces_left: PIECES,

@@ -26,7 +26,11 @@ impl Work for EachItsOwn {
         &self.0
     }
 
-    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+    fn drivers(
+        &self,
+        _loop_number: u32,
+        users: &[u32],
+    ) -> Result<Vec<Box<dyn Driver>>, whyso_load::WorkError> {
         let driver = |user: &u32| -> Box<dyn Driver> {
             let sql = self.0[*user as usize].clone();
             Box::new(Sends { user: *user as u16, sql, asked: false })
@@ -152,7 +156,7 @@ fn what_an_engine_can_t_do_is_refused_with_what_to_do() {
     ] {
         let work = Arc::new(EachItsOwn(vec!["DO 1".to_string()]));
         match Engine::open(&spec(&server, engine, 1, tuning), work) {
-            Err(LoadError::Spec(message)) => assert!(message.contains(part), "{engine}: {message}"),
+            Err(LoadError::Spec(error)) => assert!(error.to_string().contains(part), "{engine}: {error}"),
             Err(error) => panic!("{engine}: {error}"),
             Ok(_) => panic!("{engine} takes {tuning:?}"),
         }

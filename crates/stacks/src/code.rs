@@ -38,7 +38,7 @@ pub struct MappedFunctions {
 }
 
 /// The functions that are wanted of the first file of a process that has any, in order of address; `None` where no file has one. Names are looked for
-/// in the symbol tables alone (`.symtab`, `.dynsym`), so that a build without debug information serves, too.
+/// only in the symbol tables (`.symtab`, `.dynsym`), so that a build without debug information serves, too.
 ///
 /// # Errors
 /// The process is gone, or may not be looked at. A file that can't be read has no functions.

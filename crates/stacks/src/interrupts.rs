@@ -13,7 +13,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// From `/proc/kallsyms`. Without the right to see addresses there, no interrupt is told from what it interrupted.
+    /// From `/proc/kallsyms`. Without the right to see addresses there, no interrupt is separated from what it interrupted.
     pub fn of_this_kernel() -> Interrupts {
         Interrupts::of(&std::fs::read_to_string("/proc/kallsyms").unwrap_or_default())
     }

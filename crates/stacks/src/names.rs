@@ -16,7 +16,7 @@ const UNKNOWN: &str = "[unknown]";
 /// A function that an address is in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// Demangled. Where neither debug information nor a symbol tells: `FILE+0xADDRESS`, the place in the file where it begins, or
+    /// Demangled. Where neither debug information nor a symbol names it: `FILE+0xADDRESS`, the place in the file where it begins, or
     /// where that is not known either, of the address itself.
     pub name: String,
     /// The file's name without its folder, `[kernel]`, or `[unknown]`.
@@ -79,7 +79,7 @@ impl Names {
         named
     }
 
-    /// The name of the function that a frame is in, by its file's symbols without debug information: quick enough for while a run goes on. What
+    /// The name of the function that a frame is in, by its file's symbols without debug information: quick enough for use during a run. What
     /// the compiler put into a function has that one's name.
     pub fn symbol_of(&mut self, frame: Frame, unwinding: &Unwinding) -> String {
         let address = [frame.address];

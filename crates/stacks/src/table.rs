@@ -25,7 +25,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table that takes so many stacks, at least one.
+    /// A table that takes this many stacks, at least one.
     pub fn new(stacks_max: usize) -> Table {
         Table { ids: HashMap::new(), stacks_max: stacks_max.clamp(1, u32::MAX as usize), fresh: Vec::new() }
     }

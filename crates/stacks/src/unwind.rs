@@ -83,7 +83,7 @@ impl Default for Unwinding {
 
 impl Unwinding {
     /// The stack of a thread of process `pid`, whose bytes from the stack pointer on were copied. The process's mappings are read when it
-    /// is seen first, and again, at most once a second, when an address is in none of them.
+    /// is seen first, and again, at most once per second, when an address is in none of them.
     pub fn user(&mut self, pid: u32, registers: Registers, bytes: &[u8]) -> UserStack {
         if self.processes.len() >= PROCESSES_MAX && !self.processes.contains_key(&pid) {
             self.processes.clear();

@@ -261,7 +261,7 @@ extern "C" fn execute(turnstile: &mut Turnstile, place: u32) -> i32 {
     }
 }
 
-/// Closes a statement; whether the server is to be told.
+/// Closes a statement; returns whether the server must close it too.
 extern "C" fn close(turnstile: &mut Turnstile, place: u32) -> i32 {
     let Some((user, out)) = turnstile.user_and_out() else { return 0 };
     let generation = user.generation;

@@ -1,5 +1,6 @@
 //! The command line, and the older one of sysbench 0.4.
 
+use crate::error::CommandLineError;
 use crate::options::{Given, OLD_NAMES};
 
 /// What was typed.
@@ -14,7 +15,7 @@ pub(crate) struct CommandLine {
     pub(crate) old_names: Vec<(&'static str, &'static str)>,
 }
 
-/// What sysbench 0.4 ends after, unless told otherwise.
+/// Events after which sysbench 0.4 ends by default.
 const EVENTS_OF_0_4: &str = "10000";
 
 impl CommandLine {
@@ -22,14 +23,14 @@ impl CommandLine {
     ///
     /// # Errors
     /// More words than a test and a command.
-    pub(crate) fn parse(arguments: &[String]) -> Result<CommandLine, String> {
+    pub(crate) fn parse(arguments: &[String]) -> Result<CommandLine, CommandLineError> {
         let mut line = CommandLine::default();
         for argument in arguments {
             match argument.strip_prefix("--") {
                 Some(option) => line.take_option(option),
                 None if line.test.is_none() => line.test = Some(argument.clone()),
                 None if line.command.is_none() => line.command = Some(argument.clone()),
-                None => return Err(format!("Unrecognized command line argument: {argument}")),
+                None => return Err(CommandLineError::UnknownArgument { argument: argument.clone() }),
             }
         }
         Ok(line)
@@ -64,7 +65,7 @@ impl CommandLine {
     ///
     /// # Errors
     /// What there is no exact translation for.
-    pub(crate) fn translated(&self) -> Result<(CommandLine, String), String> {
+    pub(crate) fn translated(&self) -> Result<(CommandLine, String), CommandLineError> {
         let mut options: Vec<Given> = Vec::new();
         let mut test = "oltp_read_write";
         let mut has = (false, false);
@@ -90,11 +91,7 @@ impl CommandLine {
                 "mysql-table-engine" => "mysql_storage_engine",
                 "oltp-table-name" => {
                     if value.as_deref() != Some("sbtest") {
-                        let name = value.unwrap_or_default();
-                        return Err(format!(
-                            "--oltp-table-name={name} has no translation: tables are sbtest1, sbtest2, … today; \
-                             rename the table, or leave the option out and prepare anew"
-                        ));
+                        return Err(CommandLineError::TableName { name: value.unwrap_or_default() });
                     }
                     continue;
                 }
@@ -109,11 +106,7 @@ impl CommandLine {
                         Some("complex") => test,
                         Some("simple") => "oltp_point_select",
                         other => {
-                            return Err(format!(
-                                "--oltp-test-mode={} has no translation: complex is oltp_read_write, simple is \
-                                 oltp_point_select",
-                                other.unwrap_or("")
-                            ));
+                            return Err(CommandLineError::TestMode { mode: other.unwrap_or("").to_string() });
                         }
                     };
                     continue;
@@ -129,9 +122,7 @@ impl CommandLine {
                     "time"
                 }
                 name if name.starts_with("oltp-") => {
-                    return Err(format!(
-                        "--{name} has no translation: `whyso sysbench {test} help` lists what there is"
-                    ));
+                    return Err(CommandLineError::Untranslated { option: name.to_string(), test });
                 }
                 _ => one.name.as_str(),
             };
@@ -219,7 +210,13 @@ mod tests {
         );
         let line = parsed("--test=oltp --oltp-read-only=on run");
         assert_eq!(line.translated().unwrap().1, "sysbench oltp_read_only --events=10000 --time=0 run");
-        assert!(parsed("--test=oltp --oltp-table-name=t run").translated().unwrap_err().contains("sbtest1"));
+        assert!(
+            parsed("--test=oltp --oltp-table-name=t run")
+                .translated()
+                .unwrap_err()
+                .to_string()
+                .contains("sbtest1")
+        );
     }
 
     #[test]

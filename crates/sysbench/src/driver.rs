@@ -13,8 +13,9 @@ use whyso_wire::RowFormat;
 use whyso_workload::Rng;
 
 use crate::errand::Errand;
-use crate::facts::{Job, ScriptFailure};
-use crate::run::was_interrupted;
+use crate::error::{ScriptError, ScriptFailure};
+use crate::facts::Job;
+use crate::interrupt::was_interrupted;
 use crate::say::say_fatal;
 use crate::state::{Body, State, Want};
 use crate::user::{STATUS_FATAL, STATUS_IGNORABLE, STATUS_NONE, User, View};
@@ -62,7 +63,7 @@ enum Stands {
     Inside,
     /// A ROLLBACK is on its way; then the event is begun again because of this error.
     RollingBack(ErrorCode),
-    /// The ROLLBACK met a lost connection, which is made anew; then as above.
+    /// The ROLLBACK met a lost connection, which is made again; then as above.
     Reconnecting(ErrorCode),
     /// The event is to be begun again.
     ToBeginAgain,
@@ -112,7 +113,7 @@ impl ScriptDriver {
         watch: Rc<Watch>,
         number: u32,
         body: Body,
-    ) -> Result<ScriptDriver, String> {
+    ) -> Result<ScriptDriver, ScriptError> {
         let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
         let user = User::new(state.facts.clone(), state.samplers.clone(), rng, number);
         let (user, thread) = state.add_user(user, number, body)?;

@@ -1,4 +1,4 @@
-//! What is the same for all users of a run, and what they tell each other and whoever watches them.
+//! What is the same for all users of a run, and what they report to each other and to those that watch them.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::error::ScriptFailure;
 use crate::random::{RandomOptions, unique};
-use crate::say::{Priority, is_logged, note};
 use crate::user::COUNTERS;
-use crate::watchdog::Stage;
 
 /// A value of an option, as scripts see it in `sysbench.opt`.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,31 +63,16 @@ impl IgnoreErrors {
 pub(crate) enum Job {
     /// Events, until the run is over.
     Events,
-    /// A command of the script, once a user.
+    /// A command of the script, once per user.
     Command(String),
 }
 
-/// Why a script gave up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ScriptFailure {
-    /// The function that failed, as sysbench names it.
-    pub(crate) function: String,
-    pub(crate) message: String,
-    /// Where it was, with files and lines; empty where that is not known.
-    pub(crate) trace: String,
-}
-
-impl ScriptFailure {
-    /// As sysbench prints it. Where the script was goes to whoever wants more than sysbench's output.
-    pub(crate) fn told(&self) -> String {
-        if !self.trace.is_empty() && is_logged(Priority::Info) {
-            note(&self.trace);
-        }
-        match self.function.as_str() {
-            "" => self.message.clone(),
-            function => format!("`{function}' function failed: {}", self.message),
-        }
-    }
+/// What a script's turn is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// A command, or what comes before the events: only warned of.
+    Prepares,
+    Runs,
 }
 
 /// What one user has done.
@@ -115,7 +99,7 @@ pub(crate) struct Facts {
     /// Statements are never prepared (`--db-ps-mode=disable`).
     pub(crate) text_only: bool,
     pub(crate) percentile: u32,
-    /// Events a second; 0 without a schedule.
+    /// Events per second; 0 without a schedule.
     pub(crate) rate: f64,
     pub(crate) random: RandomOptions,
     pub(crate) seed: u64,
@@ -207,7 +191,7 @@ impl Facts {
         self.users.iter().map(|sums| (sums.events.load(Relaxed), sums.busy_ns.load(Relaxed))).collect()
     }
 
-    /// Keeps the first failure, which is the one to tell.
+    /// Keeps the first failure, which is the one that is reported.
     pub(crate) fn fail(&self, failure: ScriptFailure) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
     }

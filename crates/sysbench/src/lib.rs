@@ -21,7 +21,9 @@ mod command_line;
 mod cpu_test;
 mod driver;
 mod errand;
+mod error;
 mod facts;
+mod interrupt;
 mod options;
 mod program;
 mod random;
@@ -36,6 +38,7 @@ mod user;
 mod watchdog;
 mod work;
 
+pub use error::RecordingError;
+pub use interrupt::{interrupt, was_interrupted};
 pub use program::main;
-pub use run::{interrupt, was_interrupted};
 pub use surroundings::{Recording, Run, Surroundings};

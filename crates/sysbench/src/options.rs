@@ -1,5 +1,6 @@
 //! Options: what there is, and what was given.
 
+use crate::error::OptionsError;
 use crate::facts::OptionValue;
 
 /// The folder of recordings, where it is not named.
@@ -48,11 +49,8 @@ pub(crate) enum Others {
 
 impl Given {
     /// That there is no such option, as sysbench says it.
-    pub(crate) fn refused(&self) -> String {
-        match &self.value {
-            Some(value) => format!("invalid option: --{}={value}", self.name),
-            None => format!("invalid option: --{}", self.name),
-        }
+    pub(crate) fn refused(&self) -> OptionsError {
+        OptionsError::Invalid { name: self.name.clone(), value: self.value.clone() }
     }
 }
 
@@ -213,8 +211,8 @@ pub(crate) fn general() -> Vec<Declared> {
 ///
 /// # Errors
 /// What is wrong with it, as sysbench says it.
-pub(crate) fn parse_value(name: &str, kind: Type, text: Option<&str>) -> Result<OptionValue, String> {
-    let invalid = || format!("Invalid value for the '{name}' option: '{}'", text.unwrap_or(""));
+pub(crate) fn parse_value(name: &str, kind: Type, text: Option<&str>) -> Result<OptionValue, OptionsError> {
+    let invalid = || OptionsError::Value { name: name.to_string(), text: text.unwrap_or("").to_string() };
     Ok(match kind {
         Type::Bool => match text {
             None | Some("on" | "true" | "1") => OptionValue::Bool(true),
@@ -274,7 +272,7 @@ pub(crate) fn resolve(
     declared: &[Declared],
     given: &[Given],
     others: Others,
-) -> Result<Vec<(String, OptionValue)>, String> {
+) -> Result<Vec<(String, OptionValue)>, OptionsError> {
     let mut values: Vec<(String, OptionValue)> =
         declared.iter().map(|option| (option.name.clone(), option.value_if_not_given())).collect();
     for one in given {
@@ -371,10 +369,10 @@ mod tests {
             (Type::Folder, Some("x"), OptionValue::Text("x".to_string())),
             (Type::Folder, Some(""), OptionValue::Null),
         ] {
-            assert_eq!(parse_value("x", kind, text), Ok(value));
+            assert_eq!(parse_value("x", kind, text).unwrap(), value);
         }
         let refused = parse_value("threads", Type::Int, Some("x"));
-        assert_eq!(refused, Err("Invalid value for the 'threads' option: 'x'".to_string()));
+        assert_eq!(refused.unwrap_err().to_string(), "Invalid value for the 'threads' option: 'x'");
         assert!(parse_value("x", Type::Size, Some("1X")).is_err());
         assert!(parse_value("x", Type::Size, Some("é")).is_err());
     }
@@ -390,9 +388,9 @@ mod tests {
         .unwrap();
         assert!(values.contains(&("rand-seed".to_string(), OptionValue::Number(2.0))));
         let refused = resolve(&declared, &[given("bogus", Some("1"))], Others::AreRefused);
-        assert_eq!(refused, Err("invalid option: --bogus=1".to_string()));
+        assert_eq!(refused.unwrap_err().to_string(), "invalid option: --bogus=1");
         let refused = resolve(&declared, &[given("histogram", Some("maybe"))], Others::AreRefused);
-        assert_eq!(refused, Err("invalid option: --histogram=maybe".to_string()));
+        assert_eq!(refused.unwrap_err().to_string(), "invalid option: --histogram=maybe");
         let values = resolve(&declared, &[given("bogus", Some("1"))], Others::AreText).unwrap();
         assert!(values.contains(&("bogus".to_string(), OptionValue::Text("1".to_string()))));
     }

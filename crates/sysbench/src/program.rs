@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::command_line::{CommandLine, parse_config};
 use crate::cpu_test::{CPU, CPU_MAX_PRIME, Unserved};
+use crate::error::ProgramError;
 use crate::facts::{Facts, Job, OptionValue, Source};
 use crate::options::{self, Declared, Given, Others};
 use crate::run::{self, How};
@@ -30,17 +31,17 @@ pub fn main(arguments: &[String], surroundings: &dyn Surroundings) -> u8 {
     flush_lines();
     match program(arguments, surroundings) {
         Ok(status) => status,
-        Err(problem) => {
-            say_fatal(&problem);
+        Err(error) => {
+            say_fatal(&error.to_string());
             1
         }
     }
 }
 
-fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, String> {
+fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, ProgramError> {
     let mut line = match CommandLine::parse(arguments) {
         Ok(line) => line,
-        Err(problem) => return wrong_use(&problem),
+        Err(error) => return wrong_use(&error.to_string()),
     };
     line.warnings.iter().for_each(|warning| complain(warning));
     let general = options::general();
@@ -54,7 +55,7 @@ fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, 
     let of_general: Vec<Given> = given.iter().filter(is_general).cloned().collect();
     let values = match options::resolve(&general, &of_general, Others::AreRefused) {
         Ok(values) => values,
-        Err(problem) => return wrong_use(&problem),
+        Err(error) => return wrong_use(&error.to_string()),
     };
     let is_on = |name: &str| values.contains(&(name.to_string(), OptionValue::Bool(true)));
     if is_on("help") {
@@ -92,12 +93,14 @@ struct Invocation<'a> {
 }
 
 /// The options of the command line, after those of its `--config-file`.
-fn all_given(line: &CommandLine) -> Result<Vec<Given>, String> {
+fn all_given(line: &CommandLine) -> Result<Vec<Given>, ProgramError> {
     let config = line.options.iter().rev().find(|one| one.name.replace('_', "-") == "config-file");
     let Some(config) = config else { return Ok(line.options.clone()) };
     let path = config.value.clone().unwrap_or_default();
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| format!("Failed to open config file: '{path}': {error}"))?;
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => return Err(ProgramError::ConfigFile { path, error }),
+    };
     // What was typed counts more than what the file says.
     let mut given = parse_config(&text);
     given.extend(line.options.iter().cloned());
@@ -115,7 +118,7 @@ fn warn(settings: &Settings, old_names: &[(&str, &str)]) {
 }
 
 /// What is wrong with the command line goes to standard error, as with sysbench.
-fn wrong_use(problem: &str) -> Result<u8, String> {
+fn wrong_use(problem: &str) -> Result<u8, ProgramError> {
     complain(problem);
     Ok(1)
 }
@@ -148,7 +151,7 @@ impl Invocation<'_> {
     }
 }
 
-fn with_test(what: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u8, String> {
+fn with_test(what: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u8, ProgramError> {
     let test = what.line.test.as_deref().filter(|test| *test != "-");
     let unserved = test.and_then(Unserved::find);
     let is_built_in = unserved.is_some() || test == Some(CPU);
@@ -161,8 +164,8 @@ fn with_test(what: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u
         let is_general = |name: &str| what.general.iter().any(|one| one.name == name.replace('_', "-"));
         let unknown = what.given.iter().find(|one| !is_general(&one.name) && !unserved.takes(&one.name));
         return match unknown {
-            Some(unknown) => wrong_use(&unknown.refused()),
-            None => Err(unserved.why()),
+            Some(unknown) => wrong_use(&unknown.refused().to_string()),
+            None => Err(ProgramError::Unserved { why: unserved.why() }),
         };
     }
     let source = script::find(test, &script::package_path())?;
@@ -183,7 +186,7 @@ fn with_test(what: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u
     let others = if own.is_empty() { Others::AreText } else { Others::AreRefused };
     let values = match options::resolve(&what.declared(&own), &what.given, others) {
         Ok(values) => values,
-        Err(problem) => return wrong_use(&problem),
+        Err(error) => return wrong_use(&error.to_string()),
     };
     script.know_options(&values)?;
     let mut facts = what.facts(&source, job, seed);
@@ -198,7 +201,7 @@ fn carry_out(
     facts: &Arc<Facts>,
     script: &mut GlobalState,
     surroundings: &dyn Surroundings,
-) -> Result<u8, String> {
+) -> Result<u8, ProgramError> {
     let settings = &what.settings;
     // Messages name the file without its folder.
     let test = facts.test.rsplit('/').next().unwrap_or(&facts.test);
@@ -208,11 +211,11 @@ fn carry_out(
             notice("Initializing worker threads...\n\n");
             Ok(u8::from(!run::command(settings, settings.threads, facts)?))
         }
-        (_, Some(_)) => script.run_command(command).map(|()| 0),
+        (_, Some(_)) => Ok(script.run_command(command).map(|()| 0)?),
         ("help", None) if own.is_empty() && !script.has_function("help") => {
             wrong_use(&format!("'{test}' test does not implement the 'help' command."))
         }
-        ("help", None) => script.help(test, &options::help_of_test(own)).map(|()| 0),
+        ("help", None) => Ok(script.help(test, &options::help_of_test(own)).map(|()| 0)?),
         ("run", None) => run_events(settings, facts, script, surroundings),
         ("prepare" | "cleanup", None) => {
             wrong_use(&format!("'{test}' test does not implement the '{command}' command."))
@@ -226,9 +229,9 @@ fn run_events(
     facts: &Arc<Facts>,
     script: &mut GlobalState,
     surroundings: &dyn Surroundings,
-) -> Result<u8, String> {
+) -> Result<u8, ProgramError> {
     if !script.has_function("event") && !script.has_function("thread_run") {
-        return Err(format!("cannot find the event() function in {}", facts.test));
+        return Err(ProgramError::NoEvent { test: facts.test.clone() });
     }
     script.call("init")?;
     notice(&announcement(settings, facts)?);
@@ -256,7 +259,7 @@ fn run_events(
         Some(Ok(folder)) => {
             note(&format!("whyso: recorded in {0}; `whyso report {0}` draws it", folder.display()))
         }
-        Some(Err(problem)) => return Err(format!("the recording is not whole: {problem}")),
+        Some(Err(error)) => return Err(ProgramError::Recording(error)),
         None => {}
     }
     done?;
@@ -267,19 +270,20 @@ fn run_events(
     })
 }
 
-fn write_json(path: &str, object: &str) -> Result<(), String> {
+fn write_json(path: &str, object: &str) -> Result<(), ProgramError> {
     if path == "-" {
         say(&format!("{object}\n"));
         return Ok(());
     }
-    std::fs::write(path, format!("{object}\n")).map_err(|error| format!("can't write {path}: {error}"))
+    let written = std::fs::write(path, format!("{object}\n"));
+    written.map_err(|error| ProgramError::Json { path: path.to_string(), error })
 }
 
 /// What is said before a run.
 ///
 /// # Errors
 /// The test `cpu` can't be run with its limit.
-fn announcement(settings: &Settings, facts: &Facts) -> Result<String, String> {
+fn announcement(settings: &Settings, facts: &Facts) -> Result<String, ProgramError> {
     let mut text =
         format!("Running the test with following options:\nNumber of threads: {}\n", settings.threads);
     if !settings.warmup.is_zero() {
@@ -314,7 +318,7 @@ fn announcement(settings: &Settings, facts: &Facts) -> Result<String, String> {
             _ => 0.0,
         };
         if limit <= 0.0 {
-            return Err(format!("Invalid value of {CPU_MAX_PRIME}: {limit}."));
+            return Err(ProgramError::PrimeLimit { option: CPU_MAX_PRIME, limit });
         }
         if settings.verbosity >= Priority::Info as u32 {
             text.push_str("Doing CPU performance benchmark\n\n");

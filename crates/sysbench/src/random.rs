@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use thiserror::Error;
 use whyso_workload::{Distribution, Rng, Sampler};
 
 /// Ranges for which constants are kept: scripts draw from a few.
@@ -30,21 +31,24 @@ pub(crate) enum Kind {
     Zipfian = 5,
 }
 
-impl FromStr for Kind {
-    type Err = String;
+/// A text that names no distribution of random numbers.
+#[derive(Debug, Error)]
+#[error("Invalid random numbers distribution: {text}. Give uniform, gaussian, special, pareto or zipfian.")]
+pub(crate) struct UnknownDistribution {
+    text: String,
+}
 
-    fn from_str(text: &str) -> Result<Kind, String> {
+impl FromStr for Kind {
+    type Err = UnknownDistribution;
+
+    fn from_str(text: &str) -> Result<Kind, UnknownDistribution> {
         Ok(match text {
             "uniform" => Kind::Uniform,
             "gaussian" => Kind::Gaussian,
             "special" => Kind::Special,
             "pareto" => Kind::Pareto,
             "zipfian" => Kind::Zipfian,
-            _ => {
-                return Err(format!(
-                    "Invalid random numbers distribution: {text}. Give uniform, gaussian, special, pareto or zipfian."
-                ));
-            }
+            _ => return Err(UnknownDistribution { text: text.to_string() }),
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,9 @@ use whyso_load::{
 };
 
 use crate::bridge::USES_SQL;
+use crate::error::{RecordingError, RunError, ScriptError};
 use crate::facts::Facts;
+use crate::interrupt::was_interrupted;
 use crate::report::{self, Stat, Subject, Sums};
 use crate::say::{Priority, log, notice, say, say_fatal};
 use crate::script::GlobalState;
@@ -28,7 +29,7 @@ const POLL: Duration = Duration::from_millis(5);
 const POLL_OF_TIMED: Duration = Duration::from_millis(50);
 /// Longest time that a statement may take: an index over a large table takes its time.
 const STATEMENT_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Longest time that a lost connection is sought to be made anew.
+/// Longest time for which a lost connection is made again.
 const RECONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long users that wait for an arrival are given to hear that there is none to come.
 const OPEN_LOOP_END: Duration = Duration::from_millis(500);
@@ -37,18 +38,12 @@ const OPEN_LOOP_END: Duration = Duration::from_millis(500);
 const QUEUE_MAX: f64 = 100_000.0;
 const QUEUE_IS_FULL: &str = "The event queue is full. This means the worker threads are unable to keep up with the \
                              specified event generation rate";
-/// Longest time that an interrupted run is waited for.
-const INTERRUPTED_MAX: Duration = Duration::from_secs(15);
-const STATUS_OF_INTERRUPTED: i32 = 130;
-
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
 /// How a run ended.
 pub(crate) struct Ended {
     pub(crate) run: Run,
     pub(crate) outcome: LevelOutcome,
     /// Where it was recorded, or why that failed; `None` where it was not to be.
-    pub(crate) recorded: Option<Result<PathBuf, String>>,
+    pub(crate) recorded: Option<Result<PathBuf, RecordingError>>,
     pub(crate) how: How,
 }
 
@@ -62,7 +57,7 @@ pub(crate) enum How {
 
 /// # Errors
 /// No server is named.
-pub(crate) fn load_spec(settings: &Settings, users: u32, seed: u64) -> Result<LoadSpec, String> {
+pub(crate) fn load_spec(settings: &Settings, users: u32, seed: u64) -> Result<LoadSpec, RunError> {
     let limits = Limits {
         connect: settings.init_timeout,
         stall: STATEMENT_MAX,
@@ -70,7 +65,7 @@ pub(crate) fn load_spec(settings: &Settings, users: u32, seed: u64) -> Result<Lo
         ..Limits::default()
     };
     let Some(first) = settings.endpoints.first() else {
-        return Err("no server is named: give --mysql-host or --mysql-socket".to_string());
+        return Err(RunError::NoServer);
     };
     Ok(LoadSpec {
         endpoints: settings.endpoints.clone(),
@@ -81,20 +76,21 @@ pub(crate) fn load_spec(settings: &Settings, users: u32, seed: u64) -> Result<Lo
     })
 }
 
-fn open(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<Engine, String> {
+fn open(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<Engine, RunError> {
     let work = ScriptWork::new(facts.clone())?;
     let mut spec = load_spec(settings, users, facts.seed)?;
     if facts.is_cpu_test {
         // Its events never give way.
         spec.engine = EngineKind::Threads;
     }
-    Engine::open(&spec, Arc::new(work)).map_err(|error| error.to_string())
+    Ok(Engine::open(&spec, Arc::new(work))?)
 }
 
-/// Says why users gave up; whether any did.
-fn tell_failure(running: &Running, facts: &Facts) -> bool {
+/// Prints why users gave up. Returns whether any did.
+fn print_failure(running: &Running, facts: &Facts) -> bool {
     if let Some(failure) = facts.failure() {
-        say_fatal(&failure.told());
+        failure.note_trace();
+        say_fatal(&failure.to_string());
         return true;
     }
     match running.failure() {
@@ -106,17 +102,17 @@ fn tell_failure(running: &Running, facts: &Facts) -> bool {
     }
 }
 
-/// Runs a command of the script, once a user. Gives whether it went well.
+/// Runs a command of the script, once per user. Returns whether it went well.
 ///
 /// # Errors
 /// What keeps the load from being started.
-pub(crate) fn command(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<bool, String> {
+pub(crate) fn command(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<bool, RunError> {
     let mut engine = open(settings, users, facts)?;
-    let running = engine.level_with(&LevelSpec::users(users)).map_err(|error| error.to_string())?;
+    let running = engine.level_with(&LevelSpec::users(users))?;
     while !is_ended(&running) {
         std::thread::sleep(POLL);
     }
-    let failed = tell_failure(&running, facts);
+    let failed = print_failure(&running, facts);
     if !running.is_over() {
         give_up_now();
     }
@@ -133,7 +129,7 @@ pub(crate) fn events(
     facts: &Arc<Facts>,
     script: &mut GlobalState,
     surroundings: &dyn Surroundings,
-) -> Result<Ended, String> {
+) -> Result<Ended, RunError> {
     let threads = settings.threads;
     notice("Initializing worker threads...\n\n");
     let mut engine = open(settings, threads, facts)?;
@@ -144,7 +140,7 @@ pub(crate) fn events(
     let run = Run::new(settings, facts, level.pacing.clone());
     let begun = settings.record.as_ref().map(|folder| surroundings.record(&run, folder));
     let mut recording = begun.transpose()?;
-    let mut running = engine.level_with(&level).map_err(|error| error.to_string())?;
+    let mut running = engine.level_with(&level)?;
     let are_ready = match await_ready(settings, facts, &running) {
         Ok(are_ready) => are_ready,
         Err(problem) => {
@@ -200,7 +196,7 @@ pub(crate) fn events(
     while !is_ended(&running) && may_wait(Instant::now()) {
         std::thread::sleep(POLL / 5);
     }
-    let failed = tell_failure(&running, facts) || is_overrun;
+    let failed = print_failure(&running, facts) || is_overrun;
     if failed && facts.go.load(Relaxed) && !are_ready {
         say_fatal("Thread initialization failed!");
     }
@@ -262,30 +258,11 @@ fn say_ended(threads: u32, is_timed_out: bool) {
 }
 
 fn is_ended(running: &Running) -> bool {
-    running.is_over() || running.failure().is_some() || INTERRUPTED.load(Relaxed)
-}
-
-/// Ends the run that is under way, which is reported as far as it came; a second call ends the program, and so does the
-/// first where the run shows no end. May be called from any thread.
-pub fn interrupt() {
-    give_up_now();
-    if INTERRUPTED.swap(true, Relaxed) {
-        std::process::exit(STATUS_OF_INTERRUPTED);
-    }
-    // A script that waits inside C code can't be ended from here.
-    std::thread::spawn(|| {
-        std::thread::sleep(INTERRUPTED_MAX);
-        std::process::exit(STATUS_OF_INTERRUPTED);
-    });
-}
-
-/// Whether [`interrupt`] was called.
-pub fn was_interrupted() -> bool {
-    INTERRUPTED.load(Relaxed)
+    running.is_over() || running.failure().is_some() || was_interrupted()
 }
 
 /// Waits until every user's `thread_init` is done. In an open loop users begin when an event is due for them.
-fn await_ready(settings: &Settings, facts: &Facts, running: &Running) -> Result<bool, String> {
+fn await_ready(settings: &Settings, facts: &Facts, running: &Running) -> Result<bool, RunError> {
     if settings.rate > 0.0 {
         return Ok(true);
     }
@@ -295,12 +272,11 @@ fn await_ready(settings: &Settings, facts: &Facts, running: &Running) -> Result<
             return Ok(running.failure().is_none() && facts.failure().is_none());
         }
         if Instant::now() > deadline {
-            return Err(format!(
-                "only {} of {} threads were ready within {} s; --thread-init-timeout allows more",
-                facts.ready.load(Relaxed),
-                settings.threads,
-                settings.init_timeout.as_secs()
-            ));
+            return Err(RunError::NotReady {
+                ready: facts.ready.load(Relaxed),
+                threads: settings.threads,
+                timeout_s: settings.init_timeout.as_secs(),
+            });
         }
         std::thread::sleep(POLL / 5);
     }
@@ -349,7 +325,7 @@ impl<'r> Reporter<'r> {
         }
     }
 
-    fn take(&mut self, interval: &Interval) -> Result<(), String> {
+    fn take(&mut self, interval: &Interval) -> Result<(), ScriptError> {
         if !interval.measured {
             return Ok(());
         }
@@ -389,7 +365,7 @@ impl<'r> Reporter<'r> {
     }
 
     /// The report of a whole run, or of what came after the last checkpoint.
-    fn finish(&mut self, outcome: &LevelOutcome, unfinished: usize) -> Result<(), String> {
+    fn finish(&mut self, outcome: &LevelOutcome, unfinished: usize) -> Result<(), ScriptError> {
         self.script.end_reports(INTERMEDIATE);
         let mut sums = match self.checkpoints_done {
             0 => Sums::of_level(outcome, &self.settings.ignore_errors),
@@ -408,7 +384,13 @@ impl<'r> Reporter<'r> {
     }
 
     /// `threads`: those that still work.
-    fn full(&mut self, sums: &Sums, seconds: f64, threads: u32, unfinished: usize) -> Result<(), String> {
+    fn full(
+        &mut self,
+        sums: &Sums,
+        seconds: f64,
+        threads: u32,
+        unfinished: usize,
+    ) -> Result<(), ScriptError> {
         let now = self.facts.users();
         let users: Vec<(u64, u64)> = now
             .iter()

@@ -10,12 +10,13 @@ use whyso_load::{Alone, LoadSpec};
 
 use crate::cpu_test::{CPU, CPU_SCRIPT};
 use crate::driver::ScriptDriver;
-use crate::facts::{Facts, OptionValue, Source};
+use crate::error::ScriptError;
+use crate::facts::{Facts, OptionValue, Source, Stage};
 use crate::options::{Declared, Type};
 use crate::report::Stat;
 use crate::say::say;
 use crate::state::{Body, State, options_table};
-use crate::watchdog::{Stage, Watchdog};
+use crate::watchdog::Watchdog;
 
 /// Where distributions put sysbench's own scripts.
 const DATA_FOLDERS: [&str; 2] = ["/usr/share/sysbench", "/usr/local/share/sysbench"];
@@ -44,11 +45,11 @@ fn split_path(path: &str) -> Vec<String> {
 ///
 /// # Errors
 /// There is none of this name.
-pub(crate) fn find(test: Option<&str>, package_path: &str) -> Result<Source, String> {
+pub(crate) fn find(test: Option<&str>, package_path: &str) -> Result<Source, ScriptError> {
     let Some(test) = test.filter(|test| *test != "-") else {
         let mut text = String::new();
         let read = std::io::stdin().read_to_string(&mut text);
-        read.map_err(|error| format!("the script can't be read from standard input: {error}"))?;
+        read.map_err(ScriptError::StandardInput)?;
         return Ok(Source::Text(text));
     };
     if test == CPU {
@@ -63,9 +64,7 @@ pub(crate) fn find(test: Option<&str>, package_path: &str) -> Result<Source, Str
         .into_iter()
         .map(|template| PathBuf::from(template.replace('?', &file_name)))
         .find(|path| path.is_file());
-    found
-        .map(Source::File)
-        .ok_or_else(|| format!("Cannot find benchmark '{test}': no such built-in test, file or module"))
+    found.map(Source::File).ok_or_else(|| ScriptError::NotFound { test: test.to_string() })
 }
 
 /// The script as the main thread has it: its options, commands and hooks.
@@ -84,16 +83,16 @@ impl GlobalState {
     ///
     /// # Errors
     /// What it raises, with file and line.
-    pub(crate) fn load(facts: Facts, spec: LoadSpec) -> Result<GlobalState, String> {
+    pub(crate) fn load(facts: Facts, spec: LoadSpec) -> Result<GlobalState, ScriptError> {
         let state = Rc::new(State::new(Arc::new(facts))?);
         let make = || -> mlua::Result<Table> { state.runtime().get::<Function>("global_state")?.call(()) };
-        let env = make().map_err(|error| message_of(&error))?;
+        let env = make().map_err(|error| lua_error(&error))?;
         let watchdog = Watchdog::new(state.facts.turn_max, || Stage::Prepares)?;
         let caller = ScriptDriver::new(state.clone(), watchdog.watch(&state, 1), u32::MAX, Body::Caller)?;
         let connection = Alone::new(&spec);
         let mut script = GlobalState { state, env, connection, caller, _watchdog: watchdog };
         let load = script.state.runtime().get("load_global_state");
-        script.call_with("", load.map_err(|error| message_of(&error))?, Value::Nil)?;
+        script.call_with("", load.map_err(|error| lua_error(&error))?, Value::Nil)?;
         Ok(script)
     }
 
@@ -101,12 +100,12 @@ impl GlobalState {
     ///
     /// # Errors
     /// What it raises, with file and line.
-    pub(crate) fn run_command(&mut self, name: &str) -> Result<(), String> {
+    pub(crate) fn run_command(&mut self, name: &str) -> Result<(), ScriptError> {
         let find = || -> mlua::Result<(Function, String)> {
             self.state.runtime().get::<Function>("command_function")?.call(name)
         };
-        let (function, told_name) = find().map_err(|error| message_of(&error))?;
-        self.call_with(&told_name, function, Value::Nil)
+        let (function, full_name) = find().map_err(|error| lua_error(&error))?;
+        self.call_with(&full_name, function, Value::Nil)
     }
 
     fn sysbench(&self) -> mlua::Result<Table> {
@@ -117,7 +116,7 @@ impl GlobalState {
     ///
     /// # Errors
     /// An entry that is no table.
-    pub(crate) fn declared(&self) -> Result<Vec<Declared>, String> {
+    pub(crate) fn declared(&self) -> Result<Vec<Declared>, ScriptError> {
         let read = || -> mlua::Result<Vec<Declared>> {
             let cmdline: Table = self.sysbench()?.get("cmdline")?;
             let Ok(options) = cmdline.get::<Table>("options") else { return Ok(Vec::new()) };
@@ -130,25 +129,19 @@ impl GlobalState {
             }
             Ok(declared)
         };
-        // sysbench names the place in its own module.
-        read().map_err(|error| {
-            format!(
-                "`sysbench.cmdline.read_cmdline_options' function failed: [string \"sysbench.cmdline.lua\"]:0: {}",
-                message_of(&error)
-            )
-        })
+        read().map_err(|error| ScriptError::Declaration { message: message_of(&error) })
     }
 
     /// Gives the script the values of its options.
     ///
     /// # Errors
     /// Lua's: no memory.
-    pub(crate) fn know_options(&self, values: &[(String, OptionValue)]) -> Result<(), String> {
+    pub(crate) fn know_options(&self, values: &[(String, OptionValue)]) -> Result<(), ScriptError> {
         let know = || -> mlua::Result<()> {
             let table = options_table(&self.state.lua, values)?;
             self.state.runtime().get::<Function>("know_options")?.call::<()>((&self.env, &table))
         };
-        know().map_err(|error| message_of(&error))
+        know().map_err(|error| lua_error(&error))
     }
 
     /// Whether the script has this command, and whether users may run it in parallel.
@@ -169,7 +162,7 @@ impl GlobalState {
     ///
     /// # Errors
     /// What it raises, with file and line.
-    pub(crate) fn call(&mut self, name: &str) -> Result<(), String> {
+    pub(crate) fn call(&mut self, name: &str) -> Result<(), ScriptError> {
         match self.env.get::<Value>(name) {
             Ok(Value::Function(function)) => self.call_with(name, function, Value::Nil),
             _ => Ok(()),
@@ -177,18 +170,21 @@ impl GlobalState {
     }
 
     /// Calls a function as users' functions are called, so that it may use a connection.
-    fn call_with(&mut self, name: &str, function: Function, argument: Value) -> Result<(), String> {
+    fn call_with(&mut self, name: &str, function: Function, argument: Value) -> Result<(), ScriptError> {
         let to_call = self.state.lua.create_table();
-        let is_told = to_call.and_then(|to_call| {
+        let is_set = to_call.and_then(|to_call| {
             to_call.set(1, name)?;
             to_call.set(2, function)?;
             to_call.set(3, argument)?;
             self.state.runtime().set("to_call", to_call)
         });
-        is_told.map_err(|error| message_of(&error))?;
-        self.connection.carry_out(&mut self.caller).map_err(|message| {
-            let Some(failure) = self.state.facts.failure() else { return format!("{name}: {message}") };
-            failure.told()
+        is_set.map_err(|error| lua_error(&error))?;
+        self.connection.carry_out(&mut self.caller).map_err(|error| match self.state.facts.failure() {
+            Some(failure) => {
+                failure.note_trace();
+                ScriptError::Failed(failure)
+            }
+            None => ScriptError::Execution { function: name.to_string(), error },
         })
     }
 
@@ -196,7 +192,7 @@ impl GlobalState {
     ///
     /// # Errors
     /// What its own help raises.
-    pub(crate) fn help(&mut self, test: &str, list: &str) -> Result<(), String> {
+    pub(crate) fn help(&mut self, test: &str, list: &str) -> Result<(), ScriptError> {
         let has_options = self.state.runtime().set("test_help", list).is_ok();
         if self.has_function("help") && has_options {
             return self.call("help");
@@ -209,7 +205,7 @@ impl GlobalState {
     ///
     /// # Errors
     /// What the hook raises.
-    pub(crate) fn report(&mut self, hook: &str, stat: &Stat) -> Result<bool, String> {
+    pub(crate) fn report(&mut self, hook: &str, stat: &Stat) -> Result<bool, ScriptError> {
         let find = || -> mlua::Result<Option<(Function, Table)>> {
             let hooks: Table = self.sysbench()?.get("hooks")?;
             let Value::Function(function) = hooks.get::<Value>(hook)? else { return Ok(None) };
@@ -219,7 +215,7 @@ impl GlobalState {
             }
             Ok(Some((function, table)))
         };
-        let Some((function, table)) = find().map_err(|error| message_of(&error))? else { return Ok(false) };
+        let Some((function, table)) = find().map_err(|error| lua_error(&error))? else { return Ok(false) };
         self.call_with(hook, function, Value::Table(table))?;
         Ok(true)
     }
@@ -262,7 +258,11 @@ fn declaration(name: String, entry: &Table) -> mlua::Result<Declared> {
     Ok(Declared { name, kind, default, description })
 }
 
-/// Lua's own words: file, line and message.
+fn lua_error(error: &mlua::Error) -> ScriptError {
+    ScriptError::Lua { message: message_of(error) }
+}
+
+/// Lua's own message, with file and line.
 fn message_of(error: &mlua::Error) -> String {
     match error {
         mlua::Error::RuntimeError(message) | mlua::Error::SyntaxError { message, .. } => message.clone(),

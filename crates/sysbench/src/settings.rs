@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use whyso_load::{Address, Endpoint, EngineKind, Target, Tls};
 
+use crate::error::SettingsError;
 use crate::facts::{IgnoreErrors, OptionValue};
 use crate::random::{Kind, RandomOptions};
 
@@ -44,7 +45,7 @@ pub(crate) struct Settings {
     pub(crate) ignore_errors: IgnoreErrors,
     pub(crate) compression: bool,
     pub(crate) endpoints: Vec<Endpoint>,
-    /// Encrypted, but to whoever answers.
+    /// Encrypted, but to a server that nobody verified.
     pub(crate) is_unverified: bool,
 }
 
@@ -60,19 +61,18 @@ impl Values<'_> {
         if let OptionValue::Number(value) = self.get(name) { *value } else { 0.0 }
     }
 
-    fn bounded(&self, name: &str, least: f64, most: f64) -> Result<f64, String> {
+    fn bounded(&self, name: &str, least: f64, most: f64) -> Result<f64, SettingsError> {
         let value = self.number(name);
         if name == "threads" && value < least {
-            // With the empty line that sysbench prints here.
-            return Err(format!("Invalid value for --threads: {value}.\n"));
+            return Err(SettingsError::Threads { value });
         }
         if value < least || value > most {
-            return Err(format!("Invalid value for --{name}: {value}. Give {least} to {most}."));
+            return Err(SettingsError::Range { name: name.to_string(), value, least, most });
         }
         Ok(value)
     }
 
-    fn seconds(&self, name: &str) -> Result<Duration, String> {
+    fn seconds(&self, name: &str) -> Result<Duration, SettingsError> {
         Ok(Duration::from_secs_f64(self.bounded(name, 0.0, 1e9)?))
     }
 
@@ -92,20 +92,20 @@ impl Values<'_> {
 impl Settings {
     /// # Errors
     /// The first value that can't be used, as sysbench says it.
-    pub(crate) fn new(values: &[(String, OptionValue)]) -> Result<Settings, String> {
+    pub(crate) fn new(values: &[(String, OptionValue)]) -> Result<Settings, SettingsError> {
         let values = Values(values);
         for name in ["mysql-ssl-key", "mysql-ssl-cert"] {
             if values.is_on(name) || !values.text(name).is_empty() {
-                return Err(format!("--{name} is not served: leave it out"));
+                return Err(SettingsError::NotServed { name });
             }
         }
         if !matches!(values.text("db-driver"), "" | "mysql") {
-            return Err(format!("--db-driver={} is not served: mysql is", values.text("db-driver")));
+            return Err(SettingsError::Driver { driver: values.text("db-driver").to_string() });
         }
         let text_only = match values.text("db-ps-mode") {
             "auto" | "" => false,
             "disable" => true,
-            other => return Err(format!("Invalid value for --db-ps-mode: {other}. Give auto or disable.")),
+            other => return Err(SettingsError::PreparedMode { mode: other.to_string() }),
         };
         let threads = values.bounded("threads", 1.0, 1e6)? as u32;
         let time = values.seconds("time")?;
@@ -118,12 +118,11 @@ impl Settings {
             pareto_h: values.bounded("rand-pareto-h", 1e-9, 1.0 - 1e-9)?,
             zipfian_exponent: values.bounded("rand-zipfian-exp", 0.0, 1e3)?,
         };
-        let checkpoints: Result<Vec<u64>, String> = values
+        let mut checkpoints: Vec<u64> = values
             .list("report-checkpoints")
             .iter()
-            .map(|text| text.parse().map_err(|_| format!("Invalid value for --report-checkpoints: '{text}'")))
-            .collect();
-        let mut checkpoints = checkpoints?;
+            .map(|text| text.parse().map_err(|_| invalid_value("report-checkpoints", text)))
+            .collect::<Result<_, _>>()?;
         checkpoints.sort_unstable();
         let tls = tls_of(&values);
         Ok(Settings {
@@ -170,8 +169,12 @@ impl Settings {
     }
 }
 
-fn forced_shutdown(text: &str, time: Duration) -> Result<Option<Duration>, String> {
-    let invalid = || format!("Invalid value for --forced-shutdown: '{text}'");
+fn invalid_value(name: &'static str, text: &str) -> SettingsError {
+    SettingsError::Value { name, text: text.to_string() }
+}
+
+fn forced_shutdown(text: &str, time: Duration) -> Result<Option<Duration>, SettingsError> {
+    let invalid = || invalid_value("forced-shutdown", text);
     match text {
         "" | "off" => Ok(None),
         text => {
@@ -186,15 +189,15 @@ fn forced_shutdown(text: &str, time: Duration) -> Result<Option<Duration>, Strin
     }
 }
 
-fn ignore_errors(list: &[String]) -> Result<IgnoreErrors, String> {
+fn ignore_errors(list: &[String]) -> Result<IgnoreErrors, SettingsError> {
     if list.iter().any(|text| text == "all") {
         return Ok(IgnoreErrors::All);
     }
-    let errnos: Result<Vec<u16>, String> = list
+    let errnos = list
         .iter()
-        .map(|text| text.parse().map_err(|_| format!("Invalid value for --mysql-ignore-errors: '{text}'")))
-        .collect();
-    Ok(IgnoreErrors::These(errnos?))
+        .map(|text| text.parse().map_err(|_| invalid_value("mysql-ignore-errors", text)))
+        .collect::<Result<Vec<u16>, _>>()?;
+    Ok(IgnoreErrors::These(errnos))
 }
 
 fn tls_of(values: &Values<'_>) -> Tls {
@@ -206,7 +209,7 @@ fn tls_of(values: &Values<'_>) -> Tls {
     }
 }
 
-fn endpoints(values: &Values<'_>, tls: &Tls) -> Result<Vec<Endpoint>, String> {
+fn endpoints(values: &Values<'_>, tls: &Tls) -> Result<Vec<Endpoint>, SettingsError> {
     let password = match values.text("mysql-password") {
         "" => std::env::var("MYSQL_PWD").unwrap_or_default(),
         given => given.to_string(),
@@ -238,7 +241,7 @@ fn endpoints(values: &Values<'_>, tls: &Tls) -> Result<Vec<Endpoint>, String> {
             continue;
         }
         for port in values.list("mysql-port") {
-            let port = port.parse().map_err(|_| format!("Invalid value for --mysql-port: '{port}'"))?;
+            let port = port.parse().map_err(|_| invalid_value("mysql-port", port))?;
             endpoints.push(target(Address::Tcp { host: host.clone(), port }));
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use mlua::{Function, LightUserData, Lua, Table, Thread, Value};
 
 use crate::bridge;
+use crate::error::ScriptError;
 use crate::facts::{Facts, Job, OptionValue, Source};
 use crate::random::Samplers;
 use crate::user::{Turnstile, User};
@@ -100,13 +101,13 @@ impl State {
     ///
     /// # Errors
     /// Lua's, which would be a fault of ours.
-    pub(crate) fn new(facts: Arc<Facts>) -> Result<State, String> {
-        State::build(facts).map_err(|error| format!("the Lua state can't be made: {error}"))
+    pub(crate) fn new(facts: Arc<Facts>) -> Result<State, ScriptError> {
+        State::build(facts).map_err(|error| ScriptError::State { message: error.to_string() })
     }
 
     fn build(facts: Arc<Facts>) -> mlua::Result<State> {
-        // SAFETY: scripts use `ffi` and `debug`, so they can do what any C program can. Whoever runs a script trusts it
-        // as far; sysbench demands no less.
+        // SAFETY: scripts use `ffi` and `debug`, so they can do what any C program can. A user who runs a script trusts it
+        // as much as a program; sysbench demands no less.
         let lua = unsafe { Lua::unsafe_new() };
         let turnstile = Rc::new(RefCell::new(Turnstile::new()));
         let ffi: Table = lua.globals().get::<Function>("require")?.call("ffi")?;
@@ -125,8 +126,8 @@ impl State {
             wants.set(name, want as i64)?;
         }
         let sql: Table = lua.load(SQL).set_name("=whyso").call((&native, &wants, facts.dry_run))?;
-        let told = facts_table(&lua, &facts)?;
-        let runtime: Table = lua.load(RUNTIME).set_name("=whyso").call((native, wants, sql, told))?;
+        let facts_of_run = facts_table(&lua, &facts)?;
+        let runtime: Table = lua.load(RUNTIME).set_name("=whyso").call((native, wants, sql, facts_of_run))?;
         let samplers = Rc::new(RefCell::new(Samplers::new(facts.random)));
         Ok(State { lua, facts, turnstile, samplers, runtime, users: Users::default() })
     }
@@ -153,13 +154,13 @@ impl State {
         user: User,
         number: u32,
         body: Body,
-    ) -> Result<(NonNull<User>, Thread), String> {
+    ) -> Result<(NonNull<User>, Thread), ScriptError> {
         let user = NonNull::from(Box::leak(Box::new(user)));
         self.users.0.borrow_mut().push(user);
         self.coroutine(user, number, body).map(|thread| (user, thread))
     }
 
-    fn coroutine(&self, user: NonNull<User>, number: u32, body: Body) -> Result<Thread, String> {
+    fn coroutine(&self, user: NonNull<User>, number: u32, body: Body) -> Result<Thread, ScriptError> {
         let body = match body {
             Body::Worker => "worker",
             Body::Command => "command",
@@ -169,7 +170,7 @@ impl State {
             let start: Function = self.runtime.get("start")?;
             start.call((body, LightUserData(user.as_ptr().cast()), number))
         };
-        make().map_err(|error| format!("user {number}'s coroutine can't be made: {error}"))
+        make().map_err(|error| ScriptError::Coroutine { user: number, message: error.to_string() })
     }
 
     /// A value that the Lua side keeps: of the last failure.
@@ -186,24 +187,24 @@ impl State {
     }
 }
 
-/// Everything that the Lua side is told about the run.
+/// Everything that the Lua side knows about the run.
 fn facts_table(lua: &Lua, facts: &Facts) -> mlua::Result<Table> {
-    let told = lua.create_table()?;
-    told.set("version", VERSION)?;
-    told.set("test", facts.test.as_str())?;
-    told.set("percentile", facts.percentile)?;
-    told.set("rate", facts.rate)?;
-    told.set("dry_run", facts.dry_run)?;
-    told.set("is_cpu_test", facts.is_cpu_test)?;
-    told.set("package_path", facts.package_path.as_str())?;
+    let table = lua.create_table()?;
+    table.set("version", VERSION)?;
+    table.set("test", facts.test.as_str())?;
+    table.set("percentile", facts.percentile)?;
+    table.set("rate", facts.rate)?;
+    table.set("dry_run", facts.dry_run)?;
+    table.set("is_cpu_test", facts.is_cpu_test)?;
+    table.set("package_path", facts.package_path.as_str())?;
     let command = match &facts.job {
         Job::Events => "run",
         Job::Command(name) => name.as_str(),
     };
-    told.set("command", command)?;
+    table.set("command", command)?;
     match &facts.source {
-        Source::File(path) => told.set("script_file", path.to_string_lossy().as_ref())?,
-        Source::Text(text) => told.set("script_text", text.as_str())?,
+        Source::File(path) => table.set("script_file", path.to_string_lossy().as_ref())?,
+        Source::Text(text) => table.set("script_text", text.as_str())?,
     }
     let cmdline = lua.create_table()?;
     if !command.is_empty() {
@@ -213,9 +214,9 @@ fn facts_table(lua: &Lua, facts: &Facts) -> mlua::Result<Table> {
     argv.set(0, "sysbench")?;
     cmdline.set("argv", argv)?;
     cmdline.set("script_path", facts.test.as_str())?;
-    told.set("cmdline", cmdline)?;
-    told.set("options", options_table(lua, &facts.options)?)?;
-    Ok(told)
+    table.set("cmdline", cmdline)?;
+    table.set("options", options_table(lua, &facts.options)?)?;
+    Ok(table)
 }
 
 pub(crate) fn options_table(lua: &Lua, options: &[(String, OptionValue)]) -> mlua::Result<Table> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use whyso_load::{Endpoint, EngineKind, Interval, LevelOutcome, Pacing};
 
+use crate::error::RecordingError;
 use crate::facts::Facts;
 use crate::settings::Settings;
 
@@ -34,11 +35,11 @@ pub struct Run {
 /// The program around this library.
 pub trait Surroundings {
     /// Begins to record a run in a folder of its own within `folder`: what its servers and this machine do, and what the
-    /// load is going to tell. Called when the users are connected and nothing was sent yet.
+    /// load reports. Called when the users are connected and nothing was sent yet.
     ///
     /// # Errors
-    /// Why it can't be recorded, in a sentence; the run does not begin.
-    fn record(&self, run: &Run, folder: &Path) -> Result<Box<dyn Recording>, String>;
+    /// Why it can't be recorded; the run does not begin.
+    fn record(&self, run: &Run, folder: &Path) -> Result<Box<dyn Recording>, RecordingError>;
 
     /// The result as the object that `whyso load --json` prints.
     fn json(&self, run: &Run, outcome: &LevelOutcome) -> String;
@@ -46,7 +47,7 @@ pub trait Surroundings {
 
 /// A run that is being recorded.
 pub trait Recording {
-    /// What the load did in about a second, warm-up included; in order, and all of it.
+    /// Takes what the load did in about a second. Intervals come in order and without gaps, warm-up included.
     fn interval(&mut self, interval: &Interval);
 
     /// The measured window begins, or is about to end: what is read only now and then is read now. Does not wait.
@@ -55,8 +56,8 @@ pub trait Recording {
     /// Ends the recording; gives its folder. `interrupted`: somebody broke the run off.
     ///
     /// # Errors
-    /// Why it is not whole, in a sentence.
-    fn finish(self: Box<Self>, outcome: &LevelOutcome, interrupted: bool) -> Result<PathBuf, String>;
+    /// Why it is not whole.
+    fn finish(self: Box<Self>, outcome: &LevelOutcome, interrupted: bool) -> Result<PathBuf, RecordingError>;
 }
 
 impl Run {

@@ -2,7 +2,7 @@
 //!
 //! sysbench lets a script compute or wait for as long as it likes, and so does this: a user on a thread of its own, a
 //! command such as `prepare`, and the loading of a script are never ended for the time that they take. A script is
-//! ended only in three cases, which [`judge`] tells apart: other users of its loop cannot work because of it, the
+//! ended only in three cases, which [`judge`] distinguishes: other users of its loop cannot work because of it, the
 //! run's time is over and the script shows no end, or somebody interrupted the run.
 //!
 //! A thread looks at every loop. To end a turn it sets a hook in the loop's Lua state, which raises an error at the
@@ -21,6 +21,8 @@ use std::time::Duration;
 use mlua::ffi::{self, lua_Debug, lua_State};
 use whyso_clock::monotonic_ns;
 
+use crate::error::ScriptError;
+use crate::facts::Stage;
 use crate::say::note;
 use crate::state::State;
 
@@ -46,14 +48,6 @@ pub(crate) fn run_ends_at(at_ns: i64) {
 /// Nothing that still runs is waited for any more.
 pub(crate) fn give_up_now() {
     GIVEN_UP_NS.fetch_min(monotonic_ns(), Relaxed);
-}
-
-/// What a script's turn is part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// A command, or what comes before the events: only warned of.
-    Prepares,
-    Runs,
 }
 
 /// A turn that has not ended.
@@ -212,7 +206,7 @@ impl Watchdog {
     pub(crate) fn new(
         turn_max: Duration,
         stage: impl Fn() -> Stage + Send + 'static,
-    ) -> Result<Watchdog, String> {
+    ) -> Result<Watchdog, ScriptError> {
         let loops: Arc<Mutex<Vec<Watched>>> = Arc::default();
         let is_over = Arc::new(AtomicBool::new(false));
         let (watched, over) = (loops.clone(), is_over.clone());
@@ -225,7 +219,7 @@ impl Watchdog {
                     look(&mut watched.lock().unwrap_or_else(PoisonError::into_inner), turn_max_ns, stage());
                 }
             })
-            .map_err(|error| format!("the thread that watches scripts can't be made: {error}"))?;
+            .map_err(ScriptError::Watchdog)?;
         Ok(Watchdog { loops, is_over })
     }
 

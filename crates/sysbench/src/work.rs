@@ -3,9 +3,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use whyso_load::{Driver, Work};
+use whyso_load::{Driver, Work, WorkError};
 
 use crate::driver::ScriptDriver;
+use crate::error::ScriptError;
 use crate::facts::{Facts, Job};
 use crate::state::{Body, State};
 use crate::watchdog::Watchdog;
@@ -20,7 +21,7 @@ pub(crate) struct ScriptWork {
 impl ScriptWork {
     /// # Errors
     /// No thread can be made for the watchdog.
-    pub(crate) fn new(facts: Arc<Facts>) -> Result<ScriptWork, String> {
+    pub(crate) fn new(facts: Arc<Facts>) -> Result<ScriptWork, ScriptError> {
         let of_stage = facts.clone();
         let watchdog = Watchdog::new(facts.turn_max, move || of_stage.stage())?;
         let kinds = ["read", "write", "other"].map(str::to_string).to_vec();
@@ -37,7 +38,7 @@ impl Work for ScriptWork {
         true
     }
 
-    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, WorkError> {
         let state = Rc::new(State::new(self.facts.clone())?);
         let watch = self.watchdog.watch(&state, users.len());
         let body = match self.facts.job {

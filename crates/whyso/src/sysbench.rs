@@ -9,7 +9,7 @@ use whyso_control::{DrivenLoad, LoadRecording};
 use whyso_load::{Interval, LevelOutcome};
 use whyso_record::run::Ended;
 use whyso_report::load::{LoadResult, load_json};
-use whyso_sysbench::{Recording, Run, Surroundings};
+use whyso_sysbench::{Recording, RecordingError, Run, Surroundings};
 
 use crate::exit_codes::INTERRUPTED;
 
@@ -49,10 +49,11 @@ struct Whyso {
 }
 
 impl Surroundings for Whyso {
-    fn record(&self, run: &Run, folder: &Path) -> Result<Box<dyn Recording>, String> {
+    fn record(&self, run: &Run, folder: &Path) -> Result<Box<dyn Recording>, RecordingError> {
         let begun = LoadRecording::begin(self.driven(run), folder);
-        let beside = begun.map_err(|error| format!("the run can't be recorded: {error}"))?;
-        Ok(Box::new(RecordedLoad(beside)))
+        let recording =
+            begun.map_err(|error| RecordingError::new(format!("the run can't be recorded: {error}")))?;
+        Ok(Box::new(RecordedLoad(recording)))
     }
 
     fn json(&self, run: &Run, outcome: &LevelOutcome) -> String {
@@ -97,7 +98,7 @@ impl Recording for RecordedLoad {
         self.0.window_edge();
     }
 
-    fn finish(self: Box<Self>, outcome: &LevelOutcome, interrupted: bool) -> Result<PathBuf, String> {
-        self.0.finish(outcome, interrupted).map_err(|error| error.to_string())
+    fn finish(self: Box<Self>, outcome: &LevelOutcome, interrupted: bool) -> Result<PathBuf, RecordingError> {
+        self.0.finish(outcome, interrupted).map_err(RecordingError::new)
     }
 }

@@ -1,8 +1,8 @@
 //! The hot part of the MySQL protocol: commands are encoded into a reused buffer, answers are scanned as they arrive.
 //!
 //! An execution of a prepared statement is written from an [`ExecuteTemplate`]; its answer goes through a
-//! [`ResponseScanner`], which finds its end and counts its rows; it materialises nothing, unless it is told to keep the
-//! results ([`Captured`]). Both are told what the two sides agreed on at login; the login itself is not in here. A
+//! [`ResponseScanner`], which finds its end and counts its rows; it materialises nothing, unless it is asked to keep the
+//! results ([`Captured`]). Both take what the two sides agreed on at login; the login itself is not in here. A
 //! [`Compressor`] and a [`Decompressor`] go around both where the connection is a compressed one.
 //!
 //! This crate does no I/O, reads no clock, allocates nothing per packet once its buffers have grown, and never

@@ -45,14 +45,14 @@ pub enum Answer {
         sqlstate: [u8; 5],
     },
     /// The server asks for a local file, whose name is in [`ResponseScanner::message`]. To be answered by content of
-    /// our own ([`ResponseScanner::resume`]) where we asked for it; else the connection can't go on.
+    /// our own ([`ResponseScanner::resume`]) where we asked for it; else the connection can't continue.
     LocalInfile,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Complete {
     pub answer: Answer,
-    /// Another result follows: go on feeding.
+    /// Another result follows: feed more bytes.
     pub more_results: bool,
 }
 
@@ -145,7 +145,7 @@ impl ResponseScanner {
         &self.state.captured
     }
 
-    /// Takes packets whatever their numbers are, from now on: inside a compressed stream servers number them anew after
+    /// Takes packets whatever their numbers are, from now on: inside a compressed stream servers restart their numbers after
     /// every flush.
     pub fn skip_sequence_check(&mut self) {
         self.frames.skip_sequence_check();
@@ -156,7 +156,7 @@ impl ResponseScanner {
         self.frames.sequence_next()
     }
 
-    /// Goes on after [`Answer::LocalInfile`], when the content has been sent: the answer's first packet bears this
+    /// Continues after [`Answer::LocalInfile`], when the content has been sent: the answer's first packet bears this
     /// number.
     pub fn resume(&mut self, sequence_next: u8) {
         self.frames.reset(sequence_next);

@@ -6,7 +6,7 @@ use crate::error::{RatesProblem, WorkloadError};
 use crate::rng::Rng;
 
 /// The user number of transactions that are due by a schedule: [`Cursor::start`](crate::Cursor::start) with it and the
-/// number of an arrival gives a transaction that depends on the seed and that number alone, whoever carries it out.
+/// number of an arrival gives a transaction that depends on the seed and that number only, on any user that carries it out.
 /// Users of a closed loop count from 0 and never come near it.
 pub const ARRIVALS_USER: u64 = u64::MAX;
 
@@ -72,7 +72,7 @@ struct Segment {
 }
 
 impl ArrivalClock {
-    /// From points (time, arrivals a second) in ascending order of time; the rate is held before the first and after
+    /// From points (time, arrivals per second) in ascending order of time; the rate is held before the first and after
     /// the last, and two points at one time are a step.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The built-in workloads: sysbench's OLTP set, written anew from what it sends, and those of [`seeds`].
+//! The built-in workloads: sysbench's OLTP set, rewritten from what it sends, and those of [`seeds`].
 
 use crate::error::WorkloadError;
 use crate::options::Options;

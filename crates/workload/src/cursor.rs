@@ -35,7 +35,7 @@ pub struct Call<'p> {
 /// The next thing to do.
 #[derive(Clone, Copy, Debug)]
 pub enum Turn<'p> {
-    /// Send it; [`Cursor::answered`] tells what came of it.
+    /// Send it; [`Cursor::answered`] takes the outcome.
     Send(Call<'p>),
     Pause(Duration),
     Reconnect,
@@ -43,7 +43,7 @@ pub enum Turn<'p> {
     End,
 }
 
-/// Why a transaction can't go on.
+/// Why a transaction can't continue.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Stuck {
     #[error("{variable} can't be worked out: {error}")]
@@ -300,7 +300,7 @@ impl Cursor {
         self.transaction
     }
 
-    /// Tells what became of the statement that was sent last, for [`ROW_COUNT`].
+    /// Takes what became of the statement that was sent last, for [`ROW_COUNT`].
     #[inline]
     pub fn answered(&mut self, rows: u64, affected_rows: u64) {
         let count = if rows > 0 { rows } else { affected_rows };

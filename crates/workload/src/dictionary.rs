@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::WorkloadError;
 
-/// A list of values. This crate reads no file and asks no server: whoever runs the workload gets what
+/// A list of values. This crate reads no file and asks no server: the program that runs the workload gets what
 /// [`source`](Dictionary::source) names, and hands it to [`Workload::fill`](crate::Workload::fill).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dictionary {
@@ -37,7 +37,7 @@ pub enum DictionaryValues {
 pub enum Order {
     /// Any, all equally likely.
     Random,
-    /// Transaction k of each user takes value k, and begins anew after the last.
+    /// Transaction k of each user takes value k, and begins again after the last.
     Sequential,
     /// No transaction of any user takes a value that another takes; the load ends when they are used up.
     Unique,

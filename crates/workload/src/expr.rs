@@ -71,7 +71,7 @@ pub enum Function {
     Double,
 }
 
-/// What a statement's parameter is sent as. It is the same each time, so that the server is told types once.
+/// What a statement's parameter is sent as. It is the same each time, so that types are sent to the server once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueType {

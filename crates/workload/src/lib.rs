@@ -11,7 +11,7 @@
 //! - [`Workload::from_sql_file`]: a user's own SQL, with directives in comments as pgbench has them.
 //! - [`Workload::from_query`]: one query.
 //!
-//! Transaction `k` of user `u` is a function of `(seed, u, k)` and the server's answers alone: a retry sends the same
+//! Transaction `k` of user `u` is a function of `(seed, u, k)` and the server's answers only: a retry sends the same
 //! parameters, and any engine, in any order, sends the same load. [`ArrivalClock`] says when transactions are due that
 //! follow a schedule.
 //!

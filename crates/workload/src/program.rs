@@ -25,7 +25,7 @@ pub struct Program {
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     DrawTable,
-    /// So many of [`Param::Drawn`](crate::Param::Drawn)'s slots.
+    /// The number of [`Param::Drawn`](crate::Param::Drawn)'s slots.
     DrawRows(usize),
     Set {
         variable: usize,

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers that can be had for any transaction without drawing those before it.
+//! Pseudo-random numbers that are available for any transaction without drawing those before it.
 
 use whyso_random::{GOLDEN_GAMMA, SplitMix64, mix};
 

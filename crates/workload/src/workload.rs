@@ -58,7 +58,7 @@ pub enum Step {
         variable: u16,
         source: Source,
     },
-    /// Sends nothing for so many seconds; negative ones and NULL count as 0.
+    /// Sends nothing for this many seconds; negative ones and NULL count as 0.
     Pause {
         seconds: Expr,
     },
@@ -79,7 +79,7 @@ pub enum Step {
     },
 }
 
-/// Statements that share one table, which is drawn uniformly once a transaction.
+/// Statements that share one table, which is drawn uniformly for each transaction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// How many times the statements are run, one after the other; at least 1.

@@ -132,7 +132,7 @@ impl LoadPlan {
     }
 
     fn check_engine(&self) -> Result<(), Error> {
-        self.tuning.check(self.engine).map_err(Error::Plan)?;
+        self.tuning.check(self.engine).map_err(|error| Error::Plan(error.to_string()))?;
         let wrong = |text: &str| Err(Error::Plan(text.to_string()));
         let needs_loops = |flag: &str| {
             Err(Error::Plan(format!(

@@ -33,7 +33,7 @@ const NAMES: [&str; 18] = [
     "",
 ];
 
-/// An archive is taken in, or nothing of it is; whatever it says, nothing but runs lies where runs are.
+/// An archive is taken in, or nothing of it is; whatever it says, only runs lie where runs are.
 ///
 /// # Panics
 /// Something lies elsewhere, or is no plain file.

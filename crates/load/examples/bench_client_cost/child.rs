@@ -73,7 +73,7 @@ fn parse(arguments: &[String]) -> Result<Level, String> {
                 level.addresses.push(Address::Tcp { host: host.to_string(), port });
             }
             "--workload" => level.workload = value.clone(),
-            "--engine" => level.engine = value.parse()?,
+            "--engine" => level.engine = value.parse().map_err(|_| wrong())?,
             "--loops" => level.loops = Some(value.parse().map_err(|_| wrong())?),
             "--users" => level.users = value.parse().map_err(|_| wrong())?,
             "--seconds" => level.seconds = value.parse().map_err(|_| wrong())?,

@@ -70,7 +70,7 @@ pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>
         };
         match &error {
             LoadError::Connect { source, .. } if is_out_of_ports(source) => {
-                shared.limited_by_client(out_of_ports());
+                shared.limited_by_client(out_of_ports().to_string());
             }
             LoadError::Connect { .. } | LoadError::Broken { .. } | LoadError::Refused { .. } => {
                 shared.endpoints.mark_down(endpoint, monotonic_ns());
@@ -133,7 +133,7 @@ pub(crate) fn answers(session: &mut Session, limits: &Limits) -> bool {
 /// The error, with what to do about it where this machine is the cause.
 pub(crate) fn explained(error: LoadError) -> LoadError {
     match error {
-        LoadError::Connect { source, .. } if is_out_of_ports(&source) => LoadError::Spec(out_of_ports()),
+        LoadError::Connect { source, .. } if is_out_of_ports(&source) => out_of_ports(),
         error => error,
     }
 }
@@ -143,18 +143,11 @@ fn is_out_of_ports(error: &io::Error) -> bool {
 }
 
 /// The ceiling that the ports and the kernel's setting allow.
-fn out_of_ports() -> String {
+fn out_of_ports() -> LoadError {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u64>().ok());
     let (first, last) = (ends.next().unwrap_or(32_768), ends.next().unwrap_or(60_999));
     let ports = (last + 1).saturating_sub(first);
     let reuse = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or_default();
-    format!(
-        "the client ran out of local ports: {ports} ports ({first} to {last}), each kept for {TIME_WAIT_S} s after its \
-         connection was closed (on the loopback for 1 s where net.ipv4.tcp_tw_reuse is 2; it is {}), allow {} new \
-         connections a second to one address; widen net.ipv4.ip_local_port_range, or use a Unix socket or several \
-         addresses",
-        reuse.trim(),
-        ports / TIME_WAIT_S
-    )
+    LoadError::OutOfPorts { ports, first, last, kept_s: TIME_WAIT_S, tcp_tw_reuse: reuse.trim().to_string() }
 }

@@ -1,4 +1,4 @@
-//! One driver, carried out on the thread of whoever asks: for what stands beside a load. Nothing of it is measured.
+//! Carries out one driver on the caller's thread, for statements that are no part of a load. Nothing of it is measured.
 
 use whyso_clock::monotonic_ns;
 use whyso_wire::Captured;
@@ -11,7 +11,7 @@ use crate::connection::session::{ExchangeError, Got, Parts, Session};
 use crate::driver::{Driver, Expects, Handles, Next, Nothing, Turn};
 use crate::engine::heard::Heard;
 use crate::engine::user::SERVER_LOST;
-use crate::error::LoadError;
+use crate::error::{ExecutionError, LoadError};
 use crate::spec::LoadSpec;
 use crate::target::Limits;
 
@@ -26,6 +26,7 @@ pub struct Alone {
 }
 
 impl Alone {
+    /// Prepares to connect; nothing is opened yet.
     pub fn new(spec: &LoadSpec) -> Alone {
         Alone {
             endpoints: Endpoints::new(spec),
@@ -39,8 +40,8 @@ impl Alone {
     /// Carries out what the driver wants until its transaction ends, or it leaves.
     ///
     /// # Errors
-    /// One sentence: no connection can be had, the server breaks the protocol, or the driver gives up.
-    pub fn carry_out(&mut self, driver: &mut dyn Driver) -> Result<(), String> {
+    /// No connection is available, the server breaks the protocol, or the driver gives up.
+    pub fn carry_out(&mut self, driver: &mut dyn Driver) -> Result<(), ExecutionError> {
         let (mut heard, mut message) = (Heard::Nothing, String::new());
         loop {
             let mut unsent = Vec::new();
@@ -67,8 +68,7 @@ impl Alone {
             match next {
                 Next::Send(command) => {
                     if self.session.is_none() {
-                        let mut session =
-                            self.open().map_err(|error| connect::explained(error).to_string())?;
+                        let mut session = self.open().map_err(connect::explained)?;
                         session.command = unsent;
                         self.session = Some(session);
                     }
@@ -88,15 +88,16 @@ impl Alone {
                             Heard::Error(code)
                         }
                         Ok(Some(Got::LocalFile)) => {
-                            return Err(ExchangeError::LocalInfile(session.message(false)).to_string());
+                            return Err(ExecutionError::LocalFile { name: session.message(false) });
                         }
                         Err(ExchangeError::Io(error)) => {
                             self.session = None;
                             message = error.to_string();
                             Heard::Lost(SERVER_LOST)
                         }
-                        Err(error) => {
-                            return Err(format!("the server's answer breaks the protocol: {error}"));
+                        Err(ExchangeError::Protocol(error)) => return Err(ExecutionError::Protocol(error)),
+                        Err(ExchangeError::LocalInfile(name)) => {
+                            return Err(ExecutionError::LocalFile { name });
                         }
                     };
                 }
@@ -116,7 +117,7 @@ impl Alone {
                 Next::Pause(pause) => std::thread::sleep(pause),
                 Next::Again(_) => {}
                 Next::Done { .. } | Next::Leave => return Ok(()),
-                Next::Fail { message, .. } => return Err(message),
+                Next::Fail { message, .. } => return Err(ExecutionError::Driver { message }),
             }
         }
     }
@@ -124,7 +125,7 @@ impl Alone {
     fn open(&self) -> Result<Session, LoadError> {
         let session = connect::open(&self.endpoints, 0, &Nothing, self.wishes, &self.limits)?;
         let bound = session.socket().bound_waits(Some(self.limits.stall));
-        bound.map_err(|error| LoadError::Spec(format!("a bound on the waits can't be set: {error}")))?;
+        bound.map_err(|source| LoadError::WaitBound { source })?;
         Ok(session)
     }
 

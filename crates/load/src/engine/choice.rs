@@ -1,10 +1,10 @@
 //! Which engine drives a load, and how many loops it has.
 
 use crate::engine::uring;
-use crate::error::LoadError;
+use crate::error::{LoadError, SpecError};
 use crate::outcome::EngineUse;
 use crate::spec::{EngineKind, LoadSpec};
-use crate::tuning::{NEEDS_IO_URING, Tuning};
+use crate::tuning::{Tuning, TuningError};
 
 /// Up to so many users, threads of their own are the best that was measured (bench/client-cost).
 const THREADS_USERS_MAX: u32 = 2;
@@ -52,7 +52,7 @@ pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choic
     };
     if spec.tuning.min_complete.is_some() && kind != EngineKind::IoUring {
         // Users that share connections fall back to epoll where io_uring can't be had.
-        return Err(LoadError::Spec(NEEDS_IO_URING.to_string()));
+        return Err(SpecError::Tuning(TuningError::NeedsIoUring).into());
     }
     Ok(Choice { kind, loops: spec.loops, connections, cpus, is_beside_server, why, tuning: spec.tuning })
 }

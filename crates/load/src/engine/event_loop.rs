@@ -108,8 +108,8 @@ pub(crate) fn run<P: Poller>(
             let core = Core::new(shared.clone(), at, loop_number, users, connections);
             core.run(poller)
         }
-        (Err(why), _) => {
-            shared.fail(Cause::Driver, why);
+        (Err(error), _) => {
+            shared.fail(Cause::Driver, error.to_string());
             connections
         }
         (_, Err(error)) => {

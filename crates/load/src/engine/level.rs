@@ -44,9 +44,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Ends the warm-up: what is completed from now on counts into the result. The load goes on without a pause.
+    /// Ends the warm-up: what is completed from now on counts into the result. The load continues without a pause.
     /// Gives the exact begin of the window, in monotonic nanoseconds; a second call changes nothing, nor does the first
-    /// in a level of so many transactions ([`LevelSpec::transactions_max`](crate::LevelSpec::transactions_max)), which is
+    /// in a level with a number of transactions ([`LevelSpec::transactions_max`](crate::LevelSpec::transactions_max)), which is
     /// measured from its begin.
     pub fn begin_measuring(&mut self) -> i64 {
         if self.usage_at_begin.is_none() {

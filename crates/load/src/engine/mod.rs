@@ -37,7 +37,7 @@ use crate::engine::level::Running;
 use crate::engine::pace::Schedule;
 use crate::engine::shared::{Parts, Shared};
 use crate::engine::uring::Uring;
-use crate::error::LoadError;
+use crate::error::{LoadError, SpecError};
 use crate::measure::collector::Collector;
 use crate::native::NativeWork;
 use crate::spec::{EngineKind, LevelSpec, LoadSpec};
@@ -96,7 +96,7 @@ impl Engine {
         Engine::connect_with(target, workload, users_max, seed, cpus, Limits::default())
     }
 
-    /// The same, with bounds of one's own.
+    /// The same, with the caller's bounds.
     ///
     /// # Errors
     /// As [`connect`](Engine::connect).
@@ -150,7 +150,7 @@ impl Engine {
     }
 
     /// Begins a level; connections that it does not need are idle. Connections that a level before has lost are made
-    /// anew first.
+    /// again first.
     ///
     /// # Errors
     /// More users than the load has, a level that still runs, no threads left, or what connecting gives.
@@ -170,7 +170,7 @@ impl Engine {
         self.choice.kind
     }
 
-    /// Event loops, or threads, that a level of so many users would have.
+    /// Event loops, or threads, that a level of this many users would have.
     pub fn loops(&self, users: u32) -> u32 {
         self.choice.loops(users, None)
     }
@@ -304,33 +304,27 @@ fn share_out(connections: Vec<Option<Session>>, users: u32, loops: u32) -> Vec<S
 }
 
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
-    let wrong = |why: String| Err(LoadError::Spec(why));
     if spec.users_max == 0 {
         return Err(LoadError::NoUsers);
     }
     if spec.endpoints.is_empty() {
-        return wrong("a load needs at least one server to go to".to_string());
+        return Err(SpecError::NoServer.into());
     }
     if let Some(endpoint) = spec.endpoints.iter().find(|endpoint| endpoint.weight > WEIGHT_MAX) {
-        let address = &endpoint.target.address;
-        return wrong(format!(
-            "the weight {} of {address} is too large: give 0 to {WEIGHT_MAX}",
-            endpoint.weight
-        ));
+        let (weight, address) = (endpoint.weight, endpoint.target.address.clone());
+        return Err(SpecError::Weight { weight, weight_max: WEIGHT_MAX, address }.into());
     }
     if spec.connections == Some(0) {
-        return wrong("0 connections carry no load: give 1 or more".to_string());
+        return Err(SpecError::NoConnections.into());
     }
     if spec.loops == Some(0) {
-        return wrong("0 event loops drive no load: give 1 or more".to_string());
+        return Err(SpecError::NoLoops.into());
     }
     let shares = spec.connections.is_some_and(|connections| connections < spec.users_max);
     if shares && spec.engine == EngineKind::Threads {
-        return wrong(
-            "users that share connections need event loops: leave --engine threads out".to_string(),
-        );
+        return Err(SpecError::SharedByThreads.into());
     }
-    spec.tuning.check(spec.engine).map_err(LoadError::Spec)?;
+    spec.tuning.check(spec.engine).map_err(SpecError::Tuning)?;
     spec.tuning.scheduling_policy.map_or(Ok(()), try_policy)
 }
 
@@ -350,7 +344,7 @@ impl Drop for Engine {
     }
 }
 
-/// Opens every connection that is missing, several at a time. The first error is told.
+/// Opens every connection that is missing, several at a time. Returns the first error.
 fn open_missing(
     sessions: &mut [Option<Session>],
     endpoints: &Endpoints,
@@ -370,7 +364,7 @@ fn open_missing(
                     let endpoint = endpoints.choose(*number);
                     if work.connects_on_demand() {
                         let nowhere = Session::nowhere(endpoint);
-                        **place = Some(nowhere.map_err(|error| LoadError::Spec(error.to_string()))?);
+                        **place = Some(nowhere.map_err(|source| LoadError::Socket { source })?);
                         continue;
                     }
                     let opened = connect::open(endpoints, endpoint, work, wishes, limits);

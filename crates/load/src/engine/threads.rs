@@ -39,8 +39,8 @@ pub(crate) fn run(shared: &Arc<Shared>, number: u32, session: Option<Session>) -
             received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
         },
         Ok(None) => unreachable!("one driver was asked for"),
-        Err(why) => {
-            shared.fail(Cause::Driver, why);
+        Err(error) => {
+            shared.fail(Cause::Driver, error.to_string());
             finish(ring, thread_id);
             return session;
         }

@@ -1,4 +1,4 @@
-//! What a user wants of the loop, or thread, that drives it, and where that tells what has been done.
+//! What a user wants of the loop, or thread, that drives it, and where that reports what has been done.
 
 use crate::engine::shared::Shared;
 use crate::measure::ring::{Event, Ring, What};

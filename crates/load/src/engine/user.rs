@@ -1,4 +1,4 @@
-//! One user: walks through its driver's transactions, takes the times, and tells them. Reads and writes nothing itself,
+//! One user: walks through its driver's transactions, takes the times, and reports them. Reads and writes nothing itself,
 //! so that threads and event loops drive it alike.
 
 use std::sync::atomic::Ordering::Relaxed;

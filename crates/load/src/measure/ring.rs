@@ -1,4 +1,4 @@
-//! What one connection's thread tells: a queue of fixed size that one writes to and one at a time drains.
+//! What one connection's thread reports: a queue of fixed size that one writes to and one at a time drains.
 //!
 //! Recording a statement is five plain stores and one release store; there is no lock and no allocation on the way.
 

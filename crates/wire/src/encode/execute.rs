@@ -66,8 +66,8 @@ impl ExecuteTemplate {
 
     /// Begins an execution; write the values in order, then [`finish`](ExecuteWriter::finish).
     ///
-    /// `types_known`: an execution of this statement on this connection has told the server the types before. They
-    /// are left out then, which spares the server from setting up its conversions anew.
+    /// `types_known`: an execution of this statement on this connection has sent the types to the server before. They
+    /// are left out then, which spares the server from setting up its conversions again.
     #[inline]
     pub fn begin<'a>(&self, out: &'a mut Vec<u8>, statement_id: u32, types_known: bool) -> ExecuteWriter<'a> {
         let begin = begin(out, COM_STMT_EXECUTE);

@@ -115,7 +115,7 @@ pub enum SqlFileError {
     /// A directive that lacks what must follow it.
     #[error("\\{directive} is written {form}")]
     DirectiveForm { directive: &'static str, form: &'static str },
-    /// A directive that stands alone, with something after it.
+    /// A directive that takes no argument, with something after it.
     #[error("\\{directive} takes nothing after it, and '{arguments}' follows")]
     NoArguments { directive: String, arguments: String },
     /// A variable that whyso sets.

@@ -75,7 +75,7 @@ impl Workload {
     /// | --- | --- |
     /// | `\set NAME EXPRESSION` | a variable's value, of this transaction |
     /// | `\transaction NAME[@WEIGHT]` | the statements up to the next one are a transaction, drawn by its weight (1) |
-    /// | `\session` | the statements up to the next transaction are run once a connection |
+    /// | `\session` | the statements up to the next transaction are run once per connection |
     /// | `\setup SELECT …` | the statements up to the next transaction make its tables, where that does not give 1 |
     /// | `\if CONDITION` … `\elif` … `\else` … `\endif` | branches |
     /// | `\repeat TIMES` … `\endrepeat`, `\while CONDITION` … `\endwhile` | loops |
@@ -112,7 +112,7 @@ impl Workload {
     }
 
     /// The workload that is one query, or several with `;` between them, over and over. A SET of session variables at its
-    /// begin is run once a connection; one of `@variables` belongs to the transaction. Everything that a SQL file may
+    /// begin is run once per connection; one of `@variables` belongs to the transaction. Everything that a SQL file may
     /// say is understood.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Tells statements that only read from those that may change something.
+//! Separates statements that only read from those that may change something.
 
 use super::lexer::name_at;
 
