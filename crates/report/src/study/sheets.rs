@@ -6,7 +6,7 @@ mod over_time;
 
 use serde::Serialize;
 use whyso_explain::model::users_words;
-use whyso_inference::{VariantComparison, Spread};
+use whyso_inference::{Spread, VariantComparison};
 use whyso_model::measures;
 use whyso_study::{Answer, Before, Line};
 use whyso_words::{number, p_value, percent, percent_change, whole};
@@ -141,8 +141,9 @@ fn compared(answer: &Answer, place: &(String, String)) -> Sheet {
     head.extend(["of its starts", "difference", "95 %", "p", "detectable", "verdict"].map(str::to_string));
     let row = |line: &&Line| {
         let spread = |of: fn(&Spread) -> String| line.spread.as_ref().map_or_else(dash, of);
-        let compared =
-            |of: fn(&VariantComparison) -> Option<String>| line.compared.as_ref().and_then(of).unwrap_or_else(dash);
+        let compared = |of: fn(&VariantComparison) -> Option<String>| {
+            line.compared.as_ref().and_then(of).unwrap_or_else(dash)
+        };
         let mut cells = vec![whole(u64::from(line.users)), line.variant.clone()];
         if tuned {
             cells.push(line.tuning.clone());
@@ -278,8 +279,9 @@ fn frequent(words: &[String]) -> String {
 
 fn steps(answer: &Answer) -> Sheet {
     let row = |step: &whyso_study::Step| {
-        let compared =
-            |of: fn(&VariantComparison) -> Option<String>| step.compared.as_ref().and_then(of).unwrap_or_else(dash);
+        let compared = |of: fn(&VariantComparison) -> Option<String>| {
+            step.compared.as_ref().and_then(of).unwrap_or_else(dash)
+        };
         Row {
             cells: vec![
                 whole(u64::from(step.users)),
