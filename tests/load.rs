@@ -355,7 +355,7 @@ fn what_the_loops_are_asked_to_do_beside_is_in_the_result() {
     let args = [&asked[..], &["--users", "4", "--transactions", "500"]].concat();
     let shown =
         text(&output(&mut load(&place, &args)).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    let words = "As asked for, it waits for 2 completions at a time, for up to 1000 µs, and its threads have the \
+    let words = "As asked for, it waits for 2 completions at a time, for up to 1 ms, and its threads have the \
                  scheduling policy batch.";
     assert!(shown.contains(words), "{shown}");
     let args = ["--engine", "epoll", "--busy-poll", "50us", "--transactions", "500", "--json"];

@@ -1,5 +1,5 @@
 //! A server as it is now, in the terminal: throughput, response time, where the time of requests goes, waits, statements, locks and who
-//! holds them, once a second, and any time of the last hour.
+//! holds them, each second, and any time of the last hour.
 //!
 //! [`History`] is a tap of a recorder: it keeps in memory what is recorded. [`show`] draws it until the user has seen enough. What is
 //! drawn is computed by the functions that explain a recording ([`whyso_explain`], [`whyso_series`]); this crate arranges it, asks no server
@@ -16,7 +16,7 @@
 //!     fn recording_since_ns(&self) -> Option<i64> {
 //!         None
 //!     }
-//!     fn note(&self, _text: &str) -> Result<(), String> {
+//!     fn note(&self, _text: &str) -> Result<(), whyso_live::NoteError> {
 //!         Ok(())
 //!     }
 //!     fn is_over(&self) -> bool {
@@ -47,6 +47,15 @@ mod screen;
 pub use history::History;
 pub use screen::show;
 
+/// Why a note could not be added to the recording.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoteError {
+    /// The recorder's own message.
+    #[error("{0}")]
+    Recorder(String),
+}
+
 /// What is watched, as the head of the screen says it.
 #[derive(Clone, Debug, Default)]
 pub struct About {
@@ -70,8 +79,8 @@ pub trait Control: Sync {
     /// Adds a note to the recording.
     ///
     /// # Errors
-    /// Why it could not be kept, in a sentence.
-    fn note(&self, text: &str) -> Result<(), String>;
+    /// The recorder can't keep it.
+    fn note(&self, text: &str) -> Result<(), NoteError>;
     /// Something else than a key ends the watching, such as a signal.
     fn is_over(&self) -> bool;
     /// Why nothing can be recorded any more, such as a full disk.

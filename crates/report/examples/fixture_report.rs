@@ -5,8 +5,8 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "an example is a program")]
 
-#[path = "made/mod.rs"]
-mod made;
+#[path = "fixture/mod.rs"]
+mod fixture;
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -17,8 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(path) = arguments.iter().find(|argument| !argument.starts_with("--")) else {
         return Err("say where the report goes: fixture_report OUT.html [--hostile]".into());
     };
-    let made = made::Made::new(hostile);
-    let explanation = made::explanation(&made);
+    let made = fixture::FixtureRun::new(hostile);
+    let explanation = fixture::explanation(&made);
     let mut out = BufWriter::new(File::create(path)?);
     whyso_report::html::write(&made, &explanation, &whyso_report::Extras::default(), &mut out)?;
     Ok(())

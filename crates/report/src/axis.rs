@@ -6,7 +6,7 @@ use whyso_words::{number, whole};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     Users,
-    /// Transactions that are due a second, in an open loop.
+    /// Transactions that are due per second, in an open loop.
     Rates,
 }
 

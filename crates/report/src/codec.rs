@@ -261,7 +261,7 @@ mod tests {
         assert_comes_back(&[-0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE]);
     }
 
-    /// The page's tests decode the same bytes: see `web/tests/unit/codec.test.ts`. `UPDATE_EXPECT=1` writes them anew.
+    /// The page's tests decode the same bytes: see `web/tests/unit/codec.test.ts`. `UPDATE_EXPECT=1` writes them again.
     #[test]
     fn the_bytes_that_the_page_is_tested_with_are_what_we_write() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/tests/unit/codec-vectors.json");

@@ -15,7 +15,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const BARS_MAX: usize = 100;
 /// Groups of one or two runs that are shown; the rest is counted.
 const SMALL_MAX: usize = 5;
-/// Changed settings that are told of a step.
+/// Most changed settings that a step shows.
 const CHANGED_MAX: usize = 12;
 
 /// For the terminal: a paragraph a group, with its changes.

@@ -26,7 +26,7 @@ pub fn write(
     write_page("whyso-head", &payload.head_json, &payload.blocks_base64, out)
 }
 
-/// The page with its data: a head under the id that tells the page what it is to show, and blocks. No `<` may occur in the head.
+/// The page with its data: a head under the id by which the page knows what to show, and blocks. No `<` may occur in the head.
 pub(crate) fn write_page(
     id: &str,
     head_json: &str,

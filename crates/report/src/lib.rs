@@ -64,8 +64,8 @@ pub use pfs::{
     pfs_differences_json, pfs_evenness, pfs_evenness_json, pfs_json, pfs_timers, pfs_timers_json,
 };
 pub use profile::{
-    Annotated, Compared, FilesByRole, ForPprof, OfRoles, ReadSource, Relation, SampledIn, SourceText,
-    StatesByRole, annotated, annotated_json, classes, classes_json, folded, folded_against,
+    AnnotatedSource, FilesByRole, ForPprof, OfRoles, ProfilePair, ReadSource, Relation, SampledIn,
+    SourceText, StatesByRole, annotated, annotated_json, classes, classes_json, folded, folded_against,
     function_differences, function_differences_json, functions, functions_json, known_words, pprof,
     relatives, relatives_json, wakers, wakers_json,
 };

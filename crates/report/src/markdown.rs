@@ -10,7 +10,7 @@ use whyso_words::{amount, at_least, bytes, count, milliseconds, number, percent_
 
 use crate::Extras;
 use crate::axis::Axis;
-use crate::text::budget::parts_shown;
+use crate::text::budget::visible_parts;
 use crate::text::engine::{engines, switches};
 use crate::text::files::{FILES_SHOWN_MAX, file_cells};
 use crate::text::level::{is_recorded, regime_name, unit, validity, workload};
@@ -246,7 +246,7 @@ fn actions(out: &mut Markdown, explanation: &Explanation) {
     }
 }
 
-/// A row a part, a column a level: in a ticket or a chat nothing draws bars.
+/// Writes one row per part and one column per level: in a ticket or a chat nothing draws bars.
 fn budget(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     let budgets: Vec<&Budget> = explanation.budgets.iter().filter(|budget| !budget.repeat).collect();
     if budgets.is_empty() {
@@ -262,7 +262,7 @@ fn budget(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         cells.extend(budgets.iter().map(|budget| number(ms(budget))));
         out.row(&cells);
     };
-    for part in parts_shown(&budgets) {
+    for part in visible_parts(&budgets) {
         row(part.words(), &|budget| budget.ms(part));
     }
     row("unaccounted", &|budget| budget.unaccounted_ms);

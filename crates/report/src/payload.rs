@@ -29,7 +29,7 @@ pub use served::{
     FlameSide, Served, ServedSeries, explained, flames, function_series, load_series, outline, tables,
 };
 
-/// Written into every head; a page that knows another says so instead of drawing nonsense.
+/// Written into every head; a page that knows another reports it instead of drawing nonsense.
 pub const FORMAT: u32 = 1;
 const SERIES_PER_BLOCK: usize = 30;
 
@@ -127,7 +127,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
     let made = derived::load_series(run, &load).into_iter().chain(over_time::series(&stacks, origin_ns));
     for (key, column) in made {
         span.include(&column.t_ns);
-        series.push(add(&mut blocks, &mut axes, origin_ns, key, &thin::Thinned::samples(column)));
+        series.push(add(&mut blocks, &mut axes, origin_ns, key, &thin::ThinColumn::samples(column)));
     }
     blocks.close()?;
 
@@ -197,7 +197,7 @@ fn add(
     axes: &mut Axes,
     origin_ns: i64,
     key: SeriesKey,
-    thinned: &thin::Thinned,
+    thinned: &thin::ThinColumn,
 ) -> SeriesHead {
     let axis = axes.number(origin_ns, &thinned.t_ns);
     let place = blocks.place();
@@ -468,7 +468,7 @@ mod tests {
                 kind: whyso_record::data::Kind::Counter,
                 unit: String::new(),
             };
-            add(&mut Blocks::default(), &mut Axes::default(), 0, key, &thin::Thinned::samples(column)).flat
+            add(&mut Blocks::default(), &mut Axes::default(), 0, key, &thin::ThinColumn::samples(column)).flat
         };
         assert!(is_flat(vec![3.0, f64::NAN, 3.0]));
         assert!(!is_flat(vec![3.0, f64::NAN, 4.0]));

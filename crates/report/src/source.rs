@@ -85,7 +85,7 @@ pub trait Source {
     fn events(&self) -> Result<Vec<Event>, Error>;
     /// What the load did, interval by interval.
     fn load(&self) -> Result<Vec<LoadInterval>, Error>;
-    /// Every look at the server's threads; empty where they were not traced.
+    /// Every snapshot of the server's threads; empty where they were not traced.
     fn threads(&self) -> Result<ThreadTable, Error>;
     /// When the states of the server's threads were read; empty where they were not traced.
     fn state_looks(&self) -> Result<StateLooks, Error>;

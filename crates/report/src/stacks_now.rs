@@ -8,7 +8,7 @@ use whyso_words::count;
 
 use crate::text::shortened;
 
-/// Statements are cut to so many characters in the terminal.
+/// Longest statement in the terminal, in characters.
 const STATEMENT_MAX: usize = 100;
 /// Threads of a group that are named.
 const THREADS_NAMED_MAX: usize = 8;

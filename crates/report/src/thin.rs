@@ -9,7 +9,7 @@ use whyso_record::data::Kind;
 
 use crate::source::Column;
 
-/// An hour of 3,000 series a second is 10.8 million, and must come through whole.
+/// An hour of 3,000 series each second is 10.8 million values, and must come through whole.
 const SAMPLES_MAX: u64 = 12_000_000;
 /// A gauge's bucket becomes five numbers, a counter's one.
 const NUMBERS_A_BUCKET: u64 = 3;
@@ -24,16 +24,16 @@ pub(crate) enum Form {
 }
 
 /// One series as it is inlined.
-pub(crate) struct Thinned {
+pub(crate) struct ThinColumn {
     pub(crate) t_ns: Vec<i64>,
     pub(crate) form: Form,
     /// One for samples; min, lower quartile, median, upper quartile, max for an envelope.
     pub(crate) streams: Vec<Vec<f64>>,
 }
 
-impl Thinned {
-    pub(crate) fn samples(column: Column) -> Thinned {
-        Thinned { t_ns: column.t_ns, form: Form::Samples, streams: vec![column.value] }
+impl ThinColumn {
+    pub(crate) fn samples(column: Column) -> ThinColumn {
+        ThinColumn { t_ns: column.t_ns, form: Form::Samples, streams: vec![column.value] }
     }
 }
 
@@ -64,11 +64,11 @@ impl Thinning {
         ))
     }
 
-    pub(crate) fn apply(&self, kind: Kind, column: Column) -> Thinned {
-        let Some(bucket_s) = self.bucket_s else { return Thinned::samples(column) };
+    pub(crate) fn apply(&self, kind: Kind, column: Column) -> ThinColumn {
+        let Some(bucket_s) = self.bucket_s else { return ThinColumn::samples(column) };
         let bucket_ns = bucket_s * 1_000_000_000;
         match kind {
-            Kind::Counter => Thinned::samples(last_of_buckets(&column, bucket_ns)),
+            Kind::Counter => ThinColumn::samples(last_of_buckets(&column, bucket_ns)),
             Kind::Gauge => envelope(&column, bucket_ns),
         }
     }
@@ -100,9 +100,9 @@ fn last_of_buckets(column: &Column, bucket_ns: i64) -> Column {
     kept
 }
 
-fn envelope(column: &Column, bucket_ns: i64) -> Thinned {
+fn envelope(column: &Column, bucket_ns: i64) -> ThinColumn {
     let (Some(first_ns), Some(last_ns)) = (column.t_ns.first(), column.t_ns.last()) else {
-        return Thinned { t_ns: Vec::new(), form: Form::Envelope, streams: vec![Vec::new(); 5] };
+        return ThinColumn { t_ns: Vec::new(), form: Form::Envelope, streams: vec![Vec::new(); 5] };
     };
     let begin_ns = first_ns.div_euclid(bucket_ns) * bucket_ns;
     let buckets = (last_ns - begin_ns) / bucket_ns + 1;
@@ -110,7 +110,7 @@ fn envelope(column: &Column, bucket_ns: i64) -> Thinned {
     let envelope = whyso_series::envelope(&column.t_ns, &column.value, begin_ns, end_ns, buckets as usize);
     let t_ns = (0..buckets).map(|bucket| begin_ns + bucket * bucket_ns + bucket_ns / 2).collect();
     let streams = vec![envelope.min, envelope.q1, envelope.median, envelope.q3, envelope.max];
-    Thinned { t_ns, form: Form::Envelope, streams }
+    ThinColumn { t_ns, form: Form::Envelope, streams }
 }
 
 #[cfg(test)]

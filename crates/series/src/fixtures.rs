@@ -47,7 +47,8 @@ fn envelopes_are_those_of_the_page() {
         let quantity = |name: &str| -> Vec<f64> {
             buckets.iter().map(|bucket| bucket[name].as_f64().unwrap_or(f64::NAN)).collect()
         };
-        let count = buckets.iter().map(|bucket| bucket["count"].as_u64().unwrap_or(0) as u32).collect::<Vec<_>>();
+        let count =
+            buckets.iter().map(|bucket| bucket["count"].as_u64().unwrap_or(0) as u32).collect::<Vec<_>>();
         let Envelope { min, q1, median, q3, max, .. } = &found;
         assert_eq!(found.count, count, "{}", case["about"]);
         for (name, values) in [("min", min), ("q1", q1), ("median", median), ("q3", q3), ("max", max)] {
@@ -63,7 +64,8 @@ fn the_time_of_threads_is_that_of_the_page() {
         let t_ns = numbers(&case["t"]).into_iter().map(|t| t as i64).collect();
         let table = ThreadTable { t_ns, ..ThreadTable::default() };
         let [from, to] = ["from", "to"].map(|name| case[name].as_i64().unwrap());
-        let looks = case["looks"].as_array().map(|looks| [0, 1].map(|at| looks[at].as_u64().unwrap() as usize));
+        let looks =
+            case["looks"].as_array().map(|looks| [0, 1].map(|at| looks[at].as_u64().unwrap() as usize));
         assert_eq!(table.covering(from, to).map(|(from, to)| [from, to]), looks, "{}", case["about"]);
     }
     let table = thread_table(&fixtures["table"]);

@@ -19,7 +19,7 @@ pub struct Cell {
     pub tuning: String,
     /// Variant that it is compared with.
     pub against: String,
-    /// Left out where its server is not at hand.
+    /// Left out where its server is not available.
     pub where_at_hand: bool,
     pub setup: Setup,
 }
@@ -34,7 +34,7 @@ impl Cell {
     }
 
     /// Whether both differ in their tuning at most.
-    pub(crate) fn is_beside(&self, other: &Cell) -> bool {
+    pub(crate) fn is_comparable_with(&self, other: &Cell) -> bool {
         (&self.server, &self.condition, &self.variant) == (&other.server, &other.condition, &other.variant)
     }
 }

@@ -2,9 +2,9 @@
 
 use whyso_model::measures;
 
+use crate::hints::{hint, nearest};
 use crate::setup::{At, Part};
 use crate::spec::{Before, Repeats, Spec};
-use crate::words::{hint, nearest};
 use crate::{Error, Start};
 
 /// More cells would take weeks.
@@ -43,7 +43,7 @@ impl Spec {
             return wrong(format!("the grid has no value for {knob}: give some, such as [6, 96]"));
         }
         if let Some(inside) = &self.inside {
-            inside.check().map_err(Error::Spec)?;
+            inside.check()?;
             if self.users != [1] || !self.best_of.is_empty() || !self.over_time.is_empty() {
                 return wrong(
                     "[inside] sweeps a knob for one session: leave users, best_of and over_time away",
@@ -53,7 +53,7 @@ impl Spec {
         self.check_cells()
     }
 
-    /// Bounds on what is made of it, whoever wrote it.
+    /// Bounds on what is made of it, by any author.
     pub(crate) fn check_size(&self) -> Result<(), Error> {
         let (cells, most) = (self.cell_count(), self.blocks_max());
         if cells > CELLS_MAX {
@@ -100,11 +100,13 @@ impl Spec {
 
     fn check_before(&self) -> Result<(), Error> {
         let is_whole = |before: &&Before| {
-            !before.head.is_empty() && before.rows.iter().all(|row| row.len() == before.head.len())
+            !before.head.is_empty()
+                && before.rows.iter().all(|row| row.len() == before.head.len())
+                && before.words.iter().all(|column| *column < before.head.len())
         };
         match self.before.iter().find(|before| !is_whole(before)) {
             Some(before) => wrong(format!(
-                "[[before]] {:?}: each of its rows needs a text for each column of its head",
+                "[[before]] {:?}: each of its rows needs a text for each column of its head, and `words` names only these columns",
                 before.source
             )),
             None => Ok(()),

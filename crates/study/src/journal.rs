@@ -21,7 +21,7 @@ const RUNS: &str = "runs";
 
 /// A start that has come to its end, and what was measured in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Done {
+pub struct StartRecord {
     pub start: Start,
     /// Name of its recording within the study's `runs`; empty where none was made.
     pub run: String,
@@ -38,13 +38,13 @@ pub struct Done {
     #[serde(default)]
     pub machine: Machine,
     #[serde(default)]
-    pub levels: Vec<LevelDone>,
+    pub levels: Vec<LevelRecord>,
     /// Where throughput peaked, and who is suspected to keep it from growing.
     #[serde(default)]
-    pub peak: Option<PeakDone>,
+    pub peak: Option<PeakRecord>,
     /// Of a knob that was swept within the start.
     #[serde(default)]
-    pub points: Vec<PointDone>,
+    pub points: Vec<PointRecord>,
     /// Knobs that this server does not know.
     #[serde(default)]
     pub unknown_knobs: Vec<String>,
@@ -53,7 +53,7 @@ pub struct Done {
     pub tops: Vec<Top>,
     /// How evenly the instances of the study's locks were used.
     #[serde(default)]
-    pub evenness: Vec<Even>,
+    pub evenness: Vec<LockEvenness>,
     /// What its readers are to know, a sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -82,7 +82,7 @@ pub struct TopLine {
 
 /// The instances of one lock, at one level.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Even {
+pub struct LockEvenness {
     pub users: u32,
     pub lock: String,
     /// Those that counted anything.
@@ -96,7 +96,7 @@ pub struct Even {
     pub even: f64,
 }
 
-/// What tells a machine from itself at another time.
+/// What distinguishes a machine from itself at another time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// A fixed piece of arithmetic, in milliseconds: the median of some.
@@ -108,7 +108,7 @@ pub struct Machine {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LevelDone {
+pub struct LevelRecord {
     pub users: u32,
     /// By their names, as [`whyso_model::measures`] has them.
     pub measures: BTreeMap<String, f64>,
@@ -118,7 +118,7 @@ pub struct LevelDone {
     /// Why its number says nothing of the server; empty where it does.
     #[serde(default)]
     pub invalid_why: String,
-    /// "ramping up", "peak" or "degrading"; empty where that can't be told.
+    /// "ramping up", "peak" or "degrading"; empty where that is not known.
     #[serde(default)]
     pub regime: String,
     #[serde(default)]
@@ -134,17 +134,17 @@ pub struct Moment {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PeakDone {
+pub struct PeakRecord {
     pub users: u32,
     /// Lowest and highest number of users that may be the peak; no upper end where it may lie beyond all that were tested.
     pub users_interval: (u32, Option<u32>),
-    /// The first suspect's cause, in words; empty where there is none.
+    /// The first suspect's cause, as a text; empty where there is none.
     pub suspect: String,
 }
 
 /// One value of a knob that was swept within a start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PointDone {
+pub struct PointRecord {
     pub value: i64,
     /// Of one execution: the median.
     pub ms: f64,
@@ -156,13 +156,13 @@ pub struct PointDone {
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
-    kept: Kept,
-    done: Vec<Done>,
+    kept: StoredStudy,
+    done: Vec<StartRecord>,
 }
 
 /// A study as it is kept: whatever becomes of its file and of those that this names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredStudy {
     pub spec: Spec,
     /// Texts of workloads that are files, by the names that the study has for them.
     pub files: BTreeMap<String, String>,
@@ -175,7 +175,7 @@ impl Journal {
     ///
     /// # Errors
     /// It exists, or can't be written.
-    pub fn create(dir: &Path, kept: Kept) -> Result<Journal, Error> {
+    pub fn create(dir: &Path, kept: StoredStudy) -> Result<Journal, Error> {
         if dir.join(SPEC).exists() {
             return Err(Error::Spec(format!(
                 "{} is a study already: `whyso study resume` continues it",
@@ -206,7 +206,7 @@ impl Journal {
                 dir.display()
             ))
         })?;
-        let kept: Kept = serde_json::from_slice(&text)
+        let kept: StoredStudy = serde_json::from_slice(&text)
             .map_err(|error| Error::Spec(format!("{}: {error}", path.display())))?;
         kept.spec.check_size()?;
         let lines = match read_plain(&dir.join(STARTS)) {
@@ -214,8 +214,8 @@ impl Journal {
             read => read.map_err(|cause| Error::io(&dir.join(STARTS), cause))?,
         };
         let text = String::from_utf8_lossy(&lines);
-        let mut done: Vec<Done> = Vec::new();
-        for one in text.lines().filter_map(|line| serde_json::from_str::<Done>(line).ok()) {
+        let mut done: Vec<StartRecord> = Vec::new();
+        for one in text.lines().filter_map(|line| serde_json::from_str::<StartRecord>(line).ok()) {
             if !done.iter().any(|before| before.start == one.start) {
                 done.push(one);
             }
@@ -236,7 +236,7 @@ impl Journal {
     ///
     /// # Errors
     /// It can't be written.
-    pub fn begin_suggested(&self, kept: Kept) -> Result<Journal, Error> {
+    pub fn begin_suggested(&self, kept: StoredStudy) -> Result<Journal, Error> {
         Journal::create(&self.dir.join(SUGGESTED), kept)
     }
 
@@ -244,7 +244,7 @@ impl Journal {
         &self.dir
     }
 
-    pub fn kept(&self) -> &Kept {
+    pub fn stored(&self) -> &StoredStudy {
         &self.kept
     }
 
@@ -261,11 +261,11 @@ impl Journal {
         self.dir.join(RUNS)
     }
 
-    pub fn done(&self) -> &[Done] {
+    pub fn done(&self) -> &[StartRecord] {
         &self.done
     }
 
-    /// What is still to be done of so many blocks, in order: the pair first.
+    /// Returns what is still to be done of this number of blocks, in order: the pair first.
     pub fn todo(&self, blocks: u32) -> Vec<Start> {
         let blocks = (0..blocks).flat_map(|block| self.kept.spec.block(block));
         let all = self.kept.spec.pair().into_iter().chain(blocks);
@@ -281,7 +281,7 @@ impl Journal {
     ///
     /// # Errors
     /// The file can't be written.
-    pub fn finish(&mut self, done: Done) -> Result<(), Error> {
+    pub fn finish(&mut self, done: StartRecord) -> Result<(), Error> {
         let path = self.dir.join(STARTS);
         let line = serde_json::to_string(&done).map_err(|error| Error::Spec(error.to_string()))?;
         // A line that a crash cut has no end: this one must not become a part of it.
@@ -341,18 +341,18 @@ mod tests {
         Spec::parse(&text, false).unwrap()
     }
 
-    fn kept(repeats: u32) -> Kept {
-        Kept { spec: spec(repeats), files: BTreeMap::new(), notes: Vec::new() }
+    fn stored(repeats: u32) -> StoredStudy {
+        StoredStudy { spec: spec(repeats), files: BTreeMap::new(), notes: Vec::new() }
     }
 
-    fn done(start: Start) -> Done {
+    fn done(start: Start) -> StartRecord {
         serde_json::from_value(serde_json::json!({ "start": start, "run": "" })).unwrap()
     }
 
     fn finish(journal: &mut Journal, start: Start) {
         let run = format!("run-{}-{}-{}", start.block, start.cell, start.pair);
         fs::create_dir_all(journal.runs().join(&run)).unwrap();
-        journal.finish(Done { run, ..done(start) }).unwrap();
+        journal.finish(StartRecord { run, ..done(start) }).unwrap();
     }
 
     #[test]
@@ -364,7 +364,8 @@ mod tests {
         let parsed = Spec::parse(&format!("{text}[grid]\n{grid}"), false);
         assert!(parsed.is_err_and(|error| error.to_string().contains("cells")));
         let dir = folder.path().join("study");
-        Journal::create(&dir, Kept { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() }).unwrap();
+        Journal::create(&dir, StoredStudy { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() })
+            .unwrap();
         let kept = fs::read_to_string(dir.join(SPEC)).unwrap();
         let changed = kept.replace("\"repeats\": 1", "\"repeats\": 4000000000");
         assert_ne!(changed, kept);
@@ -376,7 +377,8 @@ mod tests {
     fn only_plain_files_of_a_bounded_length_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("study");
-        Journal::create(&dir, Kept { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() }).unwrap();
+        Journal::create(&dir, StoredStudy { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() })
+            .unwrap();
         let starts = dir.join(STARTS);
         std::os::unix::fs::symlink("/dev/zero", &starts).unwrap();
         assert!(Journal::open(&dir).is_err());
@@ -397,7 +399,7 @@ mod tests {
         fn a_study_that_was_cut_anywhere_does_each_start_once(cuts in prop::collection::vec(0usize..700, 0..6)) {
             let folder = tempfile::tempdir().unwrap();
             let dir = folder.path().join("study");
-            let mut journal = Journal::create(&dir, kept(4)).unwrap();
+            let mut journal = Journal::create(&dir, stored(4)).unwrap();
             let mut cuts = cuts.into_iter();
             while let Some(start) = journal.todo(4).first().copied() {
                 finish(&mut journal, start);
@@ -408,7 +410,7 @@ mod tests {
                     let whole = text[..text.len() - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
                     text.truncate(whole + bytes.min(text.len() - whole));
                     fs::write(&path, &text).unwrap();
-                    let before: Vec<Done> = journal.done()[..journal.done().len() - 1].to_vec();
+                    let before: Vec<StartRecord> = journal.done()[..journal.done().len() - 1].to_vec();
                     journal = Journal::open(&dir).unwrap();
                     prop_assert!(journal.done().starts_with(&before));
                     journal.remove_unfinished().unwrap();
@@ -428,9 +430,9 @@ mod tests {
     #[test]
     fn a_folder_is_one_study_for_ever() {
         let folder = tempfile::tempdir().unwrap();
-        Journal::create(folder.path(), kept(1)).unwrap();
-        assert!(Journal::create(folder.path(), kept(2)).unwrap_err().to_string().contains("resume"));
-        assert_eq!(Journal::open(folder.path()).unwrap().kept, kept(1));
+        Journal::create(folder.path(), stored(1)).unwrap();
+        assert!(Journal::create(folder.path(), stored(2)).unwrap_err().to_string().contains("resume"));
+        assert_eq!(Journal::open(folder.path()).unwrap().kept, stored(1));
         assert!(
             Journal::open(&folder.path().join("x")).unwrap_err().to_string().contains("no study's folder")
         );

@@ -1,9 +1,9 @@
 //! Many runs that answer one question.
 //!
-//! A study is a TOML file ([`Spec`]): servers × conditions × variants × tunings, a sweep of users, so many repetitions. A *cell* is one server with one variant
+//! A study is a TOML file ([`Spec`]): servers × conditions × variants × tunings, a sweep of users, a number of repetitions. A *cell* is one server with one variant
 //! under one condition, tuned in one way; a *start* is one fresh start of it, and its whole sweep; a *block* is one start of every cell, in random order
 //! ([`Spec::block`]). A study begins with a *pair*: two starts of the baseline, which show whether the machine differs from itself. What was done is kept in a
-//! [`Journal`], so that a study can be stopped at any moment and goes on where it was. [`answer`] turns what its starts measured into comparisons.
+//! [`Journal`], so that a study can be stopped at any moment and continues where it was. [`answer`] turns what its starts measured into comparisons.
 //!
 //! This crate starts no server and runs no load.
 
@@ -12,23 +12,27 @@
 mod answer;
 mod cells;
 mod check;
-mod inside;
+mod hints;
 mod journal;
+mod session_sweep;
 mod setup;
 mod spec;
 mod suggest;
-mod words;
 
 pub use answer::{
-    Answer, Course, Curve, CurvePoint, CurveStep, Evenness, Line, Pair, PairLevel, Peak, Resized, StartDone,
-    Step, Tops, answer,
+    Answer, Course, Curve, CurvePoint, CurveStep, Evenness, Line, Pair, PairLevel, Peak, SettingChange,
+    StartSummary, Step, Tops, answer,
 };
 pub use cells::{Cell, Start};
-pub use inside::{Inside, Points};
-pub use journal::{Done, Even, Journal, Kept, LevelDone, Machine, Moment, PeakDone, PointDone, Top, TopLine};
+pub use hints::meant;
+pub use journal::{
+    Journal, LevelRecord, LockEvenness, Machine, Moment, PeakRecord, PointRecord, StartRecord, StoredStudy,
+    Top, TopLine,
+};
+pub use session_sweep::{Points, SessionSweep, SweepError};
 pub use setup::{At, Part, Scalar, Setup};
 pub use spec::{Before, Repeats, Spec, StopWhen, Suggest};
-pub use words::meant;
+pub use suggest::SuggestError;
 
 /// What is wrong, in a sentence that says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +40,8 @@ pub use words::meant;
 pub enum Error {
     #[error("{0}")]
     Spec(String),
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
     #[error("{path}: {cause}")]
     Io { path: String, cause: std::io::Error },
 }

@@ -37,7 +37,7 @@ pub struct Part {
     /// Knobs, as options of the server.
     #[serde(default)]
     pub set: Values,
-    /// Knobs that a server does not know are left out there, and said to be.
+    /// Knobs that a server does not know are left out there, and reported.
     #[serde(default)]
     pub where_known: bool,
     /// What the Performance Schema is to count: a preset, as `whyso run --pfs` takes it.
@@ -71,13 +71,13 @@ pub struct Part {
     /// Servers that are started, over which the load is spread, each with the data; such cells are not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<u32>,
-    /// Settings that are changed in mid-run.
+    /// Settings that are changed during a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<At>,
     /// Of a variant: the server that it is of, in place of all of the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Left out, and said to be, where its server is not at hand.
+    /// Left out, and reported, where its server is not available.
     #[serde(default)]
     pub where_at_hand: bool,
     /// Of a variant: the one that it is compared with, in place of the study's baseline.
@@ -85,11 +85,11 @@ pub struct Part {
     pub against: Option<String>,
 }
 
-/// `SET GLOBAL` of some variables while the load goes on.
+/// `SET GLOBAL` of some variables while the load is running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct At {
-    /// Measured seconds since the first level's window began.
+    /// Measurements seconds since the first level's window began.
     pub after: f64,
     pub set: Values,
 }

@@ -7,9 +7,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Error;
-use crate::inside::Inside;
+use crate::hints;
+use crate::session_sweep::SessionSweep;
 use crate::setup::{Part, Scalar, Values};
-use crate::words;
 
 /// A study, as its file describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Spec {
     /// Builds by the name that `whyso server list` has, or by their folder; "" is the server on the PATH.
     #[serde(default = "on_the_path")]
     pub servers: Vec<String>,
-    /// Those of them that are not at hand are left out, and said to be.
+    /// Those of them that are not available are left out, and reported.
     #[serde(default)]
     pub where_at_hand: bool,
     #[serde(default = "workload")]
@@ -42,7 +42,7 @@ pub struct Spec {
     /// Users of each level of a start's sweep.
     #[serde(default = "one_user")]
     pub users: Vec<u32>,
-    /// Measured time of a level.
+    /// Measurements time of a level.
     #[serde(default = "seconds")]
     pub seconds: f64,
     /// Bound on a level's warm-up, in seconds.
@@ -108,7 +108,7 @@ pub struct Spec {
     pub best_of: Grid,
     /// A knob that is swept within each start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inside: Option<Inside>,
+    pub inside: Option<SessionSweep>,
     #[serde(default)]
     pub stop: StopWhen,
     /// Locks whose instances are looked at, by parts of their names.
@@ -117,7 +117,7 @@ pub struct Spec {
     /// A limit of concurrency that is found from the sessions that run at the peak, and then tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggest: Option<Suggest>,
-    /// What others found, to be read beside the answer.
+    /// What others found, to be read next to the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<Before>,
 }
@@ -171,7 +171,7 @@ pub struct StopWhen {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Repeats {
     Times(u32),
-    /// Until each comparison's 95 % interval reaches at most so many per cent to either side.
+    /// Until each comparison's 95 % interval reaches at most this many per cent to either side.
     Until {
         percent: f64,
     },
@@ -284,12 +284,12 @@ impl Spec {
     /// What is wrong with it, with the nearest known key where one is unknown.
     pub fn parse(text: &str, quick: bool) -> Result<Spec, Error> {
         let toml: toml::Table =
-            text.parse().map_err(|error: toml::de::Error| Error::Spec(words::of_toml(error.message())))?;
+            text.parse().map_err(|error: toml::de::Error| Error::Spec(hints::of_toml(error.message())))?;
         let (long, short) = forms(toml)?;
         let of = |table: toml::Table| -> Result<Spec, Error> {
             let spec: Spec = table
                 .try_into()
-                .map_err(|error: toml::de::Error| Error::Spec(words::of_toml(error.message())))?;
+                .map_err(|error: toml::de::Error| Error::Spec(hints::of_toml(error.message())))?;
             spec.check()?;
             Ok(spec)
         };

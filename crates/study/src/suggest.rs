@@ -5,35 +5,52 @@ use std::collections::BTreeMap;
 use whyso_inference::spread;
 
 use crate::cells::Cell;
-use crate::journal::{Done, Kept};
+use crate::journal::{StartRecord, StoredStudy};
 use crate::setup::{Part, Scalar};
 use crate::spec::{Spec, Suggest};
+
+/// Why there is no limit to test.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SuggestError {
+    #[error("no server has the baseline")]
+    NoBaseline,
+    #[error("nothing was measured of the baseline")]
+    NotMeasured,
+    #[error("how many sessions ran at the peak was not measured")]
+    NoSessions,
+    #[error("throughput still grew up to {0} users, the most that were tried: give more users")]
+    NoPeak(u32),
+    #[error("less than one session ran on average at the peak of {0} users")]
+    TooFewSessions(u32),
+}
 
 const RUNNING: &str = "threads_running";
 /// Names of the follow-up's variants.
 const AS_IT_IS: &str = "as it is";
 
-impl Kept {
+impl StoredStudy {
     /// The study that tests the limit: the baseline as it is and with it, from the peak on. `None` where the study asks for none.
     ///
     /// # Errors
     /// Why there is nothing to test: no peak that more users come after, or too few sessions that ran there for a limit to mean anything.
-    pub fn suggested(&self, done: &[Done]) -> Option<Result<Kept, String>> {
+    pub fn suggested(&self, done: &[StartRecord]) -> Option<Result<StoredStudy, SuggestError>> {
         self.spec.suggest.as_ref().map(|suggest| self.tested(suggest, done))
     }
 
-    fn tested(&self, suggest: &Suggest, done: &[Done]) -> Result<Kept, String> {
+    fn tested(&self, suggest: &Suggest, done: &[StartRecord]) -> Result<StoredStudy, SuggestError> {
         let spec = &self.spec;
         let cells = spec.cells();
         let is_asked = |cell: &&Cell| {
             cell.variant == spec.baseline
                 && suggest.server.as_ref().is_none_or(|server| *server == cell.server)
         };
-        let baseline = cells.iter().find(is_asked).ok_or("no server has the baseline")?;
-        let beside = |done: &&Done| {
-            !done.start.pair && cells.get(done.start.cell).is_some_and(|cell| cell.is_beside(baseline))
+        let baseline = cells.iter().find(is_asked).ok_or(SuggestError::NoBaseline)?;
+        let is_comparable = |done: &&StartRecord| {
+            !done.start.pair
+                && cells.get(done.start.cell).is_some_and(|cell| cell.is_comparable_with(baseline))
         };
-        let of: Vec<&Done> = done.iter().filter(beside).collect();
+        let of: Vec<&StartRecord> = done.iter().filter(is_comparable).collect();
         // As the answer has it: the geometric mean.
         let mean = |users: u32, name: &str| {
             let levels = of.iter().flat_map(|done| &done.levels).filter(|level| level.users == users);
@@ -45,18 +62,16 @@ impl Kept {
             .iter()
             .filter_map(|users| Some((*users, mean(*users, &spec.metric)?)))
             .max_by(|one, other| one.1.total_cmp(&other.1))
-            .ok_or("nothing was measured of the baseline")?
+            .ok_or(SuggestError::NotMeasured)?
             .0;
         let users: Vec<u32> = spec.users.iter().copied().filter(|users| *users >= peak).collect();
         if users.len() < 2 {
-            return Err(format!(
-                "throughput still grew up to {peak} users, the most that were tried: give more users"
-            ));
+            return Err(SuggestError::NoPeak(peak));
         }
-        let running = mean(peak, RUNNING).ok_or("how many sessions ran at the peak was not measured")?;
+        let running = mean(peak, RUNNING).ok_or(SuggestError::NoSessions)?;
         let limit = running.round() as i64;
         if limit < 1 {
-            return Err(format!("less than one session ran on average at the peak of {peak} users"));
+            return Err(SuggestError::TooFewSessions(peak));
         }
         let part = |name: &str, limit: i64| {
             let mut set: BTreeMap<String, Scalar> = baseline
@@ -94,7 +109,7 @@ impl Kept {
             before: Vec::new(),
             ..spec.clone()
         };
-        Ok(Kept { spec, files: self.files.clone(), notes: Vec::new() })
+        Ok(StoredStudy { spec, files: self.files.clone(), notes: Vec::new() })
     }
 }
 
@@ -103,13 +118,13 @@ mod tests {
     use super::*;
     use crate::answer::tests::done;
 
-    fn kept() -> Kept {
+    fn stored() -> StoredStudy {
         let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\nrepeats = 2\nusers = [8, 64, 256, 1024]\n[suggest]\nknob = 'innodb_thread_concurrency'\n\
                     [[variant]]\nname = 'a'\nset = { x = 1 }\n[[variant]]\nname = 'b'\n[best_of]\nspin = [6, 96]\n";
-        Kept { spec: Spec::parse(text, false).unwrap(), files: BTreeMap::new(), notes: Vec::new() }
+        StoredStudy { spec: Spec::parse(text, false).unwrap(), files: BTreeMap::new(), notes: Vec::new() }
     }
 
-    fn measured(kept: &Kept, best: u32) -> Vec<Done> {
+    fn measured(kept: &StoredStudy, best: u32) -> Vec<StartRecord> {
         let value = |_, users: u32| Some(if users == best { 5000.0 } else { 3000.0 });
         let mut found = done(&kept.spec, &kept.spec.all_starts(), value);
         for level in found.iter_mut().flat_map(|one| &mut one.levels) {
@@ -121,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_what_ran_at_the_peak_and_is_tested_from_there_on() {
-        let kept = kept();
+        let kept = stored();
         let suggested = kept.suggested(&measured(&kept, 64)).unwrap().unwrap().spec;
         assert_eq!(suggested.users, [64, 256, 1024]);
         let cells = suggested.cells();
@@ -136,12 +151,12 @@ mod tests {
 
     #[test]
     fn without_users_beyond_the_peak_there_is_nothing_to_test() {
-        let kept = kept();
-        let why = kept.suggested(&measured(&kept, 1024)).unwrap().unwrap_err();
+        let kept = stored();
+        let why = kept.suggested(&measured(&kept, 1024)).unwrap().unwrap_err().to_string();
         assert!(why.contains("still grew up to 1024 users"), "{why}");
-        let why = kept.suggested(&[]).unwrap().unwrap_err();
+        let why = kept.suggested(&[]).unwrap().unwrap_err().to_string();
         assert!(why.contains("nothing was measured"), "{why}");
         let spec = Spec { suggest: None, ..kept.spec.clone() };
-        assert_eq!(Kept { spec, ..kept }.suggested(&[]), None);
+        assert_eq!(StoredStudy { spec, ..kept }.suggested(&[]), None);
     }
 }

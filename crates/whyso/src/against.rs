@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use whyso_control::Error;
 use whyso_profile::ComparedBy;
 use whyso_record::Recording;
-use whyso_report::Compared;
+use whyso_report::ProfilePair;
 
 use crate::choice_args::{WindowArgs, chosen};
 use crate::profile_args::{AgainstArgs, ProfileArgs};
@@ -22,9 +22,9 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) fn about(&self, inclusive: bool) -> Compared<'_> {
+    pub(crate) fn about(&self, inclusive: bool) -> ProfilePair<'_> {
         let Pair { here, there, by, unit } = self;
-        Compared { here: here.about(), there: there.about(), by: *by, unit, inclusive }
+        ProfilePair { here: here.about(), there: there.about(), by: *by, unit, inclusive }
     }
 }
 

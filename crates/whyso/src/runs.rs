@@ -134,7 +134,11 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
         for run in &runs {
             print_stderr!("{}", whyso_report::run_line(run));
         }
-        print_stderr_part!("Remove {} of {} for good? [y/N] ", count(runs.len() as u64, "run"), bytes(all as f64));
+        print_stderr_part!(
+            "Remove {} of {} for good? [y/N] ",
+            count(runs.len() as u64, "run"),
+            bytes(all as f64)
+        );
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
@@ -184,14 +188,18 @@ fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
         files += checked.files;
         problems.extend(checked.problems);
     }
-    print_outcome(args, serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }), || {
-        let all_well = format!(
-            "{} of {} are as they were recorded",
-            count(files as u64, "file"),
-            count(runs.len() as u64, "run")
-        );
-        problems.iter().cloned().chain([all_well]).collect::<Vec<_>>().join("\n")
-    })?;
+    print_outcome(
+        args,
+        serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }),
+        || {
+            let all_well = format!(
+                "{} of {} are as they were recorded",
+                count(files as u64, "file"),
+                count(runs.len() as u64, "run")
+            );
+            problems.iter().cloned().chain([all_well]).collect::<Vec<_>>().join("\n")
+        },
+    )?;
     Ok(ExitCode::from(u8::from(!problems.is_empty())))
 }
 
@@ -222,7 +230,11 @@ fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
     })
 }
 
-fn print_outcome(args: &RunsArgs, object: serde_json::Value, words: impl FnOnce() -> String) -> Result<ExitCode> {
+fn print_outcome(
+    args: &RunsArgs,
+    object: serde_json::Value,
+    words: impl FnOnce() -> String,
+) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     match args.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,

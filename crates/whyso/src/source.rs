@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use whyso_control::Error;
 use whyso_profile::{FunctionName, SourceFilter, SourceTimes, functions, source_times};
 use whyso_query::SourcePath;
-use whyso_report::{Annotated, SourceText};
+use whyso_report::{AnnotatedSource, SourceText};
 
 use crate::profile::{function_called, print_object, print_text};
 use crate::profile_args::SourceArgs;
@@ -31,14 +31,14 @@ pub(crate) fn show_source(args: &SourceArgs) -> Result<ExitCode> {
     };
     if args.json {
         let one = |(name, times): &(&str, SourceTimes)| {
-            let of = Annotated { name, times, texts: &texts, whole: args.whole };
+            let of = AnnotatedSource { name, times, texts: &texts, whole: args.whole };
             whyso_report::annotated_json(taken.about(), profile, of)
         };
         return print_object(&serde_json::json!({"sources": told.iter().map(one).collect::<Vec<_>>()}));
     }
     let mut out = String::new();
     for (name, times) in &told {
-        let of = Annotated { name, times, texts: &texts, whole: args.whole };
+        let of = AnnotatedSource { name, times, texts: &texts, whole: args.whole };
         out.push_str(&whyso_report::annotated(taken.about(), profile, of));
     }
     let missing: Vec<&str> = files.into_iter().filter(|file| !texts.contains_key(*file)).collect();

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use whyso_control::Error;
-use whyso_study::{Answer, Journal, Kept, Repeats, Spec};
+use whyso_study::{Answer, Journal, Repeats, Spec, StoredStudy};
 use whyso_words::rough_time;
 
 use crate::exit_codes::INTERRUPTED;
@@ -158,10 +158,10 @@ fn print_unchecked(spec: Spec) -> Result<ExitCode> {
             .to_string(),
     ];
     notes.extend(whyso_control::study_programs(&spec).iter().map(|program| format!("  {program}")));
-    print_plan(&Kept { spec, files: BTreeMap::new(), notes })
+    print_plan(&StoredStudy { spec, files: BTreeMap::new(), notes })
 }
 
-fn print_plan(kept: &Kept) -> Result<ExitCode> {
+fn print_plan(kept: &StoredStudy) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     let spec = &kept.spec;
     let cells = spec.cells();

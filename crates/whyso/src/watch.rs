@@ -152,8 +152,8 @@ impl Control for Keys<'_> {
         self.watched.recording_since_ns()
     }
 
-    fn note(&self, text: &str) -> Result<(), String> {
-        self.watched.note(text).map_err(|error| error.to_string())?;
+    fn note(&self, text: &str) -> Result<(), whyso_live::NoteError> {
+        self.watched.note(text).map_err(|error| whyso_live::NoteError::Recorder(error.to_string()))?;
         self.history.note(text);
         Ok(())
     }

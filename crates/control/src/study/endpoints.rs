@@ -1,7 +1,7 @@
 //! A load that is spread over several servers of its own. Nothing is watched: what the load itself saw is the result.
 
 use whyso_explain::measures;
-use whyso_study::LevelDone;
+use whyso_study::LevelRecord;
 
 use super::measurement::Measurement;
 use crate::Stop;
@@ -65,12 +65,12 @@ pub(super) fn load(
         let half_width_percent = verdict.transactions_per_s_ci95.map(|[low, high]| {
             100.0 * (high - low) / 2.0 / verdict.transactions_per_s.max(f64::MIN_POSITIVE)
         });
-        LevelDone {
+        LevelRecord {
             users: level.users,
             measures: measures::of(&level_input(level), None),
             half_width_percent: half_width_percent.filter(|percent| percent.is_finite()),
             invalid_why: verdict.invalid_why,
-            ..LevelDone::default()
+            ..LevelRecord::default()
         }
     };
     let measured_s = outcome.levels.iter().map(|level| level.warmup.seconds() + level.window.seconds()).sum();

@@ -5,7 +5,7 @@ use std::path::Path;
 use whyso_explain::measures;
 use whyso_explain::model::{Input, LevelInput, Regime};
 use whyso_record::Recording;
-use whyso_study::{Even, LevelDone, Moment, PeakDone, PointDone, Spec, Start, Top};
+use whyso_study::{LevelRecord, LockEvenness, Moment, PeakRecord, PointRecord, Spec, Start, Top};
 
 use super::pfs_counts;
 use crate::Error;
@@ -23,11 +23,11 @@ pub(super) struct Measurement {
     pub(super) version: String,
     /// Warm-ups and measured windows.
     pub(super) measured_s: f64,
-    pub(super) levels: Vec<LevelDone>,
-    pub(super) peak: Option<PeakDone>,
-    pub(super) points: Vec<PointDone>,
+    pub(super) levels: Vec<LevelRecord>,
+    pub(super) peak: Option<PeakRecord>,
+    pub(super) points: Vec<PointRecord>,
     pub(super) tops: Vec<Top>,
-    pub(super) evenness: Vec<Even>,
+    pub(super) evenness: Vec<LockEvenness>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn read_measurement(path: &Path, spec: &Spec, start: Start) -> Result
         let half_width_percent = verdict.transactions_per_s_ci95.map(|[low, high]| {
             100.0 * (high - low) / 2.0 / verdict.transactions_per_s.max(f64::MIN_POSITIVE)
         });
-        levels.push(LevelDone {
+        levels.push(LevelRecord {
             users: level.users,
             measures: measures::of(level, input.performance_schema.as_ref()),
             half_width_percent: half_width_percent.filter(|percent| percent.is_finite()),
@@ -50,7 +50,7 @@ pub(super) fn read_measurement(path: &Path, spec: &Spec, start: Start) -> Result
         });
     }
     let suspect = explained.suspects.first().map_or("", |suspect| suspect.id.name());
-    let peak = explained.peak.as_ref().filter(|_| spec.users.len() > 1).map(|peak| PeakDone {
+    let peak = explained.peak.as_ref().filter(|_| spec.users.len() > 1).map(|peak| PeakRecord {
         users: peak.users,
         users_interval: peak.users_interval,
         suspect: suspect.to_string(),

@@ -10,7 +10,7 @@ mod session_sweep;
 
 use std::time::Instant;
 
-use whyso_study::{Answer, Cell, Done, Journal, Repeats, Spec, Start, answer};
+use whyso_study::{Answer, Cell, Journal, Repeats, Spec, Start, StartRecord, answer};
 
 use crate::Stop;
 use crate::login::AskPassword;
@@ -36,7 +36,7 @@ pub fn study(
 ) -> Result<Option<String>, Error> {
     let ended = carry_out(journal, command, listener, stop, ask_password)?;
     let begun = journal.suggested().map_err(wrong_study)?;
-    let suggested = match (begun, journal.kept().suggested(journal.done())) {
+    let suggested = match (begun, journal.stored().suggested(journal.done())) {
         (Some(begun), _) => Some(begun),
         (None, Some(Ok(kept))) if ended.is_none() => {
             Some(journal.begin_suggested(kept).map_err(wrong_study)?)
@@ -93,7 +93,7 @@ pub fn study_answer(journal: &Journal) -> Result<Answer, Error> {
     let suggested = journal.suggested().map_err(wrong_study)?;
     let mut answer = answer_of(journal);
     let is_done = journal.todo(journal.spec().blocks_least()).is_empty();
-    if let (Some(Err(why)), None, true) = (journal.kept().suggested(journal.done()), &suggested, is_done) {
+    if let (Some(Err(why)), None, true) = (journal.stored().suggested(journal.done()), &suggested, is_done) {
         answer.notes.push(format!("No limit of concurrency is suggested: {why}."));
     }
     answer.suggested = suggested.as_ref().map(|journal| Box::new(answer_of(journal)));
@@ -148,16 +148,16 @@ fn one_start(
     cell: &Cell,
     knobs: &mut KnownKnobs,
     begin: &dyn Fn(Plan) -> Result<StartOutcome, Error>,
-) -> Result<Done, Error> {
+) -> Result<StartRecord, Error> {
     let began = Instant::now();
     let machine = machine::machine_now();
     let unknown_knobs = knobs.unknown(cell)?;
-    let plan = plan_of(journal.kept(), &journal.runs(), cell, &unknown_knobs)?;
+    let plan = plan_of(journal.stored(), &journal.runs(), cell, &unknown_knobs)?;
     let outcome = begin(plan).map_err(|error| match error {
         Error::Failed(why) => Error::Failed(format!("{}: {why}", cell.name())),
         other => other,
     })?;
-    Ok(Done {
+    Ok(StartRecord {
         start,
         run: outcome.run,
         version: outcome.measurement.version,
@@ -196,10 +196,10 @@ fn is_over(journal: &Journal) -> Option<String> {
         .then(|| format!("it has taken the {hours} h that stop.hours allows: what is missing is left out"))
 }
 
-fn check_errors(spec: &Spec, cell: &Cell, done: &Done) -> Result<(), Error> {
+fn check_errors(spec: &Spec, cell: &Cell, done: &StartRecord) -> Result<(), Error> {
     let Some(most) = spec.stop.errors_percent else { return Ok(()) };
     let failed =
-        |level: &whyso_study::LevelDone| level.measures.get("errors_percent").copied().unwrap_or(0.0);
+        |level: &whyso_study::LevelRecord| level.measures.get("errors_percent").copied().unwrap_or(0.0);
     match done.levels.iter().find(|level| failed(level) > most) {
         Some(level) => Err(Error::Failed(format!(
             "{}: {} of the transactions of {} failed, and stop.errors_percent is {most}",

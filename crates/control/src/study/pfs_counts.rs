@@ -4,7 +4,7 @@ use whyso_explain::model::Input;
 use whyso_explain::pfs::{Column, Line, Per, View, evenness as evenness_of};
 use whyso_record::Recording;
 use whyso_record::run::Purpose;
-use whyso_study::{Even, Top, TopLine};
+use whyso_study::{LockEvenness, Top, TopLine};
 
 use crate::Error;
 use whyso_query::pfs_in;
@@ -49,7 +49,7 @@ pub(super) fn tops(recording: &Recording) -> Result<Vec<Top>, Error> {
 }
 
 /// How evenly the instances of some locks were used, level by level. `locks`: parts of their names.
-pub(super) fn evenness(recording: &Recording, locks: &[String]) -> Result<Vec<Even>, Error> {
+pub(super) fn evenness(recording: &Recording, locks: &[String]) -> Result<Vec<LockEvenness>, Error> {
     let mut found = Vec::new();
     for view in views(recording, &[INSTANCES]).filter(|_| !locks.is_empty()) {
         for level in recording.run().levels.iter().filter(|level| level.purpose == Purpose::Sweep) {
@@ -58,7 +58,7 @@ pub(super) fn evenness(recording: &Recording, locks: &[String]) -> Result<Vec<Ev
             let wanted = evenness_of(&over.table).into_iter().filter(|one| {
                 locks.iter().any(|lock| one.event.to_lowercase().contains(&lock.to_lowercase()))
             });
-            found.extend(wanted.map(|one| Even {
+            found.extend(wanted.map(|one| LockEvenness {
                 users: level.users,
                 lock: one.event,
                 instances: one.instances as u32,

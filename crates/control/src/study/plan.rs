@@ -8,7 +8,7 @@ use std::time::Duration;
 use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_server::Binary;
 use whyso_server::knobs::pfs;
-use whyso_study::{At, Cell, Kept, Spec, Suggest};
+use whyso_study::{At, Cell, Spec, StoredStudy, Suggest};
 use whyso_trace::StackSampling;
 use whyso_watch::AddOn;
 
@@ -25,7 +25,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// One sentence for the first thing that is wrong, with the cell that it is wrong with.
-pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
+pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<StoredStudy, Error> {
     let mut notes = Vec::new();
     let is_at_hand =
         |server: &str| whyso_server::find((!server.is_empty()).then(|| Path::new(server))).is_ok();
@@ -67,7 +67,7 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
     }
     let mut knobs = KnownKnobs::default();
     resolve_suggestion(&mut spec, &mut knobs, &mut notes)?;
-    let mut kept = Kept { spec, files: BTreeMap::new(), notes };
+    let mut kept = StoredStudy { spec, files: BTreeMap::new(), notes };
     for cell in &cells {
         read_workload(&mut kept.files, &cell.setup.workload, folder)?;
     }
@@ -178,7 +178,7 @@ fn of_cell(cell: &Cell, error: &impl std::fmt::Display) -> Error {
 }
 
 pub(super) fn plan_of(
-    kept: &Kept,
+    kept: &StoredStudy,
     runs: &Path,
     cell: &Cell,
     unknown_knobs: &[String],
@@ -259,7 +259,7 @@ fn add_ons(spec: &Spec) -> Result<Vec<AddOn>, Error> {
     found.collect::<Result<_, _>>().map_err(|error| Error::Plan(format!("add_ons: {error}")))
 }
 
-fn source_of(kept: &Kept, workload: &str) -> Source {
+fn source_of(kept: &StoredStudy, workload: &str) -> Source {
     match kept.files.get(workload) {
         Some(text) => {
             let name = Path::new(workload).file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -7,7 +7,7 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use whyso_connect::caught;
 use whyso_server::answers::log_out;
-use whyso_study::{Inside, PointDone};
+use whyso_study::{PointRecord, SessionSweep};
 
 use super::measurement::Measurement;
 use crate::Stop;
@@ -27,13 +27,13 @@ const NEWS_EVERY: Duration = Duration::from_millis(500);
 
 pub(super) fn sweep(
     plan: &Plan,
-    sweep: &Inside,
+    sweep: &SessionSweep,
     order: u64,
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Measurement, Error> {
-    let values = sweep.points().map_err(Error::Plan)?;
+    let values = sweep.points().map_err(|error| Error::Plan(error.to_string()))?;
     let (tested, runtime, _) = set_up_run(plan, listener, stop, ask_password)?;
     let done = runtime.block_on(async {
         let mut conn = tested.dsn.connect().await?;
@@ -54,7 +54,7 @@ pub(super) fn sweep(
 
 async fn points(
     conn: &mut Conn,
-    sweep: &Inside,
+    sweep: &SessionSweep,
     values: Vec<i64>,
     listener: &dyn Listener,
     stop: &Stop,
@@ -85,7 +85,7 @@ async fn points(
     })
 }
 
-async fn point(conn: &mut Conn, sweep: &Inside, value: i64) -> Result<PointDone, Error> {
+async fn point(conn: &mut Conn, sweep: &SessionSweep, value: i64) -> Result<PointRecord, Error> {
     bounded(conn.query_drop(format!("SET SESSION {} = {value}", sweep.knob))).await?;
     let before = status(conn, &sweep.status).await?;
     let mut times = Vec::with_capacity(sweep.times as usize);
@@ -102,7 +102,7 @@ async fn point(conn: &mut Conn, sweep: &Inside, value: i64) -> Result<PointDone,
         let before = before.get(&name).copied().unwrap_or(0.0);
         (name, (after - before) / f64::from(sweep.times))
     });
-    Ok(PointDone { value, ms, status: grown.collect() })
+    Ok(PointRecord { value, ms, status: grown.collect() })
 }
 
 async fn execute(conn: &mut Conn, statement: &str) -> Result<(), Error> {

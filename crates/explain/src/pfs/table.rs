@@ -352,10 +352,20 @@ mod tests {
             let of = &fixtures[name];
             let values = of["lines"].as_object().unwrap().iter().flat_map(|(line, values)| {
                 let value = |at: usize| values[at].as_f64();
-                ["count", "time_ns"].into_iter().enumerate().filter_map(move |(at, metric)| Some(counter(metric, line, value(at)?)))
+                ["count", "time_ns"]
+                    .into_iter()
+                    .enumerate()
+                    .filter_map(move |(at, metric)| Some(counter(metric, line, value(at)?)))
             });
             let counters: Vec<Counter> = values.collect();
-            Table::new(view, &counters, &[], of["seconds"].as_f64().unwrap(), of["statements"].as_f64(), of["transactions"].as_f64())
+            Table::new(
+                view,
+                &counters,
+                &[],
+                of["seconds"].as_f64().unwrap(),
+                of["statements"].as_f64(),
+                of["transactions"].as_f64(),
+            )
         };
         let sides = [("here", side("here")), ("there", side("there"))];
         let column = |of: &serde_json::Value| view.columns[of["column"].as_u64().unwrap() as usize];

@@ -178,5 +178,5 @@ fn study(choices: &mut Choices<'_>, dir: &Path) {
     let answer = answer(journal.spec(), journal.done(), journal.notes());
     let _ = (whyso_report::study(&answer), whyso_report::study_markdown(&answer));
     let _ = whyso_report::study_html(&answer, &mut io::sink());
-    let _ = journal.kept().suggested(journal.done());
+    let _ = journal.stored().suggested(journal.done());
 }

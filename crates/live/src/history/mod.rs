@@ -22,7 +22,7 @@ const POINTS_MAX: usize = 4_000_000;
 const TABLE_BYTES_MAX: usize = 32 << 20;
 const EVENTS_MAX: usize = 2_000;
 const TEXTS_MAX: usize = 20_000;
-/// Between two looks at what may be forgotten.
+/// Between two checks of what may be forgotten.
 const FORGET_INTERVAL_NS: i64 = 10_000_000_000;
 /// Where there is no room for all the time that is to be kept, this part of it is.
 const KEPT_SHARE: f64 = 0.9;
@@ -43,7 +43,7 @@ struct Inner {
     sources: HashMap<String, Source>,
     tables: HashMap<String, Tables<TextRows>>,
     states: Tables<StatesLook>,
-    /// What a line of the Performance Schema's tables says, by its name: it is told once.
+    /// What a line of the Performance Schema's tables says, by its name: it is reported once.
     texts: HashMap<String, String>,
     events: VecDeque<Event>,
     first_ns: Option<i64>,
@@ -62,7 +62,7 @@ struct Source {
 }
 
 impl History {
-    /// A note of the user's, made now.
+    /// Adds the user's note, made now.
     pub fn note(&self, text: &str) {
         let (t_ns, host) = (whyso_clock::monotonic_ns(), String::new());
         self.event(&Event { t_ns, host, kind: "note".to_string(), text: text.to_string() });

@@ -9,7 +9,7 @@ pub(super) struct Points {
     t_ns: Vec<i64>,
     /// Of a counter: what it grew by since its first reading, across resets.
     value: Vec<f64>,
-    /// A counter's latest reading, as it was told.
+    /// A counter's latest reading, as the source reported it.
     latest: Option<Value>,
 }
 
@@ -48,7 +48,7 @@ impl Points {
         Some((self.t_ns[at], self.value[at]))
     }
 
-    /// Forgets what was before `t_ns`, but for the reading that holds at that time.
+    /// Forgets what was before `t_ns`, except for the reading that holds at that time.
     pub(super) fn forget_before(&mut self, t_ns: i64) {
         let first = self.t_ns.partition_point(|at| *at <= t_ns).saturating_sub(1);
         self.t_ns.drain(..first);

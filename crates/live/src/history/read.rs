@@ -13,7 +13,7 @@ use super::{History, Inner};
 
 /// A source that was not read for longer has a gap.
 const GAP_NS: i64 = 25_000_000_000;
-/// Who waits for whom is looked up twice a second, and told where anybody does: an older look is over.
+/// Who waits for whom is read every half second, and recorded where anybody does: an older snapshot is over.
 const LOCK_LOOK_NS: i64 = 3_000_000_000;
 const LOCK_LOOKS_PER_S: f64 = 2.0;
 
@@ -204,7 +204,7 @@ impl History {
         }
     }
 
-    /// The looks at connections in a window, the newest first.
+    /// Returns the snapshots of connections in a window, the newest first.
     pub(crate) fn connection_looks(&self, window: Window) -> Vec<TextRows> {
         let inner = self.lock();
         let Some(tables) = inner.tables.get("connections") else { return Vec::new() };
@@ -289,20 +289,20 @@ pub(crate) struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    pub(crate) fn told(self, name: &str) -> Option<&'a str> {
+    pub(crate) fn text(self, name: &str) -> Option<&'a str> {
         let at = self.columns.iter().position(|column| column == name)?;
         self.row.get(at)?.as_deref()
     }
 
     pub(crate) fn number(self, name: &str) -> Option<i64> {
-        self.told(name)?.parse().ok()
+        self.text(name)?.parse().ok()
     }
 }
 
 fn lock_look(rows: &TextRows) -> LockLook {
     let seen = |row: &Vec<Option<String>>| {
         let cells = Cells { columns: &rows.columns, row };
-        LockWait::from_cells(|name| cells.told(name))
+        LockWait::from_cells(|name| cells.text(name))
     };
     LockLook { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(seen).collect() }
 }

@@ -56,7 +56,7 @@ pub(super) struct TableState {
     /// The column that the user chose; `None`: the table's own.
     pub(super) sort: Option<usize>,
     pub(super) reversed: bool,
-    /// Lines alone that contain it, in any case.
+    /// Only lines that contain it, in any case.
     pub(super) filter: String,
     pub(super) selected: usize,
 }

@@ -13,7 +13,7 @@ use crate::history::{Buckets, History};
 const STEP_NS: i64 = 1_000_000_000;
 /// Steps of a chart's height that a bar is drawn in.
 const STEPS: f64 = 10_000.0;
-/// A chart narrower than this tells little.
+/// A chart narrower than this shows little.
 const WIDTH_MIN: u16 = 24;
 /// Height of one: the head, and the bars.
 pub(super) const HEIGHT: u16 = 5;
@@ -24,7 +24,7 @@ const NOT_BUSY: [&str; 3] = ["idle_ns", "iowait_ns", "steal_ns"];
 /// What a chart shows.
 struct Chart {
     title: &'static str,
-    /// What the newest value is, in words; beside the title.
+    /// The text of the newest value, next to the title.
     now: String,
     values: Vec<Option<f64>>,
     /// Where the scale ends; `None`: at the highest value.

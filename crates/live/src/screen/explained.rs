@@ -1,4 +1,4 @@
-//! The explanation of the window that is looked at, made anew when there is something new.
+//! The explanation of the window that is looked at, made again when there is something new.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use super::app::App;
 use crate::About;
 use crate::history::History;
 
-/// An explanation is made at most this often while time goes on.
+/// An explanation is made at most this often while time continues.
 const INTERVAL: Duration = Duration::from_millis(900);
 /// A shorter window has too few requests to tell where their time went.
 const LENGTH_NS_MIN: i64 = 5_000_000_000;
 
 #[derive(Default)]
-pub(super) struct Explained {
+pub(super) struct LatestExplanation {
     made: Option<(Instant, Window, Explanation)>,
 }
 
-impl Explained {
+impl LatestExplanation {
     pub(super) fn latest(&self) -> Option<&Explanation> {
         self.made.as_ref().map(|(_, _, explanation)| explanation)
     }

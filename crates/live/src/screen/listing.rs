@@ -34,17 +34,17 @@ impl Cell {
         }
     }
 
-    fn shown(&self) -> &str {
+    fn text(&self) -> &str {
         match self {
             Cell::Text(text) | Cell::Number(_, text) => text,
         }
     }
 
-    /// The order in which they stand where nothing is said: numbers with the greatest first, texts by the alphabet.
+    /// The order in which they stand unless the user chose another: numbers with the greatest first, texts by the alphabet.
     fn order(&self, other: &Cell) -> Ordering {
         match (self, other) {
             (Cell::Number(one, _), Cell::Number(other, _)) => other.total_cmp(one),
-            _ => self.shown().cmp(other.shown()),
+            _ => self.text().cmp(other.text()),
         }
     }
 
@@ -63,7 +63,7 @@ pub(super) struct Line {
 pub(super) struct Listing {
     pub(super) columns: Vec<Column>,
     pub(super) lines: Vec<Line>,
-    /// The column that it is sorted by where the user chose none; `None`: the order of the lines tells something, and is kept.
+    /// The column that it is sorted by where the user chose none; `None`: the order of the lines has a meaning, and stays.
     pub(super) sort: Option<usize>,
     /// What it is of, such as "a second, over 5 s".
     pub(super) about: String,
@@ -72,7 +72,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Nothing but a reason.
+    /// Returns a listing that only has a reason.
     pub(super) fn nothing(why: impl Into<String>) -> Listing {
         Listing {
             columns: Vec::new(),
@@ -88,7 +88,7 @@ impl Listing {
         let wanted = state.filter.to_lowercase();
         if !wanted.is_empty() {
             self.lines.retain(|line| {
-                let cells = line.cells.iter().map(Cell::shown);
+                let cells = line.cells.iter().map(Cell::text);
                 cells.chain([line.whole.as_str()]).any(|text| text.to_lowercase().contains(&wanted))
             });
             self.empty = format!("nothing here contains {:?}; Esc shows all", state.filter);
@@ -135,7 +135,7 @@ impl Listing {
         let shown = self.lines.iter().enumerate().skip(first).take(height);
         let rows = shown.map(|(at, line)| {
             let cells = line.cells.iter().map(|cell| {
-                let text = Text::from(cell.shown());
+                let text = Text::from(cell.text());
                 Drawn::from(if matches!(cell, Cell::Number(..)) { text.right_aligned() } else { text })
             });
             let style = Style::new();
@@ -170,7 +170,7 @@ mod tests {
 
     fn names(state: &TableState) -> String {
         let arranged = listing().arranged(state);
-        arranged.lines.iter().map(|line| line.cells[0].shown()).collect()
+        arranged.lines.iter().map(|line| line.cells[0].text()).collect()
     }
 
     #[test]

@@ -23,22 +23,22 @@ use whyso_clock::monotonic_ns;
 use crate::history::History;
 use crate::{About, Control};
 use app::{App, Ask, Prompt, Tab};
-use explained::Explained;
+use explained::LatestExplanation;
 use keys::Keys;
 use listing::Listing;
-use panels::Shown;
+use panels::TabData;
 
 /// Between two drawings where no key is pressed.
 const REDRAW: Duration = Duration::from_millis(500);
 /// How long a message stays.
 const MESSAGE_TIME: Duration = Duration::from_secs(4);
-/// A source that can't be read is told of from this on: one reading may fail by chance.
+/// A source that can't be read is reported from this on: one reading may fail by chance.
 const FAILED_NS: i64 = 1_500_000_000;
 /// How a recording's list of what is not measured begins to say that no thread is accounted for.
 const THREADS: &str = "the time of the server's threads";
 const WIDTH_MIN: u16 = 60;
 const HEIGHT_MIN: u16 = 18;
-/// A terminal this high has room for charts beside a table.
+/// A terminal this high has room for charts next to a table.
 const CHARTS_HEIGHT_MIN: u16 = 20;
 
 /// Draws what is watched until the user has seen enough, or [`Control::is_over`]. The terminal is as it was afterwards, also after a panic.
@@ -57,7 +57,7 @@ struct Screen<'a> {
     about: &'a About,
     control: &'a dyn Control,
     app: App,
-    explained: Explained,
+    explained: LatestExplanation,
     message: Option<(String, Instant)>,
     color: bool,
 }
@@ -69,7 +69,7 @@ impl<'a> Screen<'a> {
             about,
             control,
             app: App::default(),
-            explained: Explained::default(),
+            explained: LatestExplanation::default(),
             message: None,
             // https://no-color.org
             color: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
@@ -119,7 +119,7 @@ impl<'a> Screen<'a> {
             }
             Ask::Note(text) => match self.control.note(&text) {
                 Ok(()) => "noted".to_string(),
-                Err(why) => why,
+                Err(error) => error.to_string(),
             },
         };
         self.message = Some((message, Instant::now()));
@@ -135,7 +135,7 @@ impl<'a> Screen<'a> {
         self.history.span_ns()?;
         let not_measured = self.control.not_measured();
         let span_ns = self.span_ns();
-        let shown = Shown {
+        let shown = TabData {
             history: self.history,
             explanation: self.explained.at(self.history, self.about, &self.app, span_ns),
             not_measured: &not_measured,

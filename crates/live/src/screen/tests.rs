@@ -17,7 +17,7 @@ impl Control for Still {
     fn recording_since_ns(&self) -> Option<i64> {
         None
     }
-    fn note(&self, _text: &str) -> Result<(), String> {
+    fn note(&self, _text: &str) -> Result<(), crate::NoteError> {
         Ok(())
     }
     fn is_over(&self) -> bool {
@@ -47,7 +47,7 @@ const SERIES: [Made; 10] = [
     ("pfs_waits", "time_ns", "wait/synch/mutex/innodb/log_sys_mutex", Kind::Counter, |s| s * 2_000_000),
 ];
 
-/// A server that was watched for so many seconds, until now.
+/// A server that was watched for this number of seconds, until now.
 fn watched(seconds: i64) -> History {
     let history = History::default();
     for (at, (source, metric, instance, kind, _)) in SERIES.iter().enumerate() {

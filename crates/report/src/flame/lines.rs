@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use whyso_profile::{CallTree, SourcePlace};
 
-use super::{Flame, Numbered};
+use super::{Flame, Numbering};
 
 pub(crate) use text::texts;
 
@@ -22,7 +22,7 @@ const LEFT_OUT: f64 = -2.0;
 pub(crate) struct LinesHead {
     pub(crate) nodes: usize,
     /// The block that holds: of each call its depth, the place of its line, and its node in the tree of calls without lines; then of each line the
-    /// place of its function's name, the place of its file (−1: the build tells no line; −2: left out to keep the page small), and its number.
+    /// place of its function's name, the place of its file (−1: the build has no line; −2: left out to keep the page small), and its number.
     pub(crate) block: u32,
     /// The block that holds the files and their text, as JSON.
     pub(crate) texts_block: u32,
@@ -57,7 +57,7 @@ pub(crate) struct LineTree {
 }
 
 impl Flame {
-    /// `node_of`: by stack its node in the tree; `name_of`: by node the place of its name. `None` where no build tells a line.
+    /// `node_of`: by stack its node in the tree; `name_of`: by node the place of its name. `None` where no build has lines.
     pub(crate) fn lines(
         &self,
         tree: &CallTree<'_>,
@@ -79,7 +79,7 @@ impl Flame {
         let weight = |stack: &u32| weights.get(stack).copied().unwrap_or(0.0);
         stacks.sort_by(|a, b| weight(&b.0).total_cmp(&weight(&a.0)).then(a.0.cmp(&b.0)));
         let callers = callers(tree);
-        let mut files: Numbered<&str> = Numbered::default();
+        let mut files: Numbering<&str> = Numbering::default();
         let mut found = Calls::default();
         let mut ends: Vec<(u32, usize)> = Vec::with_capacity(stacks.len());
         for (stack, node) in &stacks {
@@ -164,7 +164,7 @@ impl Calls {
             places: HashMap::new(),
             worth: Vec::new(),
         };
-        let mut names: Numbered<(usize, Place)> = Numbered::default();
+        let mut names: Numbering<(usize, Place)> = Numbering::default();
         let mut place_of = vec![0; self.calls.len()];
         let mut next = vec![(0, 0)];
         while let Some((at, depth)) = next.pop() {

@@ -17,7 +17,7 @@ use whyso_profile::{
 };
 
 use crate::source::Stacks;
-use samples::Taken;
+use samples::SampleOrigin;
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ const THREADS: [&str; 3] = ["connection", "background", OBSERVER_ROLE];
 const LEAST_SHARE: f64 = 0.0001;
 /// The most nodes that the page is given: of more, those with less are folded, too.
 const NODES_MAX: usize = 200_000;
-/// Names are cut to so many characters.
+/// Longest name, in characters.
 const NAME_MAX: usize = 400;
 const NS_PER_US: f64 = 1_000.0;
 
@@ -55,9 +55,9 @@ pub(crate) struct FlameHead {
     pub(crate) levels: Vec<FlameLevel>,
     /// What filters work on; `None` where it is too much for a page.
     pub(crate) samples: Option<SamplesHead>,
-    /// Whether some build tells the lines of its sources.
+    /// Whether a build has the lines of its sources.
     pub(crate) knows_lines: bool,
-    /// Where in the sources the calls were; absent where no build tells, and where samples are not told apart so finely.
+    /// Where in the sources the calls were; absent where no build has them, and where samples are not separated so finely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lines: Option<LinesHead>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct FlameHead {
 pub(crate) struct FlameLevel {
     /// The level's index; `None`: of another run, or all of a recording in which no level ended.
     pub(crate) level: Option<u32>,
-    /// What it is called where no level of this run tells.
+    /// Its name where it is no level of this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
     pub(crate) seconds: f64,
@@ -78,7 +78,7 @@ pub(crate) struct FlameLevel {
     pub(crate) columns: Vec<ColumnHead>,
 }
 
-/// What a column rests on.
+/// What a column is based on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ColumnHead {
     total_us: f64,
@@ -98,7 +98,7 @@ pub(crate) struct Flame {
     /// Where in the sources each function of a stack was, in the order of the profile's stacks; `None` where the build does not tell.
     places: BTreeMap<u32, Vec<Option<SourcePlace>>>,
     /// Of each sample of the profile.
-    taken: Vec<Taken>,
+    taken: Vec<SampleOrigin>,
     /// The observer's share of the stacks' time, 0 to 1: the largest of all runs.
     observer_share: f64,
 }
@@ -158,7 +158,7 @@ impl Flame {
             let metric = part * COLUMNS_PER_LEVEL + threads * METRICS + metric;
             let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
             profile.samples.push(ProfileSample { stack: first_stack + stack, metric, weight_ns, seen_ns });
-            taken.push(Taken {
+            taken.push(SampleOrigin {
                 t_ns,
                 tid,
                 role: role.to_string(),
@@ -195,8 +195,8 @@ impl Flame {
 
     /// The head, without the places of blocks, and the columns of the tree itself: depths, and places of names.
     pub(crate) fn head(&self, tree: &CallTree<'_>, folded_below: f64) -> (FlameHead, [Vec<f64>; 2]) {
-        let mut modules = Numbered::default();
-        let mut names = Numbered::default();
+        let mut modules = Numbering::default();
+        let mut names = Numbering::default();
         let depths = tree.nodes.iter().map(|node| f64::from(node.depth)).collect();
         let places = tree
             .nodes
@@ -256,18 +256,18 @@ fn metric_names() -> Vec<&'static str> {
 }
 
 /// Distinct things in the order in which they were met.
-pub(crate) struct Numbered<T> {
+pub(crate) struct Numbering<T> {
     places: BTreeMap<T, usize>,
     pub(crate) list: Vec<T>,
 }
 
-impl<T> Default for Numbered<T> {
-    fn default() -> Numbered<T> {
-        Numbered { places: BTreeMap::new(), list: Vec::new() }
+impl<T> Default for Numbering<T> {
+    fn default() -> Numbering<T> {
+        Numbering { places: BTreeMap::new(), list: Vec::new() }
     }
 }
 
-impl<T: Clone + Ord> Numbered<T> {
+impl<T: Clone + Ord> Numbering<T> {
     pub(crate) fn place(&mut self, one: T) -> usize {
         let next = self.list.len();
         let place = *self.places.entry(one.clone()).or_insert(next);

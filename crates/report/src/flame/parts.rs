@@ -12,7 +12,7 @@ pub(crate) struct FlamePart {
     pub(crate) window: Window,
     /// The level's index; `None` where no level of this run is meant.
     pub(crate) level: Option<u32>,
-    /// What it is called where no level of this run tells.
+    /// Its name where it is no level of this run.
     pub(crate) name: Option<String>,
     /// Of the window; 0 where there are none that could be compared with this run's.
     pub(crate) transactions: u64,

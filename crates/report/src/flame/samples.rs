@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use whyso_words::{seconds, whole};
 
-use super::{COLUMNS_PER_LEVEL, Flame, METRICS, NAME_MAX, NS_PER_US, Numbered};
+use super::{COLUMNS_PER_LEVEL, Flame, METRICS, NAME_MAX, NS_PER_US, Numbering};
 
 /// The most rows that the page is given: about six bytes each.
 const ROWS_MAX: usize = 300_000;
-/// The most statements that are told apart; the time of others is of none that is known.
+/// Most statements that are separated; the time of others is of no known statement.
 const STATEMENTS_MAX: usize = 500;
 /// From fine to coarse, until the rows are few enough.
 const FINENESS: [Fineness; 6] = [
@@ -23,7 +23,7 @@ const FINENESS: [Fineness; 6] = [
 ];
 const NS_PER_S: i64 = 1_000_000_000;
 
-/// How finely samples are told apart.
+/// How finely samples are separated.
 #[derive(Clone, Copy)]
 struct Fineness {
     /// Windows begin and end at multiples of this, and where measured windows do.
@@ -35,7 +35,7 @@ struct Fineness {
 }
 
 /// Of whom, when and where a sample of the profile was, by its place there.
-pub(super) struct Taken {
+pub(super) struct SampleOrigin {
     pub(super) t_ns: i64,
     pub(super) tid: u32,
     pub(super) role: String,
@@ -49,27 +49,27 @@ pub(super) struct Taken {
 #[derive(Serialize)]
 pub(crate) struct SamplesHead {
     roles: Vec<String>,
-    /// The kernel's numbers and names of threads; none where they are not told apart.
+    /// The kernel's numbers and names of threads; none where they are not separated.
     threads: Vec<(u32, String)>,
     statements: Vec<String>,
     /// Where stretches of this run begin and end, monotonic ns: one more than stretches. Each part of another run is one more stretch, in their order.
     edges_ns: Vec<i64>,
     /// Of each level of the head: its first stretch, and the one after its last.
     levels: Vec<(usize, usize)>,
-    /// Windows begin and end at multiples of so many seconds since the page's zero, and where measured windows do.
+    /// Windows begin and end at multiples of this number of seconds since the page's zero, and where measured windows do.
     step_s: i64,
     pub(crate) rows: usize,
     /// The block that holds: of whom, entry by entry its role, thread, connection and statement, NaN where none is known; then of each row its metric, of
-    /// whom, its stretch, its node, its time in µs, the root of its variance in µs, and how many samples or waits it is; where calls are told apart by
+    /// whom, its stretch, its node, its time in µs, the root of its variance in µs, and how many samples or waits it is; where calls are separated by
     /// line, the node is that of the tree of lines.
     pub(crate) block: u32,
     /// Nodes are those of the tree of lines.
     pub(crate) lines: bool,
-    /// What is not told apart, in plain words; empty where everything is.
+    /// What is not separated, as a text; empty where everything is.
     note: String,
 }
 
-/// One or several samples of the same metric, of whom, stretch and node: what they are told apart by, in this order.
+/// One or several samples of the same metric, of whom, stretch and node: what separates them, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
     metric: usize,
@@ -91,7 +91,7 @@ type Cell = fn(&(Key, Sum)) -> f64;
 /// Places in the head of role and thread; the connection; the place of the statement.
 type Whose = (usize, Option<usize>, Option<u64>, Option<usize>);
 
-/// By stack: its node in the tree of calls, and in that of lines where some build tells them.
+/// By stack: its node in the tree of calls, and in that of lines where a build has them.
 pub(crate) struct Places<'a> {
     pub(crate) calls: &'a HashMap<u32, usize>,
     pub(crate) lines: Option<&'a HashMap<u32, usize>>,
@@ -127,9 +127,9 @@ impl Flame {
             known.iter().enumerate().map(|(place, text)| (*text, place)).collect();
         let lines = places.lines.filter(|_| fineness.lines);
         let node_of = lines.unwrap_or(places.calls);
-        let mut roles: Numbered<&str> = Numbered::default();
-        let mut threads: Numbered<u32> = Numbered::default();
-        let mut whose: Numbered<Whose> = Numbered::default();
+        let mut roles: Numbering<&str> = Numbering::default();
+        let mut threads: Numbering<u32> = Numbering::default();
+        let mut whose: Numbering<Whose> = Numbering::default();
         let mut sums: HashMap<Key, Sum> = HashMap::new();
         for (sample, taken) in self.profile.samples.iter().zip(&self.taken) {
             let Some(node) = node_of.get(&sample.stack) else { continue };
@@ -263,12 +263,12 @@ fn note(fineness: Fineness, lacks_lines: bool, others: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{level, made, sample, stacks};
+    use super::super::tests::{example_flame, level, sample, stacks};
     use super::*;
     use crate::source::Stacks;
     use whyso_series::{KnownBy, Span, Spans};
 
-    fn told(flame: &Flame, fineness: Fineness) -> (SamplesHead, Vec<Vec<f64>>) {
+    fn head_and_columns(flame: &Flame, fineness: Fineness) -> (SamplesHead, Vec<Vec<f64>>) {
         let (_, calls, _) = flame.tree();
         let places = Places { calls: &calls, lines: None };
         flame.samples_at(fineness, &places, &BTreeMap::from([(1, "one".to_string())]), 0, ROWS_MAX).unwrap()
@@ -276,10 +276,10 @@ mod tests {
 
     #[test]
     fn rows_add_up_to_the_columns_of_their_levels() {
-        let flame = made();
+        let flame = example_flame();
         let (tree, _, _) = flame.tree();
         for fineness in FINENESS {
-            let (head, columns) = told(&flame, fineness);
+            let (head, columns) = head_and_columns(&flame, fineness);
             for (place, (first, after)) in head.levels.iter().enumerate() {
                 let mut exclusive = vec![vec![0.0; tree.nodes.len()]; METRICS];
                 for (row, us) in columns[8].iter().enumerate() {
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn what_lies_between_levels_is_there_and_of_none() {
-        let (head, columns) = told(&made(), FINENESS[0]);
+        let (head, columns) = head_and_columns(&example_flame(), FINENESS[0]);
         let outside = (0..head.rows).filter(|row| {
             let stretch = columns[6][*row] as usize;
             !head.levels.iter().any(|(first, after)| (*first..*after).contains(&stretch))
@@ -328,7 +328,7 @@ mod tests {
             ..stacks()
         };
         let flame = Flame::new(vec![(known, vec![level(0, 0)])]).unwrap();
-        let (head, columns) = told(&flame, FINENESS[0]);
+        let (head, columns) = head_and_columns(&flame, FINENESS[0]);
         assert_eq!(head.threads, [(1, "one".to_string())]);
         assert_eq!((head.statements, head.note), (vec!["COMMIT".to_string()], String::new()));
         let of_row = |row: usize| {
@@ -343,8 +343,8 @@ mod tests {
 
     #[test]
     fn of_too_many_samples_the_finest_is_dropped_and_that_is_said() {
-        let flame = made();
-        let (head, columns) = told(&flame, FINENESS[3]);
+        let flame = example_flame();
+        let (head, columns) = head_and_columns(&flame, FINENESS[3]);
         assert!(head.threads.is_empty() && columns[1].iter().all(|thread| thread.is_nan()));
         assert_eq!(
             head.note,

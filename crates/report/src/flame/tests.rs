@@ -43,7 +43,7 @@ pub(super) fn level(index: u32, begin_ns: i64) -> FlamePart {
     FlamePart { window, level: Some(index), name: None, transactions: 7 }
 }
 
-pub(super) fn made() -> Flame {
+pub(super) fn example_flame() -> Flame {
     Flame::new(vec![(stacks(), vec![level(0, 0), level(1, 100)])]).unwrap()
 }
 
@@ -77,7 +77,7 @@ pub(super) fn stacks() -> Stacks {
 
 #[test]
 fn times_are_told_by_level_threads_and_metric() {
-    let flame = made();
+    let flame = example_flame();
     let (tree, _, share) = flame.tree();
     let (head, [depths, names]) = flame.head(&tree, share);
     let called: Vec<&str> = names.iter().map(|place| head.names[*place as usize].0.as_str()).collect();
@@ -122,7 +122,7 @@ fn the_observers_time_has_columns_of_its_own() {
 
 #[test]
 fn a_column_says_its_total_its_interval_and_how_many_samples_it_rests_on() {
-    let flame = made();
+    let flame = example_flame();
     let (tree, _, share) = flame.tree();
     let (head, _) = flame.head(&tree, share);
     let column = |place: usize| head.levels[0].columns[place];
@@ -141,7 +141,7 @@ fn a_column_says_its_total_its_interval_and_how_many_samples_it_rests_on() {
 
 #[test]
 fn of_more_calls_than_the_page_takes_those_with_less_are_folded() {
-    let flame = made();
+    let flame = example_flame();
     let (tree, _, share) = flame.tree_of(3);
     assert!(tree.nodes.len() <= 3 && share > LEAST_SHARE, "{} {share}", tree.nodes.len());
     assert_eq!(tree.folded + tree.nodes.len(), 6);

@@ -19,7 +19,7 @@ use crate::text::shortened;
 /// Longest name of a side of a comparison, in characters.
 const SIDE_MAX: usize = 20;
 
-/// The text under the table, for a terminal of so many characters; empty where there is nothing to say.
+/// Returns the text under the table, for a terminal of `width` characters; empty where there is nothing to report.
 pub fn summary(result: &LoadResult, width: usize) -> String {
     let mut out = String::new();
     let judged = result.levels.iter().map(|(level, _)| level).filter(|level| is_end_of_search(result, level));
@@ -43,7 +43,7 @@ pub fn summary(result: &LoadResult, width: usize) -> String {
     out
 }
 
-/// Of a search, the levels at the ends of the answer alone are told in full: every probe has its row in the table.
+/// Returns whether a level is reported in full. Of a search, only those at the ends of the answer are: every probe has its row in the table.
 fn is_end_of_search(result: &LoadResult, level: &Level) -> bool {
     let Some(answer) = &result.capacity else { return true };
     let ends = [answer.bounds.holds_per_s, answer.bounds.fails_per_s];

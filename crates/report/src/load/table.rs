@@ -55,12 +55,12 @@ pub struct Row {
     pub backlog: Option<u64>,
     pub errors: u64,
     pub client_us_per_query: Option<f64>,
-    /// In words, behind the numbers.
+    /// A text behind the numbers.
     pub remark: String,
 }
 
 impl Table {
-    /// A table that suits a terminal of so many characters, of an open or a closed loop, with these percentiles.
+    /// Returns a table that suits a terminal of `width` characters, of an open or a closed loop, with these percentiles.
     /// `workload_width`: characters of the longest name, where levels have workloads of their own.
     pub fn new(width: usize, is_open: bool, percentiles: &[f64], workload_width: Option<usize>) -> Table {
         let is_wide = width >= WIDE;

@@ -18,7 +18,7 @@ use crate::text::{clean, dash, shortened};
 
 /// Lines of a table that are shown; the JSON has all.
 const SHOWN_MAX: usize = 20;
-/// Statements are cut to so many characters.
+/// Longest statement, in characters.
 const STATEMENT_MAX: usize = 70;
 
 /// What a table of lock waits is of.
@@ -182,7 +182,7 @@ fn instruments(of: LocksOf) -> String {
     out
 }
 
-/// Of what requests waited for locks; conditions are no part of it that could be told.
+/// Returns the share of what requests waited for locks. Conditions have none that is known.
 fn share_of_lock(one: &InstrumentWait, requests_waited_ns: Option<f64>) -> Option<f64> {
     let all = requests_waited_ns.filter(|ns| *ns > 0.0)?;
     (!one.is_condition()).then_some(one.ns? / all)

@@ -30,7 +30,7 @@ impl LocksNowOf<'_> {
         self.trees.iter().map(waiting_in).sum()
     }
 
-    /// Whether waits for rows are told at all.
+    /// Returns whether the server reports waits for rows.
     fn tells_rows(&self) -> bool {
         !self.not_told.iter().any(|line| line.starts_with("who waits for whom"))
     }
@@ -65,7 +65,7 @@ impl LocksNowOf<'_> {
     }
 }
 
-/// A line a connection, indented under the one that it waits for.
+/// Returns one line per connection, indented under the one that it waits for.
 pub fn locks_now(of: LocksNowOf) -> String {
     let mut out = format!("{}\n", of.headline());
     if let Some(contradiction) = of.contradiction() {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{LocksOf, locks_json};
 
-/// The page has so many first lines of each table.
+/// Lines of each table that the page has.
 const SHOWN_MAX: usize = 50;
 
 /// Lock waits over one level.
@@ -23,11 +23,11 @@ pub(crate) struct LocksHead {
     #[serde(flatten)]
     told: Value,
     /// How many more lines each table would have.
-    left: Left,
+    left: Remainder,
 }
 
 #[derive(Serialize)]
-struct Left {
+struct Remainder {
     objects: usize,
     instruments: usize,
     tables: usize,
@@ -45,7 +45,7 @@ fn head(level: &LevelLocks, most: usize) -> LocksHead {
         tables: &of.tables[..of.tables.len().min(most)],
         ..of
     };
-    let left = Left {
+    let left = Remainder {
         objects: of.objects.len() - shown.objects.len(),
         instruments: of.instruments.len() - shown.instruments.len(),
         tables: of.tables.len() - shown.tables.len(),

@@ -12,7 +12,7 @@ use crate::text::level::level_name;
 use crate::text::pfs::{PfsOf, events_head, events_line, observer_words};
 use crate::text::timers::{DOCUMENTED, RECKONED, is_documented, timing_head, timing_rows};
 
-/// So many first lines of each view.
+/// Lines of each view.
 const LINES_MAX: usize = 10;
 
 pub(super) fn pfs_views(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) {

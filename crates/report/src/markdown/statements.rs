@@ -9,12 +9,12 @@ use crate::statements::{RunStatements, total};
 use crate::text::level::level_name;
 use crate::text::statements::sql_trace_words;
 
-/// Those with the most response time are told.
+/// Most statements, those with the most response time.
 const LINES_MAX: usize = 15;
 const NS_PER_S: f64 = 1e9;
 const NS_PER_MS: f64 = 1e6;
 
-/// `about`: the level that is told, where its commands were followed; else the last one is.
+/// `about`: the level that is shown if its commands were followed; else the last one is.
 pub(super) fn statements_of(
     out: &mut Markdown,
     info: &RunInfo,

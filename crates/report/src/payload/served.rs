@@ -131,7 +131,7 @@ pub struct FlameSide {
     pub stacks: Stacks,
 }
 
-/// The stacks of several windows in one tree, a level each: the head of a flame, and its blocks. `None` where no stack lies in any.
+/// The stacks of several windows in one tree, one level each: the head of a flame, and its blocks. `None` where no stack lies in any.
 ///
 /// # Errors
 /// They can't be written.

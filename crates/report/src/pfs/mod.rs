@@ -21,7 +21,7 @@ pub use crate::text::pfs::{PfsOf, observer_words, own_label};
 
 /// Idle waits that are shown beneath the others.
 const IDLE_SHOWN_MAX: usize = 5;
-/// A view as a table, with what it rests on above it.
+/// Returns a view as a table, under a line about its window.
 pub fn pfs(of: PfsOf) -> String {
     let table = of.table;
     let mut out = heading(of);

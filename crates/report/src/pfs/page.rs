@@ -8,15 +8,15 @@ use whyso_explain::timer::Timing;
 
 use crate::text::{clean, shortened};
 
-/// The page has so many first lines of a view at each level, by what the view is sorted by, and so many by every other column.
+/// Lines of a view that the page has at each level, by the column that sorts it, and by every other column.
 const LINES_MAX: usize = 100;
 const BY_OTHERS_MAX: usize = 20;
-/// So many first idle waits of each level, and so many of whyso's own statements.
+/// Idle waits of each level, and whyso's own statements.
 const IDLE_MAX: usize = 20;
 const OBSERVER_MAX: usize = 30;
 /// Lines that are drawn over time.
 const DRAWN_MAX: usize = 8;
-/// A digest's text is cut to so many characters.
+/// Longest text of a digest, in characters.
 const TEXT_MAX: usize = 400;
 
 /// What the Performance Schema counted over a run.
@@ -66,7 +66,7 @@ pub(crate) struct ViewHead {
     /// Count and time, and nothing else.
     of_events: bool,
     columns: Vec<ColumnHead>,
-    /// Place of the column that the view is sorted by where nothing is said.
+    /// Place of the column that sorts the view unless the user chose another.
     main: usize,
     pub(crate) block: u32,
 }
@@ -237,7 +237,7 @@ pub(crate) fn view_blocks(run: &RunPfs) -> impl Iterator<Item = ViewLines> + '_ 
 /// Lines that are among the first ones of any level, at every level, so that levels can be compared.
 fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -> ViewLines {
     let main = main_column(tables);
-    let told: Vec<Told> = tables.iter().map(|table| Told::of(table)).collect();
+    let told: Vec<LevelTable> = tables.iter().map(|table| LevelTable::of(table)).collect();
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let mut idle_names: BTreeSet<&str> = BTreeSet::new();
     let mut observer_names: BTreeSet<&str> = BTreeSet::new();
@@ -249,7 +249,7 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
         idle_names.extend(firsts(&level.idle, main, IDLE_MAX));
         observer_names.extend(firsts(&level.observer, main, OBSERVER_MAX));
     }
-    let level = |told: &Told| {
+    let level = |told: &LevelTable| {
         let by_name: HashMap<&str, &Line> =
             told.lines.iter().map(|line| (line.name.as_str(), line)).collect();
         let idle: HashMap<&str, &Line> = told.idle.iter().map(|line| (line.name.as_str(), line)).collect();
@@ -287,8 +287,8 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
     }
 }
 
-/// What is told of a view at a level.
-struct Told {
+/// What the page has of a view at a level.
+struct LevelTable {
     lines: Vec<Line>,
     idle: Vec<Line>,
     observer: Vec<Line>,
@@ -296,11 +296,11 @@ struct Told {
     total: Vec<Option<f64>>,
 }
 
-impl Told {
-    fn of(table: &Table) -> Told {
+impl LevelTable {
+    fn of(table: &Table) -> LevelTable {
         let mut total = table.total().values;
         if !is_of_instances(table.view) {
-            return Told {
+            return LevelTable {
                 lines: table.lines.clone(),
                 idle: table.idle.clone(),
                 observer: table.observer.clone(),
@@ -322,7 +322,7 @@ impl Told {
             own: None,
         };
         let lines = locks.iter().map(line).collect();
-        Told { lines, idle: Vec::new(), observer: Vec::new(), observer_share: None, total }
+        LevelTable { lines, idle: Vec::new(), observer: Vec::new(), observer_share: None, total }
     }
 }
 

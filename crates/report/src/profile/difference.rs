@@ -16,7 +16,7 @@ const WITHIN: &str = "~";
 
 /// Two profiles that are compared.
 #[derive(Clone, Copy, Debug)]
-pub struct Compared<'a> {
+pub struct ProfilePair<'a> {
     pub here: SampledIn<'a>,
     pub there: SampledIn<'a>,
     pub by: ComparedBy,
@@ -26,8 +26,8 @@ pub struct Compared<'a> {
     pub inclusive: bool,
 }
 
-impl Compared<'_> {
-    /// In what times are told, and how many of it a nanosecond, or a whole, is.
+impl ProfilePair<'_> {
+    /// Returns the unit of times, and how many of it a nanosecond, or a whole, is.
     fn scale(&self) -> (&'static str, f64) {
         match self.by {
             ComparedBy::Transactions { .. } => ("µs", 1.0 / NS_PER_US),
@@ -42,7 +42,7 @@ impl Compared<'_> {
 
 /// The functions that differ most, `limit` of them at most, under `<Total>`.
 pub fn function_differences(
-    compared: Compared<'_>,
+    compared: ProfilePair<'_>,
     metrics: &[String],
     found: &Differences,
     limit: usize,
@@ -74,7 +74,7 @@ pub fn function_differences(
     out
 }
 
-fn about(compared: Compared<'_>) -> String {
+fn about(compared: ProfilePair<'_>) -> String {
     let side = |sampled: SampledIn<'_>, transactions: Option<f64>| {
         let counted = transactions.map(|times| format!(", {}", count(times as u64, compared.unit)));
         format!(
@@ -102,7 +102,7 @@ fn about(compared: Compared<'_>) -> String {
     ) + &known_of_both(compared)
 }
 
-fn known_of_both(compared: Compared<'_>) -> String {
+fn known_of_both(compared: ProfilePair<'_>) -> String {
     let side = |words: &str, sampled: SampledIn<'_>| {
         let known = known_words(sampled);
         if known.is_empty() { known } else { format!("{words}: {known}") }
@@ -122,7 +122,7 @@ fn cells(difference: &Difference, scale: f64) -> [String; 4] {
 
 /// What `whyso functions --against --json` prints. Times are in nanoseconds a transaction, or shares from 0 to 1.
 pub fn function_differences_json(
-    compared: Compared<'_>,
+    compared: ProfilePair<'_>,
     metrics: &[String],
     found: &Differences,
     limit: usize,
@@ -221,7 +221,7 @@ mod tests {
         let there = sampled(&[("main;walk", 100), ("main;hash\u{1b}", 2)]);
         let by = ComparedBy::Transactions { here: 2_000.0, there: 1_000.0 };
         let found = whyso_profile::differences(&here, &there, by);
-        let compared = Compared { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
+        let compared = ProfilePair { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
         let table = function_differences(compared, &here.metrics, &found, 2);
         assert_eq!(
             table,
@@ -236,7 +236,7 @@ cpu µs  against  differs by     ±  function
 "
         );
         let inclusive =
-            function_differences(Compared { inclusive: true, ..compared }, &here.metrics, &found, 9);
+            function_differences(ProfilePair { inclusive: true, ..compared }, &here.metrics, &found, 9);
         assert!(inclusive.lines().last().unwrap().ends_with("280  main"), "{inclusive}");
         let object = function_differences_json(compared, &here.metrics, &found, 1);
         assert_eq!(object["functions"][0]["cpu"]["exclusive"]["difference"], 1e6);
@@ -250,7 +250,7 @@ cpu µs  against  differs by     ±  function
             (sampled(&[("main;walk", 300), ("main;read", 100)]), sampled(&[("main;walk", 100)]));
         let found = whyso_profile::differences(&here, &there, ComparedBy::Share);
         let by = ComparedBy::Share;
-        let compared = Compared { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
+        let compared = ProfilePair { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
         let table = function_differences(compared, &here.metrics, &found, 1);
         let rows: Vec<&str> = table.lines().skip(4).take(3).collect();
         assert_eq!(

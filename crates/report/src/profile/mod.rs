@@ -10,10 +10,10 @@ mod tests;
 mod wakers;
 
 pub use classes::{classes, classes_json};
-pub use difference::{Compared, folded_against, function_differences, function_differences_json};
+pub use difference::{ProfilePair, folded_against, function_differences, function_differences_json};
 pub use json::{functions_json, relatives_json};
 pub use pprof::{ForPprof, pprof};
-pub use source::{Annotated, ReadSource, SourceText, annotated, annotated_json};
+pub use source::{AnnotatedSource, ReadSource, SourceText, annotated, annotated_json};
 pub use wakers::{FilesByRole, OfRoles, StatesByRole, wakers, wakers_json};
 
 use whyso_profile::{AttributedTime, FunctionName, FunctionTime, Functions, Profile, Relatives};
@@ -39,7 +39,7 @@ pub struct SampledIn<'a> {
     pub whose: &'a str,
     /// Where a connection or a statement was asked for: the part, 0 to 1, of the other conditions' time of which it is known.
     pub known_share: Option<f64>,
-    /// And what tells it.
+    /// And the source of that.
     pub known_by: Option<KnownBy>,
     /// The part, 0 to 1, of these threads' time that is the observer's own and was left out.
     pub hidden_share: f64,
@@ -54,7 +54,7 @@ pub struct SampledIn<'a> {
 /// What a light sampling leaves out.
 const LIGHT: &str = "light sampling: fewer stacks, named by symbols only, and none of waits; `--stacks` when recording takes them all\n";
 
-/// From this share on, what was left out as the observer's own is said.
+/// From this share on, what was left out as the observer's own is reported.
 const HIDDEN_SHARE_MIN: f64 = 0.0005;
 
 /// Which side of a function is shown.

@@ -13,7 +13,7 @@ const AROUND: u32 = 4;
 /// Stands before a line that has this part of a metric's largest line at least.
 const HOT_MARK: &str = "##";
 const HOT_SHARE: f64 = 0.75;
-/// A line of text is cut to so many characters.
+/// Longest line of text, in characters.
 const TEXT_MAX: usize = 160;
 
 /// The text of one source file.
@@ -29,7 +29,7 @@ pub type ReadSource<'a> = &'a dyn Fn(&str) -> Option<SourceText>;
 
 /// What is annotated.
 #[derive(Clone, Copy, Debug)]
-pub struct Annotated<'a> {
+pub struct AnnotatedSource<'a> {
     /// The function, or the file.
     pub name: &'a str,
     pub times: &'a SourceTimes,
@@ -41,8 +41,8 @@ pub struct Annotated<'a> {
 
 /// The source, each line with its exclusive and inclusive time; the lines with the most are marked with `##`. Of a file whose text is not there,
 /// the lines that have time stand alone.
-pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -> String {
-    let Annotated { name, times, texts, whole } = of;
+pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: AnnotatedSource<'_>) -> String {
+    let AnnotatedSource { name, times, texts, whole } = of;
     let total_ns = profile.total_ns();
     let mut out = about(sampled, profile, &total_ns);
     let hot_ns = hottest(times).map(|ns| ns * HOT_SHARE);
@@ -74,7 +74,7 @@ pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -
         let text = texts.get(file).unwrap_or(&none);
         rows.push(row(metrics, None, false, String::new(), &title(file, text)));
         let mut before = 0;
-        for line in shown(&with_time, text.lines.len() as u32, whole) {
+        for line in visible_lines(&with_time, text.lines.len() as u32, whole) {
             if line > before + 1 && before > 0 && !text.lines.is_empty() {
                 rows.push(row(metrics, None, false, "…".to_string(), ""));
             }
@@ -90,7 +90,7 @@ pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -
 }
 
 /// What `whyso source --json` prints. Times are in nanoseconds.
-pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -> Value {
+pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: AnnotatedSource<'_>) -> Value {
     let times = |time: &LineTime| {
         let pairs = time.exclusive_ns.iter().zip(&time.inclusive_ns);
         let one = |(metric, (exclusive_ns, inclusive_ns)): (&String, (&f64, &f64))| {
@@ -143,7 +143,7 @@ impl Hottest {
 }
 
 /// Numbers of the lines that are shown, ascending: of a file of `lines` lines, 0 where its text is not there.
-fn shown(with_time: &BTreeMap<u32, &LineTime>, lines: u32, whole: bool) -> Vec<u32> {
+fn visible_lines(with_time: &BTreeMap<u32, &LineTime>, lines: u32, whole: bool) -> Vec<u32> {
     let mut shown: Vec<u32> = with_time.keys().copied().collect();
     if whole {
         shown.extend(1..=lines);
@@ -193,7 +193,7 @@ mod tests {
     use whyso_profile::{FunctionName, ProfileSample, SourceFilter, source_times};
 
     /// `walk` at lines 12 and 14 of `walk.c`, and once where no line is known.
-    fn made() -> (Profile, SourceTimes) {
+    fn example_profile() -> (Profile, SourceTimes) {
         let name = |name: &str| FunctionName { name: name.to_string(), module: "server".to_string() };
         let place = |line| Some(SourcePlace { file: "./walk.c".to_string(), line });
         let mut profile =
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn lines_stand_with_their_times_and_those_with_the_most_are_marked() {
-        let (profile, times) = made();
+        let (profile, times) = example_profile();
         let texts = texts();
-        let of = Annotated { name: "walk", times: &times, texts: &texts, whole: false };
+        let of = AnnotatedSource { name: "walk", times: &times, texts: &texts, whole: false };
         let told = annotated(SAMPLED, &profile, of);
         let rows: Vec<&str> = told.lines().skip(2).collect();
         assert_eq!(
@@ -248,7 +248,7 @@ mod tests {
                 "                                                          18.      line 18",
             ]
         );
-        let whole = annotated(SAMPLED, &profile, Annotated { whole: true, ..of });
+        let whole = annotated(SAMPLED, &profile, AnnotatedSource { whole: true, ..of });
         assert!(whole.contains(" 1.      line 1\n") && whole.ends_with(" 40.      line 40\n"), "{whole}");
         let object = annotated_json(SAMPLED, &profile, of);
         assert_eq!(object["lines"][1]["line"], 14);
@@ -258,9 +258,9 @@ mod tests {
 
     #[test]
     fn where_the_source_is_not_there_the_lines_with_time_stand_alone() {
-        let (profile, times) = made();
+        let (profile, times) = example_profile();
         let texts = BTreeMap::new();
-        let of = Annotated { name: "walk", times: &times, texts: &texts, whole: false };
+        let of = AnnotatedSource { name: "walk", times: &times, texts: &texts, whole: false };
         let told = annotated(SAMPLED, &profile, of);
         let rows: Vec<&str> = told.lines().skip(7).map(str::trim_end).collect();
         assert_eq!(

@@ -26,7 +26,7 @@ pub struct OfRoles<'a> {
 /// States of a role that are named, and from which share on.
 const STATES_MAX: usize = 2;
 const STATE_SHARE_MIN: f64 = 0.05;
-/// What was done while others waited is told of so many lines, of those with this share of the time.
+/// Most lines about what was done while others waited, and the least share of the time that such a line has.
 const MEANWHILE_MAX: usize = 6;
 const MEANWHILE_SHARE_MIN: f64 = 0.05;
 /// Deeds that are named.

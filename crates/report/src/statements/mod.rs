@@ -23,12 +23,12 @@ use crate::text::statements::{STATEMENT_MAX, placeholder, plain, sql_trace_words
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_MS: f64 = 1e6;
-/// Which commands are told, and what following them cost.
+/// Which commands are shown, and what following them cost.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandsOf<'a> {
     /// Such as "the level of 16 users".
     pub window: &'a str,
-    /// When the load began: from here times are told.
+    /// When the load began: times count from here.
     pub origin_ns: i64,
     /// Length of the window.
     pub seconds: f64,

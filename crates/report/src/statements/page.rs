@@ -9,7 +9,7 @@ use super::total;
 use crate::text::shortened;
 use crate::text::statements::{STATEMENT_MAX, placeholder, plain, sql_trace_words};
 
-/// The page has the statements that are among so many first ones by count or by any metric.
+/// The page has the statements that are among this number of first ones by count or by any metric.
 const SHOWN_MAX: usize = 20;
 
 /// What clients asked of the server over a run.
@@ -51,9 +51,9 @@ impl RunStatements {
 pub(crate) struct StatementsHead {
     /// Names of the metrics whose sums there are; times in nanoseconds.
     metrics: Vec<&'static str>,
-    /// Of those, so many first ones are times.
+    /// How many of those, from the first, are times.
     times: usize,
-    /// What following them cost, in words.
+    /// What following them cost, as a text.
     cost: String,
     levels: Vec<StatementsOfLevel>,
 }

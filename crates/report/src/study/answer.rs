@@ -7,12 +7,12 @@ use whyso_words::{count, milliseconds, number, percent, seconds, users};
 
 use super::sheets::words;
 
-/// Curves and changes in mid-run that are told; the tables have all.
+/// Most curves and changes during a run that have a sentence; the tables have all.
 const TOLD: usize = 3;
 /// An interval narrower than this, as a share, is written with three significant digits.
 const FINE_MAX: f64 = 0.02;
 
-/// Its sentences, in reading order. What its baseline's own starts say little of is counted, and not told.
+/// Returns its sentences, in reading order. Comparisons about which the baseline's own starts say little are only counted.
 pub fn study_found(answer: &Answer) -> Vec<String> {
     let mut told = answer.curves.iter().take(TOLD).filter_map(|curve| fastest(answer, curve)).collect();
     changes(answer, &mut told);
@@ -236,7 +236,7 @@ fn fastest(answer: &Answer, curve: &Curve) -> Option<String> {
     ))
 }
 
-/// What changes in mid-run did, the deepest first.
+/// Adds what changes during a run did, the deepest first.
 fn changes(answer: &Answer, told: &mut Vec<String>) {
     let courses =
         answer.courses.iter().flat_map(|course| course.resized.iter().map(move |change| (course, change)));
@@ -295,7 +295,7 @@ fn comparisons(things: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use whyso_study::{Done, Spec, Start, answer};
+    use whyso_study::{Spec, Start, StartRecord, answer};
 
     use super::*;
 
@@ -306,7 +306,7 @@ mod tests {
              [[variant]]\nname = 'flush 1'\n[[variant]]\nname = 'flush 2'\n[[variant]]\nname = 'flush 0'\n"
         );
         let spec = Spec::parse(&text, false).unwrap();
-        let done: Vec<Done> = spec
+        let done: Vec<StartRecord> = spec
             .all_starts()
             .into_iter()
             .map(|start| {

@@ -73,7 +73,7 @@ pub fn study_markdown(answer: &Answer) -> String {
     out
 }
 
-/// How the tables are to be read, and what the reader has to know besides.
+/// Returns how to read the tables, and what else the reader has to know.
 pub fn study_notes(answer: &Answer) -> Vec<String> {
     let mut notes = vec![format!(
         "{} of {} are done. A start is a fresh server with its data restored, and one sweep; each block has every cell once, in random order.",
@@ -122,7 +122,7 @@ pub fn study_notes(answer: &Answer) -> Vec<String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use whyso_study::{Done, Spec, answer};
+    use whyso_study::{Spec, StartRecord, answer};
 
     use super::*;
 
@@ -132,7 +132,7 @@ pub(crate) mod tests {
                     [[variant]]\nname = 'flush'\n[[variant]]\nname = 'none'\n[[variant]]\nname = 'other'\n";
         let spec = Spec::parse(text, false).unwrap();
         let starts = spec.all_starts().into_iter().filter(|start| start.cell < 2);
-        let done: Vec<Done> = starts
+        let done: Vec<StartRecord> = starts
             .map(|start| {
                 let noise = [1.0, 1.002, 0.999][start.block as usize];
                 let per_s = if start.cell == 1 { 3000.0 * noise } else { 1000.0 };

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 use whyso_inference::{VariantComparison, Verdict};
 use whyso_model::measures::{self, Better};
-use whyso_study::{Answer, Course, Curve, Line, StartDone};
+use whyso_study::{Answer, Course, Curve, Line, StartSummary};
 
 use super::answer::against_itself;
 use super::sheets::{self, Sheet};
@@ -22,7 +22,7 @@ struct Head<'a> {
     starts: usize,
     /// The machine against itself; absent until both starts are done.
     pair: Option<PairHead<'a>>,
-    /// What is compared, in words with its unit.
+    /// What is compared, as a text with its unit.
     metric: String,
     matters_percent: f64,
     /// What lies left and right of no difference.
@@ -34,12 +34,12 @@ struct Head<'a> {
     /// Each of the study's steps against the one before.
     steps: Vec<ComparedHead>,
     courses: &'a [Course],
-    /// Measures of courses, in words by their names.
+    /// Texts of the courses' measures, by name.
     words: std::collections::BTreeMap<&'a str, String>,
     curves: &'a [Curve],
     sheets: Vec<Sheet>,
     notes: Vec<String>,
-    done: &'a [StartDone],
+    done: &'a [StartSummary],
 }
 
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use whyso_words::short;
 
 use super::scale::{Scale, ticks};
 use super::{Drawing, GRID, HEIGHT, INK, LEFT, MUTED, RIGHT};
-use crate::text::budget::parts_shown;
+use crate::text::budget::visible_parts;
 
 const CHART_HEIGHT: f64 = 230.0;
 const TOP: f64 = HEIGHT + 44.0;
@@ -76,7 +76,7 @@ fn piece(drawing: &mut Drawing, x: f64, width: f64, [one, other]: [f64; 2], colo
 }
 
 fn legend(drawing: &mut Drawing, budgets: &[&Budget]) {
-    let parts = parts_shown(budgets);
+    let parts = visible_parts(budgets);
     let mut entries: Vec<(&str, &str)> = parts.iter().map(|part| (part.words(), color(*part))).collect();
     entries.push(("unaccounted", UNACCOUNTED));
     let (mut x, mut y) = (LEFT, FOOT + 40.0);

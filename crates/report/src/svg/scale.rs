@@ -64,7 +64,7 @@ pub(super) fn ticks(most: f64, count: usize) -> Vec<f64> {
     (0..=steps).map(|index| index as f64 * step).collect()
 }
 
-/// 1, 2 and 5 of every power of ten, or the powers alone where those are too many.
+/// 1, 2 and 5 of every power of ten, or only the powers where those are too many.
 pub(super) fn log_ticks(from: f64, to: f64) -> Vec<f64> {
     let make = |factors: &[f64]| {
         let mut found = Vec::new();

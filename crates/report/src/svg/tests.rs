@@ -33,7 +33,7 @@ fn verdict(index: u32, users: u32, per_s: f64, regime: Regime) -> LevelVerdict {
     }
 }
 
-fn made() -> (RunInfo, Explanation) {
+fn example_run() -> (RunInfo, Explanation) {
     let measured = [(1, 400.0, Regime::RampingUp), (4, 1200.0, Regime::Peak), (16, 900.0, Regime::Degrading)];
     let mut run = RunInfo { id: "made".to_string(), ..RunInfo::default() };
     let mut explanation = Explanation::default();
@@ -46,7 +46,7 @@ fn made() -> (RunInfo, Explanation) {
 
 #[test]
 fn every_regime_and_every_level_is_on_the_chart() {
-    let (run, explanation) = made();
+    let (run, explanation) = example_run();
     let chart = svg(&run, &explanation);
     for words in ["ramping up", "peak", "degrading", "transactions per second", "latency, ms", "p99", ">16<"]
     {
@@ -58,7 +58,7 @@ fn every_regime_and_every_level_is_on_the_chart() {
 
 #[test]
 fn a_level_that_does_not_count_is_hollow_and_says_why() {
-    let (run, mut explanation) = made();
+    let (run, mut explanation) = example_run();
     explanation.levels[1].steadiness = Steadiness::UnstableFrom { s: 3.2 };
     let chart = svg(&run, &explanation);
     assert!(chart.contains("unstable from 3.2 s"));
@@ -67,7 +67,7 @@ fn a_level_that_does_not_count_is_hollow_and_says_why() {
 
 #[test]
 fn the_load_generators_own_step_is_drawn_beside_the_level_that_it_belongs_to() {
-    let (mut run, explanation) = made();
+    let (mut run, explanation) = example_run();
     assert!(!svg(&run, &explanation).contains("own step"));
     let mut step = Level { purpose: Purpose::Switch, ..level(3, 4, 1000.0) };
     step.result.transactions_per_s = 1000.0;
@@ -81,7 +81,7 @@ fn the_load_generators_own_step_is_drawn_beside_the_level_that_it_belongs_to() {
 
 #[test]
 fn a_sweep_over_rates_is_drawn_against_rates() {
-    let (mut run, explanation) = made();
+    let (mut run, explanation) = example_run();
     for (level, rate_per_s) in run.levels.iter_mut().zip([500.0, 1000.0, 2000.0]) {
         level.users = 128;
         level.result.rate_per_s = Some(rate_per_s);
@@ -103,7 +103,7 @@ fn a_run_without_levels_says_so() {
 proptest! {
     #[test]
     fn no_text_and_no_number_breaks_the_markup(name in ".*", per_s in any::<f64>(), users in 0u32..100_000) {
-        let (mut run, mut explanation) = made();
+        let (mut run, mut explanation) = example_run();
         run.server.version = name;
         run.levels[0].users = users;
         explanation.levels[0].transactions_per_s = per_s;

@@ -6,7 +6,7 @@ use whyso_explain::model::{Budget, Part};
 const SHOWN_SHARE_MIN: f64 = 0.001;
 
 /// Returns the parts that hold a share worth a line at one of the levels.
-pub(crate) fn parts_shown(budgets: &[&Budget]) -> Vec<Part> {
+pub(crate) fn visible_parts(budgets: &[&Budget]) -> Vec<Part> {
     let is_shown = |part: &Part| {
         budgets
             .iter()

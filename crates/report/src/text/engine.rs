@@ -3,7 +3,7 @@
 use whyso_record::run::{EngineResult, Level, Purpose, RunInfo};
 use whyso_words::{count, nanoseconds, percent_change, users};
 
-/// What drove the levels and why: a sentence each engine, and one on what was asked for beside. Levels whose engine was not
+/// Returns what drove the levels and why: one sentence per engine, and one on what else was asked for. Levels whose engine was not
 /// recorded are left out, as are those of the load generator's own step.
 pub(crate) fn engines<'l>(levels: impl Iterator<Item = &'l Level>) -> Vec<String> {
     let mut driven: Vec<Vec<&Level>> = Vec::new();
@@ -89,7 +89,7 @@ fn users_of(levels: &[u32]) -> String {
     }
 }
 
-/// What was asked for beside the engine, in words.
+/// Returns what was asked for in addition to the engine.
 fn tuning(engine: &EngineResult) -> Vec<String> {
     let mut tuned = Vec::new();
     if engine.min_complete > 0 {
@@ -126,46 +126,46 @@ mod tests {
         level
     }
 
-    fn told(levels: &[Level]) -> Vec<String> {
+    fn sentences(levels: &[Level]) -> Vec<String> {
         engines(levels.iter())
     }
 
     #[test]
     fn every_number_of_loops_is_told_with_the_users_that_it_was_for() {
         let levels = [driven(1, 1), driven(2, 1)];
-        assert_eq!(told(&levels), ["Driven by io-uring, 1 loop: so it is."]);
+        assert_eq!(sentences(&levels), ["Driven by io-uring, 1 loop: so it is."]);
         let mut step = driven(8, 2);
         step.purpose = Purpose::Switch;
         let levels =
             [driven(1, 1), driven(2, 2), driven(4, 2), driven(8, 1), step, driven(16, 1), driven(4, 2)];
         assert_eq!(
-            told(&levels),
+            sentences(&levels),
             ["Driven by io-uring, 1 loop at 1 user, 2 loops at 2 and 4 users, 1 loop at 8 and 16 users: so \
              it is."]
         );
         assert_eq!(
-            told(&[driven(1, 1), driven(2, 3)]),
+            sentences(&[driven(1, 1), driven(2, 3)]),
             ["Driven by io-uring, 1 loop at 1 user, 3 loops at 2 users: so it is."]
         );
     }
 
     #[test]
-    fn what_was_asked_for_beside_is_told() {
+    fn what_was_asked_for_in_addition_is_shown() {
         let mut level = driven(8, 1);
         level.result.engine.min_complete = 4;
         level.result.engine.min_complete_at_most_ns = 50_000;
         level.result.engine.scheduling_policy = "batch".to_string();
         assert_eq!(
-            told(&[level]),
+            sentences(&[level]),
             ["Driven by io-uring, 1 loop: so it is. As asked for, it waits for 4 completions at a \
                                      time, for up to 50 µs, and its threads have the scheduling policy batch."]
         );
     }
 
     #[test]
-    fn an_engine_that_was_not_recorded_is_not_told() {
+    fn an_engine_that_was_not_recorded_is_left_out() {
         let mut level = driven(8, 1);
         level.result.engine = EngineResult::default();
-        assert!(told(&[level]).is_empty());
+        assert!(sentences(&[level]).is_empty());
     }
 }

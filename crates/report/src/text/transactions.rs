@@ -12,7 +12,7 @@ pub(crate) struct Line<'l> {
     required: Option<&'l SloResult>,
 }
 
-/// Whether a requirement is of one kind of transaction, and so told by its line.
+/// Returns whether a requirement is of one kind of transaction, and so part of that kind's line.
 pub(crate) fn is_of_transaction(level: &Level, slo: &SloResult) -> bool {
     level.result.by_transaction.iter().any(|transaction| is_kind_of_transaction(&slo.kind, &transaction.kind))
 }

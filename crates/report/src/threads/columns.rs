@@ -3,14 +3,14 @@
 use serde::Serialize;
 use whyso_series::{ThreadTable, is_idle};
 
-/// Times are told to the page in this unit, in nanoseconds: a hundred-thousandth of the shortest window that there is.
+/// The page has times in this unit, in nanoseconds: a hundred-thousandth of the shortest window that there is.
 const UNIT_NS: u64 = 10_000;
-/// So many cells (a thread at a look) come through whole: 1,000 threads for ten minutes.
+/// Most cells (a thread in a snapshot) that come through whole: 1,000 threads for ten minutes.
 const CELLS_MAX: usize = 61_000;
-/// The most threads; of more, those with the most time outside of waiting are told.
+/// Most threads; of more, the page has those with the most time outside of waiting.
 const THREADS_MAX: usize = 5_000;
 
-/// Statements are cut to so many characters.
+/// Longest statement, in characters.
 const STATEMENT_MAX: usize = 400;
 
 /// What the page's head holds of the threads.
@@ -94,7 +94,7 @@ pub(crate) fn columns(table: &ThreadTable, kept_ns: &[i64], block: u32) -> (Thre
     (head, columns)
 }
 
-/// The threads that are told, by their places, in the order of the table.
+/// The threads that the page has, by their places, in the order of the table.
 fn busiest(table: &ThreadTable) -> Vec<usize> {
     let looks = table.t_ns.len();
     let mut places: Vec<usize> = (0..table.threads.len()).collect();
@@ -112,7 +112,7 @@ fn busiest(table: &ThreadTable) -> Vec<usize> {
     places
 }
 
-/// The looks that are told, by their places: all, or those nearest to the times to keep and as many evenly between as fit.
+/// The snapshots that the page has, by their places: all, or those nearest to the times to keep and as many evenly between as fit.
 fn thinned(table: &ThreadTable, kept_ns: &[i64], most: usize) -> Vec<usize> {
     let all = table.t_ns.len();
     if all <= most {

@@ -13,7 +13,7 @@ use crate::pauses::pauses_json;
 use crate::text::clean;
 use crate::text::layout::aligned_with_words;
 
-/// Statements are cut to so many characters in the terminal.
+/// Longest statement in the terminal, in characters.
 const STATEMENT_MAX: usize = 60;
 
 /// What a table of threads is of.

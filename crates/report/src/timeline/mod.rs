@@ -23,11 +23,11 @@ pub struct TimelineView<'a> {
     pub origin_ns: i64,
     pub timeline: &'a Timeline,
     pub rows: &'a [TimelineRow],
-    /// The usual time between two looks at the threads, in seconds.
+    /// The usual time between two snapshots of the threads, in seconds.
     pub look_s: f64,
     /// The longest of the waits that were chosen, the longest first.
     pub waits: &'a [SingleWait],
-    /// Whose they are, in words.
+    /// Whose they are, as a text.
     pub waits_of: &'a str,
 }
 
@@ -44,7 +44,7 @@ pub struct TimelineRow {
 }
 
 impl TimelineRow {
-    /// A row a thread, in the order of their places.
+    /// Returns one row per thread, in the order of their places.
     pub fn of_threads(timeline: &Timeline, places: &[usize]) -> Vec<TimelineRow> {
         let row = |place: &usize| {
             let thread = &timeline.threads[*place];
@@ -58,7 +58,7 @@ impl TimelineRow {
         places.iter().map(row).collect()
     }
 
-    /// A row a role, by name.
+    /// Returns one row per role, by name.
     pub fn of_roles(timeline: &Timeline, places: &[usize]) -> Vec<TimelineRow> {
         let mut roles: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for place in places {

@@ -8,19 +8,19 @@ use whyso_record::data::StackFrame;
 use whyso_series::{Timeline, is_idle};
 use whyso_words::{count, seconds, whole};
 
-use crate::flame::Numbered;
+use crate::flame::Numbering;
 use crate::source::Stacks;
 
-/// So many cells (a thread in a bucket) come through as they were looked at, 1,000 threads for ten minutes; of more, buckets are merged.
+/// Most cells (a thread in a bucket) that come through as they were read, 1,000 threads for ten minutes; of more, buckets are merged.
 pub(crate) const CELLS_MAX: usize = 700_000;
-/// The most threads; of more, those with the most time outside of waiting for their peers are told.
+/// The most threads; of more, the page has those with the most time outside of waiting for their peers.
 const THREADS_MAX: usize = 5_000;
-/// The most single waits and the most samples that are told.
+/// Most single waits and most samples that the page has.
 const WAITS_MAX: usize = 100_000;
 const SAMPLES_MAX: usize = 100_000;
-/// Of a stack so many functions are told.
+/// Most functions of a stack.
 const FUNCTIONS_MAX: usize = 6;
-/// Names are cut to so many characters.
+/// Longest name, in characters.
 const NAME_MAX: usize = 400;
 const CPU: &str = "cpu";
 
@@ -125,7 +125,7 @@ pub(crate) fn columns(timeline: &Timeline, looks: usize, block: u32) -> (Timelin
     (head, [vec![masks], by_state].concat())
 }
 
-/// The threads that are told, by role and number.
+/// The threads that the page has, by role and number.
 fn busiest(timeline: &Timeline) -> Vec<usize> {
     let mut places: Vec<usize> = (0..timeline.threads.len()).collect();
     if places.len() > THREADS_MAX {
@@ -168,7 +168,7 @@ pub(crate) fn singles(
     origin_ns: i64,
     block: u32,
 ) -> Option<(SinglesHead, Vec<Vec<f64>>)> {
-    let (found, note) = taken(head, stacks);
+    let (found, note) = single_events(head, stacks);
     if found.is_empty() {
         return None;
     }
@@ -217,7 +217,7 @@ pub(crate) fn singles(
             "Single waits and samples of threads that are not in this page are left out: {others}."
         ));
     }
-    let (classes, functions, sites) = sites.told();
+    let (classes, functions, sites) = sites.into_lists();
     let head = SinglesHead { classes, functions, sites, count: told.len(), block, note: notes.join(" ") };
     Some((head, [vec![counts], columns].concat()))
 }
@@ -227,7 +227,7 @@ fn us(ns: i64) -> f64 {
 }
 
 /// The longest waits, and samples evenly over time; with what was left out.
-fn taken(head: &TimelineHead, stacks: &Stacks) -> (Vec<Single>, Option<String>) {
+fn single_events(head: &TimelineHead, stacks: &Stacks) -> (Vec<Single>, Option<String>) {
     let place_of = |state: &str| head.states.iter().position(|known| known == state);
     let mut waits: Vec<Single> = stacks
         .waits
@@ -277,9 +277,9 @@ fn taken(head: &TimelineHead, stacks: &Stacks) -> (Vec<Single>, Option<String>) 
 struct Sites<'a> {
     rules: Rules,
     stacks: BTreeMap<u32, Vec<&'a StackFrame>>,
-    classes: Numbered<String>,
-    functions: Numbered<&'a str>,
-    sites: Numbered<Vec<usize>>,
+    classes: Numbering<String>,
+    functions: Numbering<&'a str>,
+    sites: Numbering<Vec<usize>>,
     /// By stack and state.
     known: BTreeMap<(u32, String), usize>,
 }
@@ -290,9 +290,9 @@ impl<'a> Sites<'a> {
         for frame in frames {
             stacks.entry(frame.stack).or_default().push(frame);
         }
-        let mut classes = Numbered::default();
+        let mut classes = Numbering::default();
         classes.place(String::new());
-        let (functions, sites) = (Numbered::default(), Numbered::default());
+        let (functions, sites) = (Numbering::default(), Numbering::default());
         Sites { rules: Rules::built_in(), stacks, classes, functions, sites, known: BTreeMap::new() }
     }
 
@@ -320,7 +320,7 @@ impl<'a> Sites<'a> {
     }
 
     /// Classes, functions and sites.
-    fn told(self) -> (Vec<String>, Vec<String>, Vec<Vec<usize>>) {
+    fn into_lists(self) -> (Vec<String>, Vec<String>, Vec<Vec<usize>>) {
         let cut = |name: &&str| name.chars().take(NAME_MAX).collect();
         (self.classes.list, self.functions.list.iter().map(cut).collect(), self.sites.list)
     }

@@ -1,4 +1,4 @@
-//! Threads over time in the terminal: a line a thread, or a few lines a role, and a column a stretch of time.
+//! Threads over time in the terminal: one line per thread, or a few lines per role, and one column per stretch of time.
 
 use whyso_profile::{FunctionName, SingleWait};
 use whyso_series::is_idle;
@@ -19,10 +19,10 @@ const ROLE_LINES: usize = 5;
 const TICK: usize = 14;
 /// States with a smaller share of all time are not in the legend.
 const LEGEND_SHARE_MIN: f64 = 0.0005;
-/// Functions are cut to so many characters.
+/// Longest name of a function, in characters.
 const FUNCTION_MAX: usize = 44;
 
-/// How many columns fit into a line of so many characters.
+/// Returns how many columns fit into a line of `width` characters.
 pub fn timeline_columns(width: usize) -> usize {
     width.saturating_sub(LABEL).max(COLUMNS_MIN)
 }

@@ -9,7 +9,7 @@ use crate::source::Stacks;
 const S: i64 = 1_000_000_000;
 
 /// Two connections and a purge thread over forty seconds, in columns of two.
-fn made() -> Timeline {
+fn example_timeline() -> Timeline {
     let states = ["cpu", "lock", "file_sync", "net_receive"].map(str::to_string).to_vec();
     let mut timeline = Timeline::new(states, even_edges(100 * S, 140 * S, 20));
     let mut enter = |tid, name, role, second: i64, states_ms: &[f64]| {
@@ -72,7 +72,7 @@ fn waits() -> Vec<SingleWait> {
 }
 
 fn drawn(rows: &[TimelineRow], waits: &[SingleWait], look_s: f64, colors: bool) -> String {
-    let (run, made) = (run(), made());
+    let (run, made) = (run(), example_timeline());
     let view = TimelineView {
         run: &run,
         origin_ns: 100 * S,
@@ -87,7 +87,7 @@ fn drawn(rows: &[TimelineRow], waits: &[SingleWait], look_s: f64, colors: bool) 
 
 #[test]
 fn a_line_a_thread_has_the_state_with_most_time_and_the_waits_stand_beneath() {
-    let told = drawn(&TimelineRow::of_threads(&made(), &[0, 2, 1]), &waits(), 1.0, false);
+    let told = drawn(&TimelineRow::of_threads(&example_timeline(), &[0, 2, 1]), &waits(), 1.0, false);
     let expected = "\
 Threads of the server over time, from 0:00 to 0:40 of the run, 2 s a column. A line is a thread, a letter the state that took most of its time, small where that is less than half.
 
@@ -112,7 +112,7 @@ ended at  thread  state       ms  waited for  in                     ended by   
 
 #[test]
 fn a_role_stacks_its_threads_time_by_state_and_a_timeline_says_how_seldom_they_were_looked_at() {
-    let told = drawn(&TimelineRow::of_roles(&made(), &[0, 1, 2]), &[], 10.0, false);
+    let told = drawn(&TimelineRow::of_roles(&example_timeline(), &[0, 1, 2]), &[], 10.0, false);
     let expected = "\
 Threads of the server over time, from 0:00 to 0:40 of the run, 2 s a column. A role's lines are its threads' time by state, from the foot up; one thread alone has one line, of the state that took most. They were looked at every 10 s: within that, nothing is known of when.
 
@@ -133,7 +133,7 @@ S file sync 9 %
 
 #[test]
 fn colours_change_nothing_in_the_text() {
-    let rows = TimelineRow::of_threads(&made(), &[0, 2, 1]);
+    let rows = TimelineRow::of_threads(&example_timeline(), &[0, 2, 1]);
     let painted = drawn(&rows, &waits(), 1.0, true);
     assert!(painted.contains("\u{1b}[38;5;231;48;5;32mCCCCCCCCCC\u{1b}[0m"), "{painted:?}");
     let mut plain = String::new();
@@ -148,7 +148,7 @@ fn colours_change_nothing_in_the_text() {
 
 #[test]
 fn the_object_has_milliseconds_by_state_and_column() {
-    let (run, made, waits) = (run(), made(), waits());
+    let (run, made, waits) = (run(), example_timeline(), waits());
     let rows = TimelineRow::of_threads(&made, &[2]);
     let view = TimelineView {
         run: &run,
@@ -173,7 +173,7 @@ fn the_object_has_milliseconds_by_state_and_column() {
 
 #[test]
 fn the_pages_cells_hold_every_millisecond_of_every_state() {
-    let made = made();
+    let made = example_timeline();
     let (head, columns) = page::columns(&made, 21, 0);
     assert_eq!((head.note.as_str(), columns.len()), ("", 5));
     let told: f64 = columns[1..].iter().flatten().sum();
@@ -186,7 +186,7 @@ fn the_pages_cells_hold_every_millisecond_of_every_state() {
 
 #[test]
 fn merged_buckets_are_told_and_lose_nothing() {
-    let mut made = made();
+    let mut made = example_timeline();
     made.edges_ns.truncate(2);
     let (head, _) = page::columns(&made, 21, 0);
     assert_eq!(head.note, "What lies between looks is added up to 2 s in the mean.");
@@ -237,7 +237,7 @@ fn a_single_wait_is_its_threads_with_its_class_its_functions_and_who_woke_it() {
         ],
         ..Stacks::default()
     };
-    let (head, _) = page::columns(&made(), 21, 0);
+    let (head, _) = page::columns(&example_timeline(), 21, 0);
     let (singles, columns) = page::singles(&head, &stacks, 100 * S, 0).unwrap();
     assert_eq!((singles.count, columns[0].as_slice()), (2, [1.0, 1.0, 0.0].as_slice()));
     // End, state, length, weight, all in µs.

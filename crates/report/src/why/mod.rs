@@ -47,7 +47,7 @@ pub fn why(explanation: &Explanation) -> String {
     out
 }
 
-/// Each suspect with its share, what would be gained without it, its sentence, and what it rests on.
+/// Returns each suspect with its share, what would be gained without it, its text, and its evidence.
 fn suspects(suspects: &[Suspect]) -> String {
     if suspects.is_empty() {
         return "Nobody is suspected: nothing was measured at that level.\n".to_string();

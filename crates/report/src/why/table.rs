@@ -3,7 +3,7 @@
 use whyso_explain::model::{Budget, ClassTime, Explanation, Part};
 use whyso_words::{count, number, percent, users, whole};
 
-use crate::text::budget::parts_shown;
+use crate::text::budget::visible_parts;
 use crate::text::layout::aligned_with_words;
 
 /// Length of a bar that is the whole response time, in characters.
@@ -24,12 +24,12 @@ pub(super) fn about(explanation: &Explanation) -> Option<&Budget> {
     explanation.budgets.iter().find(|budget| budget.level == index)
 }
 
-/// A line a part, a column a level, in milliseconds.
+/// Returns one line per part and one column per level, in milliseconds.
 pub(super) fn levels(budgets: &[Budget]) -> String {
     let shown: Vec<&Budget> = budgets.iter().filter(|budget| !budget.repeat).collect();
     let unit = shown.first().map_or("transaction", |budget| budget.unit());
     let mut rows = vec![line(&format!("ms per {unit}"), &shown, |budget| whole(u64::from(budget.users)))];
-    for part in parts_shown(&shown) {
+    for part in visible_parts(&shown) {
         rows.push(line(part.words(), &shown, |budget| milliseconds(budget.ms(part))));
     }
     rows.push(line("unaccounted", &shown, |budget| milliseconds(budget.unaccounted_ms)));
@@ -50,9 +50,9 @@ pub(super) fn bars(budget: &Budget) -> String {
         let share = ms / budget.response_ms;
         rows.push(vec![words.to_string(), milliseconds(ms), percent(share), bar(share)]);
     };
-    for part in parts_shown(&[budget]) {
+    for part in visible_parts(&[budget]) {
         push(part.words(), budget.ms(part));
-        for one in classes_shown(budget, part) {
+        for one in visible_classes(budget, part) {
             let of_cpu = if part == Part::Cpu { "spinning for " } else { "" };
             let class = one.words().unwrap_or_else(|| "no class".to_string());
             push(&format!("  {of_cpu}{class}"), one.ms);
@@ -92,7 +92,7 @@ fn line(name: &str, budgets: &[&Budget], cell: impl Fn(&Budget) -> String) -> Ve
 }
 
 /// Wait classes of a part that hold a share worth a line.
-fn classes_shown(budget: &Budget, part: Part) -> Vec<&ClassTime> {
+fn visible_classes(budget: &Budget, part: Part) -> Vec<&ClassTime> {
     budget.classes_of(part).filter(|one| one.ms >= CLASS_SHARE_MIN * budget.response_ms).collect()
 }
 

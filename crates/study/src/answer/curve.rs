@@ -6,7 +6,7 @@ use serde::Serialize;
 use whyso_inference::{ChangePoint, ChangeRule, Effect, change_points, effect};
 
 use crate::cells::Cell;
-use crate::journal::{Done, PointDone};
+use crate::journal::{PointRecord, StartRecord};
 use crate::spec::Spec;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,10 +42,10 @@ pub struct CurvePoint {
     pub status: BTreeMap<String, f64>,
 }
 
-pub(super) fn curves(spec: &Spec, cells: &[Cell], done: &[Done]) -> Vec<Curve> {
+pub(super) fn curves(spec: &Spec, cells: &[Cell], done: &[StartRecord]) -> Vec<Curve> {
     let Some(inside) = &spec.inside else { return Vec::new() };
     let curve = |(at, cell): (usize, &Cell)| {
-        let starts: Vec<&[PointDone]> = done
+        let starts: Vec<&[PointRecord]> = done
             .iter()
             .filter(|one| !one.start.pair && one.start.cell == at && !one.points.is_empty())
             .map(|one| one.points.as_slice())
@@ -64,7 +64,7 @@ pub(super) fn curves(spec: &Spec, cells: &[Cell], done: &[Done]) -> Vec<Curve> {
     cells.iter().enumerate().filter_map(curve).collect()
 }
 
-/// Changes of the logarithm of the time along the knob: a step of so many per cent is one whatever the time is.
+/// Changes of the logarithm of the time along the knob: a step of one percentage is the same whatever the time is.
 fn steps(points: &[CurvePoint], matters_percent: f64) -> Vec<CurveStep> {
     let timed: Vec<&CurvePoint> = points.iter().filter(|point| point.ms > 0.0).collect();
     let logs: Vec<f64> = timed.iter().map(|point| point.ms.ln()).collect();
@@ -77,11 +77,11 @@ fn steps(points: &[CurvePoint], matters_percent: f64) -> Vec<CurveStep> {
     change_points(&logs, &wanted).iter().map(step).collect()
 }
 
-fn over_starts(value: i64, starts: &[&[PointDone]]) -> CurvePoint {
-    let of = |points: &&[PointDone]| {
+fn over_starts(value: i64, starts: &[&[PointRecord]]) -> CurvePoint {
+    let of = |points: &&[PointRecord]| {
         points.iter().position(|point| point.value == value).map(|at| points[at].clone())
     };
-    let points: Vec<PointDone> = starts.iter().filter_map(of).collect();
+    let points: Vec<PointRecord> = starts.iter().filter_map(of).collect();
     // A time as a multiple of one millisecond has the interval that a ratio has.
     let times: Vec<(f64, f64)> = points.iter().map(|point| (1.0, point.ms)).collect();
     let found: Option<Effect> = effect(&times);
@@ -111,7 +111,7 @@ mod tests {
         let spec = Spec::parse(text, false).unwrap();
         let mut found = done(&spec, &spec.all_starts(), |_, _| None);
         for (one, factor) in found.iter_mut().zip([1.0, 1.21]) {
-            let point = |value: i64, ms: f64, passes: f64| PointDone {
+            let point = |value: i64, ms: f64, passes: f64| PointRecord {
                 value,
                 ms: ms * factor,
                 status: BTreeMap::from([("Sort_merge_passes".to_string(), passes)]),

@@ -1,7 +1,7 @@
 //! What the starts say: each cell at each number of users, against its baseline on the same server under the same condition.
 
-mod counted;
 mod curve;
+mod events;
 mod over_time;
 mod pair;
 mod starts;
@@ -13,14 +13,14 @@ use whyso_inference::{Spread, VariantComparison, compare, spread};
 use whyso_model::measures::{self, Better};
 
 use crate::cells::{Cell, Start};
-use crate::journal::{Done, LevelDone};
+use crate::journal::{LevelRecord, StartRecord};
 use crate::spec::{Before, Repeats, Spec};
 
-pub use counted::{Evenness, Tops};
 pub use curve::{Curve, CurvePoint, CurveStep};
-pub use over_time::{Course, Resized};
+pub use events::{Evenness, Tops};
+pub use over_time::{Course, SettingChange};
 pub use pair::{Pair, PairLevel};
-pub use starts::StartDone;
+pub use starts::StartSummary;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
@@ -38,7 +38,7 @@ pub struct Answer {
     pub lines: Vec<Line>,
     /// Each of the study's steps against the one before, by users.
     pub steps: Vec<Step>,
-    /// What the lines show beside, by the names of measures.
+    /// What else the lines show, by the names of measures.
     pub show: Vec<String>,
     /// Where each cell's throughput peaks, and on what it stops growing.
     pub peaks: Vec<Peak>,
@@ -58,7 +58,7 @@ pub struct Answer {
     /// Of the study that tests a suggested limit.
     pub suggested: Option<Box<Answer>>,
     /// What was started, in the order in which it came to its end.
-    pub done: Vec<StartDone>,
+    pub done: Vec<StartSummary>,
 }
 
 /// One cell at one number of users.
@@ -87,7 +87,7 @@ pub struct Line {
     pub baseline_range: Option<f64>,
     /// Means over its starts, by the names of measures.
     pub beside: BTreeMap<String, f64>,
-    /// Regime of each start in which it could be told.
+    /// Regime of each start that has one.
     pub regimes: Vec<String>,
     /// Starts whose number says nothing of the server, and why.
     pub invalid: Vec<String>,
@@ -107,7 +107,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Peak {
     pub name: String,
-    /// Of each of its starts: users at the peak, and the lowest and highest number of users that may be it; no upper end where it may
+    /// Of each of its starts: users at the peak, and the lowest and highest number of users that may be the peak; no upper end where it may
     /// lie beyond all that were tested.
     pub users: Vec<u32>,
     pub users_interval: (u32, Option<u32>),
@@ -119,14 +119,14 @@ pub struct Peak {
 type Values = Vec<(u32, f64)>;
 
 /// What was done, asked for by cell and users.
-pub(crate) struct Measured<'a> {
+pub(crate) struct Measurements<'a> {
     spec: &'a Spec,
-    done: &'a [Done],
+    done: &'a [StartRecord],
 }
 
-impl Measured<'_> {
-    /// Starts of a cell with their level of so many users, the pair left out.
-    fn levels(&self, cell: usize, users: u32) -> impl Iterator<Item = (Start, &LevelDone)> {
+impl Measurements<'_> {
+    /// Returns the starts of a cell with their level of this number of users, the pair left out.
+    fn levels(&self, cell: usize, users: u32) -> impl Iterator<Item = (Start, &LevelRecord)> {
         let starts = self.done.iter().filter(move |done| done.start.cell == cell && !done.start.pair);
         starts.filter_map(move |done| {
             Some((done.start, done.levels.iter().find(|level| level.users == users)?))
@@ -134,7 +134,7 @@ impl Measured<'_> {
     }
 
     fn values(&self, cell: usize, users: u32) -> Values {
-        let value = |level: &LevelDone| level.measures.get(&self.spec.metric).copied();
+        let value = |level: &LevelRecord| level.measures.get(&self.spec.metric).copied();
         self.levels(cell, users).filter_map(|(start, level)| Some((start.block, value(level)?))).collect()
     }
 }
@@ -146,13 +146,13 @@ struct Group<'a> {
 }
 
 /// What a study found so far.
-pub fn answer(spec: &Spec, done: &[Done], notes: &[String]) -> Answer {
+pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
     let cells = spec.cells();
-    let measured = Measured { spec, done };
+    let measured = Measurements { spec, done };
     let is_lower_better = measures::find(&spec.metric).is_some_and(|measure| measure.better == Better::Lower);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (at, cell) in cells.iter().enumerate() {
-        match groups.iter_mut().find(|group| group.first.is_beside(cell)) {
+        match groups.iter_mut().find(|group| group.first.is_comparable_with(cell)) {
             Some(group) => group.members.push(at),
             None => groups.push(Group { first: cell, members: vec![at] }),
         }
@@ -233,8 +233,8 @@ pub fn answer(spec: &Spec, done: &[Done], notes: &[String]) -> Answer {
         peaks: groups.iter().filter_map(|group| peak(group, done)).collect(),
         curves: curve::curves(spec, &cells, done),
         courses: over_time::courses(spec, &cells, &measured),
-        tops: counted::tops(&cells, done),
-        evenness: counted::evenness(&cells, done),
+        tops: events::tops(&cells, done),
+        evenness: events::evenness(&cells, done),
         overhead_percent: (all_s > 0.0).then(|| 100.0 * (1.0 - measured_s / all_s)),
         notes: notes
             .iter()
@@ -249,7 +249,7 @@ pub fn answer(spec: &Spec, done: &[Done], notes: &[String]) -> Answer {
 }
 
 impl Answer {
-    /// Whether each comparison's 95 % interval reaches at most so many per cent to either side.
+    /// Whether each comparison's 95 % interval reaches at most this many per cent to either side.
     pub fn is_narrow(&self, percent: f64) -> bool {
         let compared = self.lines.iter().filter(|line| !line.is_baseline).map(|line| line.compared);
         compared.chain(self.steps.iter().map(|step| step.compared)).all(|compared| {
@@ -283,7 +283,7 @@ fn line(users: u32, first: &Cell, best: &Cell) -> Line {
 }
 
 /// All starts that there are to be, as far as that is known.
-fn starts(spec: &Spec, done: &[Done]) -> usize {
+fn starts(spec: &Spec, done: &[StartRecord]) -> usize {
     let per_block = spec.cells().len();
     let begun = done.iter().filter(|one| !one.start.pair).map(|one| one.start.block as usize + 1).max();
     let blocks = match spec.repeats {
@@ -294,7 +294,7 @@ fn starts(spec: &Spec, done: &[Done]) -> usize {
 }
 
 /// The tuning with the best mean over its starts.
-fn best_of(group: &Group<'_>, users: u32, measured: &Measured<'_>, is_lower_better: bool) -> usize {
+fn best_of(group: &Group<'_>, users: u32, measured: &Measurements<'_>, is_lower_better: bool) -> usize {
     let mean = |cell: &usize| spread(&only(&measured.values(*cell, users))).map(|spread| spread.mean);
     let mut best = (group.members[0], None);
     for cell in &group.members {
@@ -329,7 +329,7 @@ fn paired(baseline: &[(u32, f64)], own: &[(u32, f64)]) -> Vec<(f64, f64)> {
     own.iter().filter_map(|(block, value)| Some((of_block(*block)?, *value))).collect()
 }
 
-fn means(measured: &Measured<'_>, cell: usize, users: u32, names: &[String]) -> BTreeMap<String, f64> {
+fn means(measured: &Measurements<'_>, cell: usize, users: u32, names: &[String]) -> BTreeMap<String, f64> {
     let mean = |name: &String| {
         let levels = measured.levels(cell, users);
         let values: Vec<f64> = levels.filter_map(|(_, level)| level.measures.get(name).copied()).collect();
@@ -338,12 +338,12 @@ fn means(measured: &Measured<'_>, cell: usize, users: u32, names: &[String]) -> 
     names.iter().filter_map(mean).collect()
 }
 
-fn invalid(measured: &Measured<'_>, cell: usize, users: u32) -> Vec<String> {
+fn invalid(measured: &Measurements<'_>, cell: usize, users: u32) -> Vec<String> {
     let levels = measured.levels(cell, users).filter(|(_, level)| !level.invalid_why.is_empty());
     levels.map(|(start, level)| format!("block {}: {}", start.block + 1, level.invalid_why)).collect()
 }
 
-fn regimes(measured: &Measured<'_>, cell: usize, users: u32) -> Vec<String> {
+fn regimes(measured: &Measurements<'_>, cell: usize, users: u32) -> Vec<String> {
     let regimes = measured.levels(cell, users).map(|(_, level)| level.regime.clone());
     regimes.filter(|regime| !regime.is_empty()).collect()
 }
@@ -353,7 +353,7 @@ fn place(spec: &Spec, cell: &Cell) -> String {
     [server, &cell.condition].into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join(", ")
 }
 
-fn peak(group: &Group<'_>, done: &[Done]) -> Option<Peak> {
+fn peak(group: &Group<'_>, done: &[StartRecord]) -> Option<Peak> {
     let starts = done.iter().filter(|one| !one.start.pair && group.members.contains(&one.start.cell));
     let peaks: Vec<_> = starts.filter_map(|one| one.peak.as_ref()).collect();
     let lowest = peaks.iter().map(|peak| peak.users_interval.0).min()?;
@@ -375,7 +375,7 @@ fn peak(group: &Group<'_>, done: &[Done]) -> Option<Peak> {
     })
 }
 
-fn unknown_knobs(cells: &[Cell], done: &[Done]) -> Vec<String> {
+fn unknown_knobs(cells: &[Cell], done: &[StartRecord]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for one in done.iter().filter(|one| !one.unknown_knobs.is_empty()) {
         let Some(cell) = cells.get(one.start.cell) else { continue };
@@ -394,7 +394,7 @@ fn unknown_knobs(cells: &[Cell], done: &[Done]) -> Vec<String> {
 }
 
 /// Each sentence once, with the first cell that it was said of.
-fn warnings(cells: &[Cell], done: &[Done]) -> Vec<String> {
+fn warnings(cells: &[Cell], done: &[StartRecord]) -> Vec<String> {
     let mut told: Vec<(&str, String)> = Vec::new();
     for one in done {
         for warning in &one.warnings {

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use whyso_inference::{Dip, dip};
 
-use super::Measured;
+use super::Measurements;
 use crate::cells::{Cell, Start};
-use crate::journal::{LevelDone, Moment};
+use crate::journal::{LevelRecord, Moment};
 use crate::setup::At;
 use crate::spec::Spec;
 
@@ -22,12 +22,12 @@ pub struct Course {
     /// The start that is shown: its block, from 0.
     pub block: u32,
     pub moments: Vec<Moment>,
-    /// Changes in mid-run, and what they did.
-    pub resized: Vec<Resized>,
+    /// Changes during a run, and what they did.
+    pub resized: Vec<SettingChange>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Resized {
+pub struct SettingChange {
     /// What was set, such as "innodb_buffer_pool_size = 268435456".
     pub what: String,
     /// In seconds from the level's begin.
@@ -38,22 +38,22 @@ pub struct Resized {
     pub starts: Vec<(f64, Option<f64>)>,
 }
 
-pub(super) fn courses(spec: &Spec, cells: &[Cell], measured: &Measured<'_>) -> Vec<Course> {
+pub(super) fn courses(spec: &Spec, cells: &[Cell], measured: &Measurements<'_>) -> Vec<Course> {
     let mut courses = Vec::new();
     for (level_at, &users) in spec.users.iter().enumerate() {
         for (at, cell) in cells.iter().enumerate() {
-            let mut starts: Vec<(Start, &LevelDone)> =
+            let mut starts: Vec<(Start, &LevelRecord)> =
                 measured.levels(at, users).filter(|(_, level)| !level.over_time.is_empty()).collect();
-            let value = |level: &LevelDone| level.measures.get(&spec.metric).copied().unwrap_or(0.0);
+            let value = |level: &LevelRecord| level.measures.get(&spec.metric).copied().unwrap_or(0.0);
             starts.sort_by(|one, other| value(one.1).total_cmp(&value(other.1)));
             let Some((start, middle)) = starts.get(starts.len() / 2) else { continue };
             let begin_s = level_at as f64 * spec.seconds;
             let here = |change: &&At| (begin_s..begin_s + spec.seconds).contains(&change.after);
             let resized = cell.setup.at.iter().filter(here).map(|change| {
                 let at_s = change.after - begin_s;
-                let of = |level: &LevelDone| dip(&line(level, &spec.metric), at_s);
+                let of = |level: &LevelRecord| dip(&line(level, &spec.metric), at_s);
                 let each = starts.iter().filter_map(|(_, level)| of(level));
-                Resized {
+                SettingChange {
                     what: words(change),
                     at_s,
                     dip: of(middle),
@@ -79,7 +79,7 @@ pub(super) fn courses(spec: &Spec, cells: &[Cell], measured: &Measured<'_>) -> V
     courses
 }
 
-fn line(level: &LevelDone, metric: &str) -> Vec<(f64, f64)> {
+fn line(level: &LevelRecord, metric: &str) -> Vec<(f64, f64)> {
     let value = |moment: &Moment| Some((moment.at_s, *moment.measures.get(metric)?));
     level.over_time.iter().filter_map(value).collect()
 }

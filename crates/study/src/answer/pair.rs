@@ -3,16 +3,16 @@
 use serde::Serialize;
 use whyso_words::{amount, milliseconds, number, percent, times};
 
-use crate::journal::{Done, LevelDone};
+use crate::journal::{LevelRecord, StartRecord};
 use crate::spec::Spec;
 
-/// Differences from which something tells why two starts differ.
+/// Differences from which on something explains why two starts differ.
 const STEAL_PERCENT: f64 = 1.0;
 const OTHER_CPUS: f64 = 0.15;
 const ARITHMETIC: f64 = 0.02;
 const CLOCK: f64 = 0.02;
 const IOWAIT_PERCENT: f64 = 3.0;
-/// Pages read: how many times as many, and at least so many a second.
+/// Pages read: how many times as many, and how many per second at least.
 const PAGES: f64 = 1.5;
 const PAGES_PER_S: f64 = 10.0;
 
@@ -44,17 +44,17 @@ impl Pair {
     }
 }
 
-pub(super) fn pair(spec: &Spec, done: &[Done]) -> Option<Pair> {
+pub(super) fn pair(spec: &Spec, done: &[StartRecord]) -> Option<Pair> {
     let of = |block: u32| done.iter().find(|one| one.start.pair && one.start.block == block);
     let (first, second) = (of(0)?, of(1)?);
     let mut levels = Vec::new();
-    let mut worst: Option<(f64, &LevelDone, &LevelDone)> = None;
+    let mut worst: Option<(f64, &LevelRecord, &LevelRecord)> = None;
     for &users in &spec.users {
-        let at = |done: &'_ Done| done.levels.iter().position(|level| level.users == users);
+        let at = |done: &'_ StartRecord| done.levels.iter().position(|level| level.users == users);
         let (Some(one), Some(other)) = (at(first), at(second)) else { continue };
         let (one, other) = (&first.levels[one], &second.levels[other]);
         let value =
-            |level: &LevelDone| level.measures.get(&spec.metric).copied().filter(|value| *value > 0.0);
+            |level: &LevelRecord| level.measures.get(&spec.metric).copied().filter(|value| *value > 0.0);
         let (Some(before), Some(after)) = (value(one), value(other)) else { continue };
         let within_percent =
             one.half_width_percent.zip(other.half_width_percent).map(|(one, other)| one.hypot(other));
@@ -76,10 +76,10 @@ pub(super) fn pair(spec: &Spec, done: &[Done]) -> Option<Pair> {
     (!levels.is_empty()).then_some(Pair { levels, looks_like })
 }
 
-/// What differs beside the metric, of what is known to slow servers down.
-fn looks_like(first: (&Done, &LevelDone), second: (&Done, &LevelDone)) -> Vec<String> {
+/// Returns what differs in addition to the metric, of what is known to slow servers down.
+fn looks_like(first: (&StartRecord, &LevelRecord), second: (&StartRecord, &LevelRecord)) -> Vec<String> {
     let both = |name: &str| {
-        let value = |level: &LevelDone| level.measures.get(name).copied();
+        let value = |level: &LevelRecord| level.measures.get(name).copied();
         value(first.1).zip(value(second.1))
     };
     let mut causes = Vec::new();
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::journal::Machine;
 
-    fn two(second: f64) -> (Spec, Vec<Done>) {
+    fn two(second: f64) -> (Spec, Vec<StartRecord>) {
         let text = "title = 't'\nquestion = 'q'\nusers = [4]\nbaseline = 'a'\nmatters_percent = 3\n[[variant]]\nname = 'a'\n";
         let spec = Spec::parse(text, false).unwrap();
         let value = |start: crate::Start, _| Some(if start.block == 1 { second } else { 1000.0 });

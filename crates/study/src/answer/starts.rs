@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::cells::Cell;
-use crate::journal::Done;
+use crate::journal::StartRecord;
 
 /// A start that has come to its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StartDone {
+pub struct StartSummary {
     /// From 0. Of the pair: the first one or the second.
     pub block: u32,
     pub pair: bool,
@@ -21,8 +21,8 @@ pub struct StartDone {
     pub seconds: f64,
 }
 
-pub(super) fn starts_done(cells: &[Cell], done: &[Done]) -> Vec<StartDone> {
-    let start = |one: &Done| StartDone {
+pub(super) fn starts_done(cells: &[Cell], done: &[StartRecord]) -> Vec<StartSummary> {
+    let start = |one: &StartRecord| StartSummary {
         block: one.start.block,
         pair: one.start.pair,
         name: cells.get(one.start.cell).map(Cell::name).unwrap_or_default(),

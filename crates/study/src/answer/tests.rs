@@ -3,12 +3,16 @@ use whyso_inference::Verdict;
 use super::*;
 
 /// Starts with one measure a level.
-pub(crate) fn done(spec: &Spec, starts: &[Start], value: impl Fn(Start, u32) -> Option<f64>) -> Vec<Done> {
+pub(crate) fn done(
+    spec: &Spec,
+    starts: &[Start],
+    value: impl Fn(Start, u32) -> Option<f64>,
+) -> Vec<StartRecord> {
     let level = |start: Start, users: u32| {
         let measures = BTreeMap::from([(spec.metric.clone(), value(start, users)?)]);
-        Some(LevelDone { users, measures, ..LevelDone::default() })
+        Some(LevelRecord { users, measures, ..LevelRecord::default() })
     };
-    let one = |start: &Start| Done {
+    let one = |start: &Start| StartRecord {
         start: *start,
         run: String::new(),
         version: "1.2".to_string(),

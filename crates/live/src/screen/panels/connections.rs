@@ -6,7 +6,7 @@ use whyso_record::run::Window;
 use whyso_series::is_idle;
 use whyso_words::{nanoseconds, percent};
 
-use super::{Shown, hidden_words, is_observers, over, plain};
+use super::{TabData, hidden_words, is_observers, over, plain};
 use crate::history::read::{Cells, ThreadDid};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
@@ -16,7 +16,7 @@ const SHARE_MIN: f64 = 0.01;
 /// Connections are looked at each five seconds.
 const LOOK_NS: i64 = 12_000_000_000;
 
-pub(super) fn listing(shown: &Shown, window: Window, with_observer: bool) -> Listing {
+pub(super) fn listing(shown: &TabData, window: Window, with_observer: bool) -> Listing {
     let looked = Window { begin_ns: window.end_ns - LOOK_NS, ..window };
     let Some(look) = shown.history.connection_looks(looked).into_iter().next() else {
         let untold = shown.not_measured.iter().find(|line| line.starts_with("which thread works for which"));
@@ -32,7 +32,7 @@ pub(super) fn listing(shown: &Shown, window: Window, with_observer: bool) -> Lis
         rows.extend(observer);
     }
     let lines = rows.iter().map(|&cells| {
-        let did = cells.told("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid));
+        let did = cells.text("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid));
         line(cells, look.t_ns, window, &states, did)
     });
     Listing {
@@ -63,13 +63,13 @@ fn connection_count<T>(rows: &[T], threads: &HashMap<u32, ThreadDid>) -> String 
 }
 
 fn line(cells: Cells, looked_ns: i64, window: Window, states: &[String], did: Option<&ThreadDid>) -> Line {
-    let statement = cells.told("statement").map(plain);
+    let statement = cells.text("statement").map(plain);
     let since_ns = cells.number("since_ns").map(|since_ns| (looked_ns - since_ns).max(0) as f64);
     let (busy, was_in) = match did {
         Some(did) => states_of(did, states, window),
         None => (None, String::new()),
     };
-    let text = |name: &str| cells.told(name).unwrap_or("–").to_string();
+    let text = |name: &str| cells.text(name).unwrap_or("–").to_string();
     let number = |name: &str| Cell::number(cells.number(name).map(|number| number as f64), |_| text(name));
     let shown = statement.clone().unwrap_or("–".to_string());
     let shown = if is_observers(cells) { format!("[whyso] {shown}") } else { shown };
@@ -87,9 +87,9 @@ fn line(cells: Cells, looked_ns: i64, window: Window, states: &[String], did: Op
     }
 }
 
-/// The wait that it is in, or the stage of its statement, where the Performance Schema tells one.
+/// The wait that it is in, or the stage of its statement, where the Performance Schema has one.
 fn waits_for(cells: Cells) -> String {
-    let place = |kind: &str| cells.told(kind).map(plain);
+    let place = |kind: &str| cells.text(kind).map(plain);
     match (place("wait"), place("stage")) {
         (Some(wait), _) => {
             let on = place("wait_object").map_or(String::new(), |object| format!(" on {object}"));

@@ -1,10 +1,10 @@
 //! What happened: notes, restarts, changed variables, sources that can't be read.
 
-use super::{Shown, plain};
+use super::{TabData, plain};
 use crate::screen::clock::time_of_day;
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
-pub(super) fn listing(shown: &Shown, until_ns: i64) -> Listing {
+pub(super) fn listing(shown: &TabData, until_ns: i64) -> Listing {
     let lines = shown.history.events(until_ns).into_iter().map(|event| {
         let (time, text) = (time_of_day(event.t_ns), plain(&event.text));
         Line {

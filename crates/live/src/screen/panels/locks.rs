@@ -6,13 +6,13 @@ use whyso_explain::locks::{Snapshots, WaitingConnection, WaitingTree, objects, w
 use whyso_record::run::Window;
 use whyso_words::{milliseconds, number, percent, seconds, whole};
 
-use super::{Shown, over, plain};
+use super::{TabData, over, plain};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
 /// A shorter window holds no snapshot of the lock tables for certain.
 const LAST_NS: i64 = 3_000_000_000;
 
-pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
+pub(super) fn listing(shown: &TabData, window: Window) -> Listing {
     match shown.history.lock_look_at(window.end_ns) {
         Some(look) => trees(&waiting_trees(&look.waits)),
         None => waited_for(shown, window),
@@ -88,7 +88,7 @@ fn nobody_waits(snapshots: Snapshots) -> String {
 }
 
 /// Nobody was found waiting at this time: what was waited for before.
-fn waited_for(shown: &Shown, window: Window) -> Listing {
+fn waited_for(shown: &TabData, window: Window) -> Listing {
     let looks = shown.history.lock_looks(window);
     let found = objects(&looks, &BTreeMap::new());
     let lines = found.iter().map(|one| {

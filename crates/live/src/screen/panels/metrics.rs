@@ -4,10 +4,10 @@ use whyso_record::data::Kind;
 use whyso_record::run::Window;
 use whyso_words::amount;
 
-use super::{Shown, over, plain};
+use super::{TabData, over, plain};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
-pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
+pub(super) fn listing(shown: &TabData, window: Window) -> Listing {
     let series = shown.history.every_series(window, |key| !key.source.starts_with("pfs_"));
     let lines = series.into_iter().map(|one| {
         let key = &one.key;

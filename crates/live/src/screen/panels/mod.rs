@@ -19,14 +19,14 @@ use crate::history::History;
 use crate::history::read::Cells;
 
 /// What a tab is made of.
-pub(super) struct Shown<'a> {
+pub(super) struct TabData<'a> {
     pub(super) history: &'a History,
     pub(super) explanation: Option<&'a Explanation>,
     pub(super) not_measured: &'a [String],
     pub(super) span_ns: (i64, i64),
 }
 
-pub(super) fn listing(shown: &Shown, app: &App) -> Listing {
+pub(super) fn listing(shown: &TabData, app: &App) -> Listing {
     let window = app.window(shown.span_ns);
     match app.tab() {
         Tab::Waits => waits(shown, app),
@@ -41,7 +41,7 @@ pub(super) fn listing(shown: &Shown, app: &App) -> Listing {
 }
 
 /// Waits of the server's own events; where it counts none, what its threads were in.
-fn waits(shown: &Shown, app: &App) -> Listing {
+fn waits(shown: &TabData, app: &App) -> Listing {
     match View::named("waits").filter(|view| shown.history.has_source(view.source)) {
         Some(view) => views::listing(shown, view, app),
         None => sampled::states(shown, app.window(shown.span_ns)),
@@ -49,7 +49,7 @@ fn waits(shown: &Shown, app: &App) -> Listing {
 }
 
 /// Statements as the server counts them; where it does not, those that its connections were found executing.
-fn statements(shown: &Shown, app: &App) -> Listing {
+fn statements(shown: &TabData, app: &App) -> Listing {
     match View::named("digests").filter(|view| shown.history.has_source(view.source)) {
         Some(view) => views::listing(shown, view, app),
         None => sampled::statements(shown, app.window(shown.span_ns), app.shows_observer()),
@@ -58,7 +58,7 @@ fn statements(shown: &Shown, app: &App) -> Listing {
 
 /// Whether a line of the table of connections is of one of whyso's own.
 fn is_observers(cells: Cells) -> bool {
-    cells.told("own").is_some()
+    cells.text("own").is_some()
 }
 
 /// What a listing says of a number of lines that are hidden; empty where there are none.

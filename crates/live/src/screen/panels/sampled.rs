@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use whyso_record::run::Window;
 use whyso_words::{count, nanoseconds, number, percent};
 
-use super::{Shown, hidden_words, is_observers, over, plain};
+use super::{TabData, hidden_words, is_observers, over, plain};
 use crate::history::read::Cells;
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
 /// Looks at connections are some seconds apart: fewer than these tell nothing of a share.
 const LOOKS_WINDOW_NS: i64 = 60_000_000_000;
 
-/// What threads were in, by role and state, where the tracer tells it.
-pub(super) fn states(shown: &Shown, window: Window) -> Listing {
+/// What threads were in, by role and state, where the tracer reports it.
+pub(super) fn states(shown: &TabData, window: Window) -> Listing {
     const SUFFIX: &str = "_ns";
     let Some(window) = shown.history.aligned("threads", window.end_ns - window.begin_ns, window.end_ns)
     else {
@@ -53,7 +53,7 @@ pub(super) fn states(shown: &Shown, window: Window) -> Listing {
 }
 
 /// Statements that connections were found executing.
-pub(super) fn statements(shown: &Shown, window: Window, with_observer: bool) -> Listing {
+pub(super) fn statements(shown: &TabData, window: Window, with_observer: bool) -> Listing {
     let window = Window { begin_ns: window.begin_ns.min(window.end_ns - LOOKS_WINDOW_NS), ..window };
     let looks = shown.history.connection_looks(window);
     if looks.is_empty() {
@@ -72,7 +72,7 @@ pub(super) fn statements(shown: &Shown, window: Window, with_observer: bool) -> 
     for look in &looks {
         for row in &look.rows {
             let cells = Cells { columns: &look.columns, row };
-            let Some(text) = cells.told("statement") else { continue };
+            let Some(text) = cells.text("statement") else { continue };
             let text = plain(text);
             let text = match is_observers(cells) {
                 false => text,

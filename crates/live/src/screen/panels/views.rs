@@ -6,19 +6,19 @@ use whyso_explain::pfs::{Per, Quantity, Table, View};
 use whyso_report::{observer_words, own_label};
 use whyso_words::{bytes, nanoseconds, number, percent};
 
-use super::{Shown, over, plain};
+use super::{TabData, over, plain};
 use crate::history::{Buckets, History};
 use crate::screen::app::App;
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
 const NUMBER_WIDTH: u16 = 10;
-/// Columns beside the name, at most.
+/// Most columns next to the name.
 const COLUMNS_MAX: usize = 7;
 /// How far back a line's course goes, and how wide it is drawn.
 const COURSE_NS: i64 = 60_000_000_000;
 const COURSE_WIDTH: usize = 20;
 
-pub(super) fn listing(shown: &Shown, view: &'static View, app: &App) -> Listing {
+pub(super) fn listing(shown: &TabData, view: &'static View, app: &App) -> Listing {
     let end_ns = app.end_ns(shown.span_ns);
     let Some(window) = shown.history.aligned(view.source, app.length_ns(), end_ns) else {
         let untold = shown.not_measured.iter().find(|line| {

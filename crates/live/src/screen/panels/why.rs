@@ -1,12 +1,12 @@
 //! What explains the window: the sentences of an explanation, and what is not measured.
 
-use super::{Shown, plain};
+use super::{TabData, plain};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
 /// Findings that compare levels of a sweep, or say what stands elsewhere on the screen.
 const OF_SWEEPS: [&str; 4] = ["peak", "regimes", "no-result", "not-measured"];
 
-pub(super) fn listing(shown: &Shown) -> Listing {
+pub(super) fn listing(shown: &TabData) -> Listing {
     let Some(explanation) = shown.explanation else {
         return Listing::nothing("nothing was read yet that could be explained");
     };

@@ -27,7 +27,7 @@ fn frames(stack: u32, frames: &[(u8, u32)]) -> Vec<StackFrame> {
 }
 
 /// One sample a stack, of whole microseconds.
-fn made(stacks: &[(Vec<(u8, u32)>, u16)]) -> Flame {
+fn flame_of(stacks: &[(Vec<(u8, u32)>, u16)]) -> Flame {
     let numbered = || (0u32..).zip(stacks);
     let stacks = Stacks {
         samples: numbered()
@@ -70,7 +70,7 @@ proptest! {
         // Each takes more than a ten-thousandth of all: what takes less is folded into its caller.
         stacks in prop::collection::vec((prop::collection::vec((0u8..4, 0u32..5), 1..6), 1000u16..), 1..30)
     ) {
-        let flame = made(&stacks);
+        let flame = flame_of(&stacks);
         let (tree, names, lines) = lines_of(&flame, usize::MAX);
         let Some(lines) = lines else {
             prop_assert!(stacks.iter().all(|(path, _)| path.iter().all(|(_, line)| *line == 0)));
@@ -94,7 +94,7 @@ proptest! {
     fn of_too_many_calls_those_of_little_time_lose_their_lines_and_no_time(
         stacks in prop::collection::vec((prop::collection::vec((0u8..4, 1u32..9), 1..6), any::<u16>()), 2..30)
     ) {
-        let flame = made(&stacks);
+        let flame = flame_of(&stacks);
         let (tree, _, whole) = lines_of(&flame, usize::MAX);
         let (_, _, cut) = lines_of(&flame, 2);
         let (whole, cut) = (whole.unwrap(), cut.unwrap());
@@ -111,7 +111,7 @@ proptest! {
 fn calls_of_folded_functions_are_on_their_callers_line() {
     // f1 takes less than a ten-thousandth of all: its time is f0's, at the line where f0 called it.
     let stacks = [(vec![(0, 7)], u16::MAX), (vec![(1, 3), (0, 8)], 0)];
-    let flame = made(&stacks);
+    let flame = flame_of(&stacks);
     let (tree, _, lines) = lines_of(&flame, usize::MAX);
     let lines = lines.unwrap();
     assert_eq!((tree.nodes.len(), tree.folded), (2, 1));
@@ -122,7 +122,8 @@ fn calls_of_folded_functions_are_on_their_callers_line() {
 
 #[test]
 fn text_stands_around_the_lines_with_the_most_time_and_what_is_too_much_is_counted() {
-    let flame = made(&[(vec![(0, 50)], 900), (vec![(0, 20)], 500), (vec![(0, 900)], 10), (vec![(0, 21)], 1)]);
+    let flame =
+        flame_of(&[(vec![(0, 50)], 900), (vec![(0, 20)], 500), (vec![(0, 900)], 10), (vec![(0, 21)], 1)]);
     let (_, _, lines) = lines_of(&flame, usize::MAX);
     let lines = lines.unwrap();
     let text = SourceText {
@@ -149,7 +150,7 @@ fn text_stands_around_the_lines_with_the_most_time_and_what_is_too_much_is_count
 
 #[test]
 fn a_build_without_lines_has_none() {
-    let flame = made(&[(vec![(0, 0), (1, 0)], 9)]);
+    let flame = flame_of(&[(vec![(0, 0), (1, 0)], 9)]);
     let function = FunctionName { name: "f0".to_string(), module: "server".to_string() };
     assert!(flame.profile.stacks[&0].contains(&function));
     assert!(lines_of(&flame, usize::MAX).2.is_none());

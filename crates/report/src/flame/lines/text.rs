@@ -11,7 +11,7 @@ use crate::profile::{ReadSource, SourceText};
 const AROUND: u32 = 4;
 /// The most lines of text that the page is given: those around the lines with the most time come first.
 const LINES_MAX: usize = 20_000;
-/// A line of text is cut to so many characters.
+/// Longest line of text, in characters.
 const TEXT_MAX: usize = 160;
 
 /// The text of the sources that the page is given, and how it was chosen.
@@ -20,7 +20,7 @@ pub(crate) struct Texts {
     files: Vec<FileText>,
     around: u32,
     lines_max: usize,
-    /// So many lines with time are without their text, although their file was read: it would have been too much for a page.
+    /// Number of lines with time that have no text although their file was read. It would have been too much for a page.
     without: usize,
 }
 

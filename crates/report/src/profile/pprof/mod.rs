@@ -28,7 +28,7 @@ pub struct ForPprof<'a> {
     pub frames: &'a [StackFrame],
 }
 
-/// The file. Each metric has two sample types, its time in nanoseconds (`cpu`) and how many samples told it (`cpu_samples`); the first metric's
+/// The file. Each metric has two sample types, its time in nanoseconds (`cpu`) and its number of samples (`cpu_samples`); the first metric's
 /// time is what is shown unless another is asked for. Each sample has its thread's `role` and `thread`, the kernel's number, for labels.
 ///
 /// # Errors
@@ -225,7 +225,7 @@ mod tests {
     }
 
     /// A stack with an inlined function, and one that was cut.
-    fn made() -> (Vec<StackFrame>, Profile, Vec<(u32, String)>) {
+    fn example_profile() -> (Vec<StackFrame>, Profile, Vec<(u32, String)>) {
         let inlined = StackFrame { inlined: true, ..frame(1, 1, "inlined(int)", "mariadbd") };
         let frames = vec![
             frame(1, 0, "futex_wait", "[kernel]"),
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_is_written_has_the_profiles_sums_its_threads_and_its_lines() {
-        let (frames, profile, threads) = made();
+        let (frames, profile, threads) = example_profile();
         let anchor = Anchor { monotonic_ns: 1_000, wall_ns: 5_000, boot_id: String::new() };
         let run = RunInfo { anchors: vec![anchor], ..RunInfo::default() };
         let window = Window { begin_ns: 3_000, end_ns: 4_000 };

@@ -1,4 +1,4 @@
-//! Cells second by second, and what changes in mid-run did.
+//! Cells second by second, and what changes during a run did.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::text::dash;
 /// Times of a course that a table shows.
 const TIMES: usize = 12;
 
-/// One measure at some times of each course of so many users, side by side.
+/// One measure at some times of each course of this number of users, side by side.
 pub(super) fn course(answer: &Answer, users: u32, measure: &str) -> Sheet {
     let courses: Vec<&Course> = answer.courses.iter().filter(|course| course.users == users).collect();
     let head = std::iter::once("seconds".to_string()).chain(courses.iter().map(|course| course.name.clone()));

@@ -12,7 +12,7 @@ const CLOCK_STEPS: [f64; 20] = [
     14_400.0, 21_600.0, 43_200.0, 86_400.0,
 ];
 
-/// Least and greatest value that is seen. Readings outside a window, which let lines go on to its edges, count at the edges only.
+/// Least and greatest value that is seen. Readings outside a window, which let lines continue to its edges, count only at the edges.
 pub(super) fn extent(row: &PlotRow) -> (f64, f64) {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for panel in &row.panels {

@@ -37,7 +37,7 @@ const VALUE_TICK_APART: f64 = 48.0;
 /// What has one unit: its panels share a scale.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlotRow {
-    /// In words, as the axis is called.
+    /// The axis's title.
     pub unit: String,
     /// Readings that only ever grow say nothing on a scale from zero.
     pub from_zero: bool,

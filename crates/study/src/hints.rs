@@ -1,6 +1,6 @@
-//! What is wrong with a file, in words that name what would be right.
+//! Texts about what is wrong with a file, which name what would be right.
 
-/// TOML's own words, with the nearest key where one is not known.
+/// Returns TOML's own message, with the nearest key where one is not known.
 pub(crate) fn of_toml(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match (message.starts_with("unknown field"), &quoted[..]) {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cells::Cell;
-use crate::journal::{Done, Even, Top};
+use crate::journal::{LockEvenness, StartRecord, Top};
 
 /// Where the time went in the cell that counted most.
 const EVENTS: &str = "pfs_events_per_s";
@@ -22,28 +22,28 @@ pub struct Evenness {
     pub name: String,
     pub starts: u32,
     #[serde(flatten)]
-    pub even: Even,
+    pub even: LockEvenness,
 }
 
-/// Of the timed cell with the most events a second, or of the one with the most where none is timed.
-pub(super) fn tops(cells: &[Cell], done: &[Done]) -> Option<Tops> {
-    let most = |done: &Done, name: &str| {
+/// Of the timed cell with the most events per second, or of the one with the most where none is timed.
+pub(super) fn tops(cells: &[Cell], done: &[StartRecord]) -> Option<Tops> {
+    let most = |done: &StartRecord, name: &str| {
         let values = done.levels.iter().filter_map(|level| level.measures.get(name).copied());
         values.fold(0.0_f64, f64::max)
     };
     let found = done.iter().filter(|one| !one.tops.is_empty()).max_by(|one, other| {
-        let key = |done: &Done| (most(done, TIMED) > 0.0, most(done, EVENTS));
+        let key = |done: &StartRecord| (most(done, TIMED) > 0.0, most(done, EVENTS));
         let (one, other) = (key(one), key(other));
         one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
     })?;
     Some(Tops { name: cells.get(found.start.cell)?.name(), tops: found.tops.clone() })
 }
 
-pub(super) fn evenness(cells: &[Cell], done: &[Done]) -> Vec<Evenness> {
-    let mut found: Vec<(usize, Vec<&Even>)> = Vec::new();
+pub(super) fn evenness(cells: &[Cell], done: &[StartRecord]) -> Vec<Evenness> {
+    let mut found: Vec<(usize, Vec<&LockEvenness>)> = Vec::new();
     for one in done.iter().filter(|one| !one.start.pair) {
         for even in &one.evenness {
-            let same = |(cell, evens): &&mut (usize, Vec<&Even>)| {
+            let same = |(cell, evens): &&mut (usize, Vec<&LockEvenness>)| {
                 *cell == one.start.cell
                     && evens.iter().all(|other| (&other.lock, other.users) == (&even.lock, even.users))
             };
@@ -54,14 +54,14 @@ pub(super) fn evenness(cells: &[Cell], done: &[Done]) -> Vec<Evenness> {
         }
     }
     found.sort_by_key(|(cell, evens)| (evens[0].users, evens[0].lock.clone(), *cell));
-    let mean = |(cell, evens): (usize, Vec<&Even>)| {
+    let mean = |(cell, evens): (usize, Vec<&LockEvenness>)| {
         let count = evens.len() as f64;
-        let of = |value: fn(&Even) -> f64| evens.iter().map(|even| value(even)).sum::<f64>() / count;
+        let of = |value: fn(&LockEvenness) -> f64| evens.iter().map(|even| value(even)).sum::<f64>() / count;
         let timed: Option<Vec<f64>> = evens.iter().map(|even| even.ms_per_s).collect();
         Some(Evenness {
             name: cells.get(cell)?.name(),
             starts: evens.len() as u32,
-            even: Even {
+            even: LockEvenness {
                 users: evens[0].users,
                 lock: evens[0].lock.clone(),
                 instances: of(|even| f64::from(even.instances)).round() as u32,
@@ -94,8 +94,13 @@ mod tests {
             }
             one.tops = vec![Top { view: "waits".to_string(), ..Top::default() }];
             let instances = if one.start.block == 0 { 6 } else { 8 };
-            one.evenness =
-                vec![Even { users: 1, lock: "MDL_map".to_string(), instances, even: 0.9, ..Even::default() }];
+            one.evenness = vec![LockEvenness {
+                users: 1,
+                lock: "MDL_map".to_string(),
+                instances,
+                even: 0.9,
+                ..LockEvenness::default()
+            }];
         }
         let answer = super::super::answer(&spec, &found, &[]);
         assert_eq!(answer.tops.unwrap().name, "b", "it is timed");
