@@ -106,7 +106,7 @@ fn list(args: &RunsArgs) -> Result<ExitCode> {
 }
 
 /// The runs that are named, each once.
-fn named(args: &RunsArgs, names: &[String]) -> Result<Vec<RunSummary>> {
+fn named_runs(args: &RunsArgs, names: &[String]) -> Result<Vec<RunSummary>> {
     let mut there = whyso_record::list_runs(&args.runs)?;
     let mut found = Vec::new();
     for name in names {
@@ -125,7 +125,7 @@ fn named(args: &RunsArgs, names: &[String]) -> Result<Vec<RunSummary>> {
 }
 
 fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
-    let runs = named(args, names)?;
+    let runs = named_runs(args, names)?;
     if !yes {
         if !std::io::stdin().is_terminal() {
             bail!(Error::Plan("nobody is there to be asked: add --yes to remove them".to_string()));
@@ -134,7 +134,11 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
         for run in &runs {
             print_stderr!("{}", whyso_report::run_line(run));
         }
-        print_stderr_part!("Remove {} of {} for good? [y/N] ", count(runs.len() as u64, "run"), bytes(all as f64));
+        print_stderr_part!(
+            "Remove {} of {} for good? [y/N] ",
+            count(runs.len() as u64, "run"),
+            bytes(all as f64)
+        );
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
@@ -154,7 +158,7 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
 fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
     let runs = match names {
         [] => whyso_record::list_runs(&args.runs)?.into_iter().filter(|run| !run.live).collect(),
-        _ => named(args, names)?,
+        _ => named_runs(args, names)?,
     };
     let (mut freed, mut pruned) = (0, Vec::new());
     for run in runs.iter().filter(|run| run.bytes > size) {
@@ -176,7 +180,7 @@ fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
 fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
     let runs: Vec<RunSummary> = match names {
         [] => whyso_record::list_runs(&args.runs)?,
-        _ => named(args, names)?,
+        _ => named_runs(args, names)?,
     };
     let (mut files, mut problems) = (0, Vec::new());
     for run in &runs {
@@ -184,21 +188,25 @@ fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
         files += checked.files;
         problems.extend(checked.problems);
     }
-    print_outcome(args, serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }), || {
-        let all_well = format!(
-            "{} of {} are as they were recorded",
-            count(files as u64, "file"),
-            count(runs.len() as u64, "run")
-        );
-        problems.iter().cloned().chain([all_well]).collect::<Vec<_>>().join("\n")
-    })?;
+    print_outcome(
+        args,
+        serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }),
+        || {
+            let all_well = format!(
+                "{} of {} are as they were recorded",
+                count(files as u64, "file"),
+                count(runs.len() as u64, "run")
+            );
+            problems.iter().cloned().chain([all_well]).collect::<Vec<_>>().join("\n")
+        },
+    )?;
     Ok(ExitCode::from(u8::from(!problems.is_empty())))
 }
 
 fn backup(args: &RunsArgs, names: &[String], output: &Path) -> Result<ExitCode> {
     let runs: Vec<RunSummary> = match names {
         [] => whyso_record::list_runs(&args.runs)?.into_iter().filter(|run| !run.live).collect(),
-        _ => named(args, names)?,
+        _ => named_runs(args, names)?,
     };
     if runs.is_empty() {
         bail!("there is no run to back up in {}", args.runs.display());
@@ -222,7 +230,11 @@ fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
     })
 }
 
-fn print_outcome(args: &RunsArgs, object: serde_json::Value, words: impl FnOnce() -> String) -> Result<ExitCode> {
+fn print_outcome(
+    args: &RunsArgs,
+    object: serde_json::Value,
+    words: impl FnOnce() -> String,
+) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     match args.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,
