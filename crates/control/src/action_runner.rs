@@ -18,7 +18,7 @@ use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, ThrowAway};
 
 use crate::action::{Action, ActionKind};
-use crate::server_under_test::Shared;
+use crate::server_under_test::SharedCell;
 
 /// Bound on a statement or a command; a restart has the bounds of the server's own start and stop.
 const ACTION_TIME_MAX: Duration = Duration::from_secs(120);
@@ -31,8 +31,8 @@ pub(crate) struct ActionRunner {
     done: Vec<ActionRecord>,
     runtime: Handle,
     dsn: Dsn,
-    undo: Shared<Undo>,
-    throw_away: Option<Shared<ThrowAway>>,
+    undo: SharedCell<Undo>,
+    throw_away: Option<SharedCell<ThrowAway>>,
     /// The server's process after a restart, until somebody takes note of it.
     new_pid: Option<u32>,
 }
@@ -69,8 +69,8 @@ impl ActionRunner {
         actions: &[Action],
         runtime: Handle,
         dsn: Dsn,
-        undo: Shared<Undo>,
-        throw_away: Option<Shared<ThrowAway>>,
+        undo: SharedCell<Undo>,
+        throw_away: Option<SharedCell<ThrowAway>>,
     ) -> ActionRunner {
         let mut pending = actions.to_vec();
         pending.sort_by_key(|action| std::cmp::Reverse(action.after));
@@ -156,8 +156,8 @@ fn event(recorder: &Recorder, kind: &str, text: String) {
 async fn carry_out(
     what: ActionKind,
     dsn: Dsn,
-    undo: Shared<Undo>,
-    throw_away: Option<Shared<ThrowAway>>,
+    undo: SharedCell<Undo>,
+    throw_away: Option<SharedCell<ThrowAway>>,
 ) -> Result<ActionOutcome, ActionError> {
     match what {
         ActionKind::Set { name, value } => bounded(set(&dsn, &undo, &name, &value)).await,
@@ -180,7 +180,7 @@ async fn bounded(
     }
 }
 
-async fn set(dsn: &Dsn, undo: &Shared<Undo>, name: &str, value: &str) -> Result<(), ActionError> {
+async fn set(dsn: &Dsn, undo: &SharedCell<Undo>, name: &str, value: &str) -> Result<(), ActionError> {
     let mut conn = dsn.connect_without_schema().await?;
     let set = undo.lock().await.set_global(&mut conn, name, value).await;
     log_out(conn).await;
@@ -214,7 +214,7 @@ async fn shell(command: &str) -> Result<(), ActionError> {
     Err(ActionError::Command { status: output.status, last_line })
 }
 
-async fn restart(server: &Shared<ThrowAway>) -> Result<ActionOutcome, ActionError> {
+async fn restart(server: &SharedCell<ThrowAway>) -> Result<ActionOutcome, ActionError> {
     let mut server = server.lock().await;
     server.stop_server().await?;
     server.start_server().await?;

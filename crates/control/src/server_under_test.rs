@@ -8,20 +8,20 @@ use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, ThrowAway, dsn};
 
 /// Shared so that an action may restart the server while the sweep asks whether it has died.
-pub(crate) type Shared<T> = Arc<tokio::sync::Mutex<T>>;
+pub(crate) type SharedCell<T> = Arc<tokio::sync::Mutex<T>>;
 
-pub(crate) fn shared<T>(value: T) -> Shared<T> {
+pub(crate) fn shared<T>(value: T) -> SharedCell<T> {
     Arc::new(tokio::sync::Mutex::new(value))
 }
 
 /// A server that is ready to be loaded.
 pub(crate) struct ServerUnderTest {
     pub(crate) dsn: Dsn,
-    pub(crate) throw_away: Option<Shared<ThrowAway>>,
+    pub(crate) throw_away: Option<SharedCell<ThrowAway>>,
     /// The schema is the user's, who named it with `--allow-writes`: it is used as it is.
     pub(crate) consented: bool,
     /// What was changed on the running server, to be put back.
-    pub(crate) undo: Shared<Undo>,
+    pub(crate) undo: SharedCell<Undo>,
     pub(crate) pid: Option<u32>,
     pub(crate) log: Option<PathBuf>,
     pub(crate) data_dir: Option<PathBuf>,

@@ -36,10 +36,10 @@ static SHOWN: Mutex<([u8; SHOWN_BYTES_MAX], usize)> = Mutex::new(([0; SHOWN_BYTE
 /// An allocator that counts, and ends the process with a report where a case allocates more than [`BYTES_MAX`].
 ///
 /// What C code allocates, such as zstd's, is not counted.
-pub struct Capped;
+pub struct CappedAllocator;
 
 // SAFETY: each call goes to `System` with what the caller gave; counting returns, or ends the process.
-unsafe impl GlobalAlloc for Capped {
+unsafe impl GlobalAlloc for CappedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: the caller promises what `System` needs.

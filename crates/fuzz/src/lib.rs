@@ -9,7 +9,7 @@
 
 pub mod bounds;
 pub mod choices;
-pub mod kept;
+pub mod corpus;
 mod run;
 pub mod targets;
 

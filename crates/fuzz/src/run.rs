@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::time::Instant;
 
 use crate::bounds::Case;
-use crate::kept;
+use crate::corpus;
 
 /// Longest case, in bytes.
 const BYTES_MAX: usize = 4096;
@@ -30,7 +30,7 @@ pub fn check(name: &'static str, changed: usize, target: fn(&[u8])) {
     let seed = std::env::var("BOLERO_RANDOM_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
     let mut random = Random((seed ^ 0x9e37_79b9_7f4a_7c15) | 1);
-    let kept = kept::cases(name);
+    let kept = corpus::cases(name);
     let begin = Instant::now();
     let mut peak_bytes = 0;
     // A reader may catch a panic of a library's. What it says, and its stack, would take longer than the case.
@@ -45,7 +45,10 @@ pub fn check(name: &'static str, changed: usize, target: fn(&[u8])) {
         };
         if let Err(cause) = result {
             panic::set_hook(Box::new(|about| eprintln!("{about}")));
-            eprintln!("fuzz target {name}: kept what fails in {}", kept::keep_failed(name, bytes).display());
+            eprintln!(
+                "fuzz target {name}: kept what fails in {}",
+                corpus::keep_failed(name, bytes).display()
+            );
             // Once more, to be seen.
             target(bytes);
             panic::resume_unwind(cause);

@@ -2,11 +2,11 @@
 //!
 //! A test tries the cases in `corpus` and `failed`, and a fixed number of changes to them. Under `make fuzz` libFuzzer makes the cases.
 
-use whyso_fuzz::bounds::Capped;
+use whyso_fuzz::bounds::CappedAllocator;
 use whyso_fuzz::{check, is_fuzzing, one, targets};
 
 #[global_allocator]
-static ALLOCATOR: Capped = Capped;
+static ALLOCATOR: CappedAllocator = CappedAllocator;
 
 macro_rules! target {
     ($name:ident, $changed:literal) => {

@@ -16,7 +16,7 @@ pub struct Station {
 }
 
 #[derive(Clone, Debug)]
-pub struct Closed {
+pub struct ClosedNetwork {
     pub users: f64,
     /// Time of a cycle that no CPU holds: waits, and pauses between transactions.
     pub delay_ms: f64,
@@ -45,7 +45,7 @@ impl Station {
     }
 }
 
-impl Closed {
+impl ClosedNetwork {
     /// Transactions per ms; `None` where nothing takes any time.
     pub fn throughput(&self) -> Option<f64> {
         let mut high = self.bound()?;
@@ -77,8 +77,8 @@ impl Closed {
 mod tests {
     use super::*;
 
-    fn closed(users: f64, delay_ms: f64, demand_ms: f64, cpus: f64) -> Closed {
-        Closed { users, delay_ms, stations: vec![Station { demand_ms, cpus, competitors: 0.0 }] }
+    fn closed(users: f64, delay_ms: f64, demand_ms: f64, cpus: f64) -> ClosedNetwork {
+        ClosedNetwork { users, delay_ms, stations: vec![Station { demand_ms, cpus, competitors: 0.0 }] }
     }
 
     fn is_near(value: Option<f64>, expected: f64) -> bool {

@@ -8,7 +8,7 @@ use std::error;
 use std::time::Duration;
 
 use thiserror::Error;
-use whyso_wire::{Captured, ColumnType, RowFormat};
+use whyso_wire::{ColumnType, ResultRows, RowFormat};
 
 use crate::outcome::{Cause, ErrorCode};
 
@@ -151,7 +151,7 @@ pub enum Reply<'a> {
     /// The server did it.
     Fine(Fine<'a>),
     /// The server refused it. With several results, those before the error are in `captured`.
-    Error { code: ErrorCode, message: &'a str, captured: &'a Captured },
+    Error { code: ErrorCode, message: &'a str, captured: &'a ResultRows },
     Prepared {
         statement_id: u32,
         params: u16,
@@ -175,7 +175,7 @@ pub struct Fine<'a> {
     pub rows: u64,
     pub affected_rows: u64,
     /// Empty unless the command asked to capture.
-    pub captured: &'a Captured,
+    pub captured: &'a ResultRows,
 }
 
 /// What comes next.

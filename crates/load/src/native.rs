@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use thiserror::Error;
-use whyso_wire::{Captured, CapturedResult, ExecuteTemplate, ParamType, QueryTemplate, RowFormat, encode};
+use whyso_wire::{CapturedResult, ExecuteTemplate, ParamType, QueryTemplate, ResultRows, RowFormat, encode};
 use whyso_workload::Turn as Step;
 use whyso_workload::{
     ARRIVALS_USER, Call, Capture, Cursor, Param, Program, Protocol, Scalar, SqlText, Statement, Stuck, Value,
@@ -399,7 +399,7 @@ fn send(kind: u16, format: RowFormat, captures: bool) -> Next {
 }
 
 /// Puts the first row of the first result set into variables; NULLs where it has none.
-fn keep(cursor: &mut Cursor, capture: &Capture, captured: &Captured) -> Result<(), CaptureError> {
+fn keep(cursor: &mut Cursor, capture: &Capture, captured: &ResultRows) -> Result<(), CaptureError> {
     let set = captured.results().find_map(|result| match result {
         CapturedResult::Rows(set) => Some(set),
         CapturedResult::Done { .. } => None,

@@ -189,14 +189,14 @@ fn idle_connections_are_held_beside_the_users() {
 }
 
 /// User 0's transactions send nothing; the others' a query each.
-struct Mixed(Vec<String>);
+struct MixedWork(Vec<String>);
 
 struct MixedDriver {
     sends: bool,
     asked: bool,
 }
 
-impl Work for Mixed {
+impl Work for MixedWork {
     fn kinds(&self) -> &[String] {
         &self.0
     }
@@ -288,7 +288,7 @@ fn a_user_whose_transactions_send_nothing_leaves_the_others_their_turn() {
     let server = server();
     for engine in ENGINES {
         let spec = LoadSpec { engine, loops: Some(1), ..LoadSpec::new(server.target(), 3, 1) };
-        let mut opened = Engine::open(&spec, Arc::new(Mixed(vec!["do".to_string()]))).unwrap();
+        let mut opened = Engine::open(&spec, Arc::new(MixedWork(vec!["do".to_string()]))).unwrap();
         let mut level = opened.level(3).unwrap();
         level.begin_measuring();
         std::thread::sleep(Duration::from_millis(400));

@@ -21,11 +21,11 @@ const LINE: &[u8] =
 /// User 0 loads one file; the others ask for 1 over and over.
 struct Loads {
     kinds: Vec<String>,
-    seen: Arc<Seen>,
+    seen: Arc<TransactionCounts>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct TransactionCounts {
     /// Transactions of the others that ended.
     of_others: AtomicU64,
     /// Of those, the ones before the first piece of the file was asked for, and until the last one was.
@@ -40,7 +40,7 @@ struct Seen {
 struct Loader {
     pieces_left: u64,
     asked: bool,
-    seen: Arc<Seen>,
+    seen: Arc<TransactionCounts>,
     is_other: bool,
 }
 
@@ -111,11 +111,11 @@ impl Driver for Loader {
     }
 }
 
-fn run(server: &Server, engine: EngineKind, compression: bool) -> (LevelOutcome, Arc<Seen>) {
+fn run(server: &Server, engine: EngineKind, compression: bool) -> (LevelOutcome, Arc<TransactionCounts>) {
     let mut spec = LoadSpec { engine, compression, ..LoadSpec::new(server.target(), 3, 1) };
     spec.loops = (engine != EngineKind::Threads).then_some(1);
     let kinds = vec!["load".to_string(), "do".to_string()];
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(TransactionCounts::default());
     let work = Arc::new(Loads { kinds, seen: seen.clone() });
     let mut opened = Engine::open(&spec, work).unwrap();
     let mut level = opened.level_with(&LevelSpec::users(3)).unwrap();

@@ -54,9 +54,9 @@ fn a_dead_server_is_left_and_rejoined_and_its_outage_timed() {
         wait_until(&running, "time", |_| down_since.elapsed() > DOWN);
         // Everything goes to the other one meanwhile.
         go_on(&running, 100);
-        let taken_before = dies.taken();
+        let taken_before = dies.connections_taken();
         dies.come_up();
-        wait_until(&running, "the way back", |_| dies.taken() >= taken_before + 2);
+        wait_until(&running, "the way back", |_| dies.connections_taken() >= taken_before + 2);
         go_on(&running, 1000);
         let outcome = stop(running);
         assert_eq!(outcome.failure, None, "{engine}");
@@ -111,12 +111,12 @@ fn a_pinned_user_waits_for_its_server_while_the_others_go_on() {
         running.begin_measuring();
         go_on(&running, 100);
         dies.go_down();
-        let stays_had = stays.taken();
+        let stays_had = stays.connections_taken();
         go_on(&running, 500);
-        assert_eq!(stays.taken(), stays_had, "{engine}: the pinned user went elsewhere");
-        let dies_had = dies.taken();
+        assert_eq!(stays.connections_taken(), stays_had, "{engine}: the pinned user went elsewhere");
+        let dies_had = dies.connections_taken();
         dies.come_up();
-        wait_until(&running, "the way back", |_| dies.taken() > dies_had);
+        wait_until(&running, "the way back", |_| dies.connections_taken() > dies_had);
         go_on(&running, 500);
         let outcome = stop(running);
         assert_eq!(outcome.failure, None, "{engine}");
@@ -135,7 +135,7 @@ fn connections_are_placed_as_the_weights_say() {
             ..spec(heavy.on_unix(), engine, 8)
         };
         let load = open(&load).unwrap();
-        assert_eq!((heavy.taken(), light.taken()), (6, 2), "{engine}");
+        assert_eq!((heavy.connections_taken(), light.connections_taken()), (6, 2), "{engine}");
         drop(load);
     }
 }
@@ -157,7 +157,11 @@ fn connections_are_made_anew_every_so_many_transactions_and_their_making_is_coun
         let expected = outcome.transactions / u64::from(EVERY);
         assert!(connects.abs_diff(expected) <= 3, "{engine}: {connects} of {expected}");
         // Those of before the window are the peer's alone.
-        assert!(u64::from(peer.taken()) >= connects + 2, "{engine}: {}", peer.taken());
+        assert!(
+            u64::from(peer.connections_taken()) >= connects + 2,
+            "{engine}: {}",
+            peer.connections_taken()
+        );
         assert_eq!(outcome.errors_by_code.values().sum::<u64>(), 0, "{engine}");
     }
 }
@@ -170,7 +174,7 @@ fn users_share_fewer_connections_on_event_loops() {
         let outcome = run(&mut open(&load).unwrap(), &LevelSpec::users(16), 500);
         assert_eq!(outcome.failure, None, "{engine}");
         assert!(outcome.transactions >= 100, "{engine}");
-        assert_eq!(peer.taken(), 2, "{engine}");
+        assert_eq!(peer.connections_taken(), 2, "{engine}");
     }
     let peer = quick_peer();
     let load = LoadSpec { connections: Some(2), ..spec(peer.on_unix(), EngineKind::Threads, 16) };
@@ -185,6 +189,6 @@ fn idle_connections_are_held_beside_those_at_work() {
         let load = LoadSpec { idle_connections: 20, ..spec(peer.on_unix(), engine, 2) };
         let outcome = run(&mut open(&load).unwrap(), &LevelSpec::users(2), 100);
         assert_eq!(outcome.failure, None, "{engine}");
-        assert_eq!(peer.taken(), 22, "{engine}");
+        assert_eq!(peer.connections_taken(), 22, "{engine}");
     }
 }

@@ -33,12 +33,12 @@ enum Message {
 pub(crate) struct Graphite {
     receiver: String,
     queue: SyncSender<Message>,
-    shared: Arc<Shared>,
+    shared: Arc<SenderState>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SenderState {
     stop: AtomicBool,
     /// Samples that did not arrive, as far as is known here.
     dropped: AtomicU64,
@@ -55,7 +55,7 @@ impl Graphite {
             return Err(Error::Prefix(prefix.to_string()));
         }
         let (queue, waiting) = sync_channel(QUEUE_MAX);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SenderState::default());
         let sender = Sender {
             receiver: receiver.to_string(),
             prefix: prefix.to_string(),
@@ -117,7 +117,7 @@ struct Sender {
     receiver: String,
     prefix: String,
     latest: Arc<Latest>,
-    shared: Arc<Shared>,
+    shared: Arc<SenderState>,
     stream: Option<TcpStream>,
     delay: Duration,
     next_try: Instant,

@@ -26,7 +26,7 @@ use crate::{Error, Extras, codec, derived, over_time, thin};
 mod served;
 
 pub use served::{
-    FlameSide, Served, ServedSeries, explained, flames, function_series, load_series, outline, tables,
+    FlameSide, PageHead, ServedSeries, explained, flames, function_series, load_series, outline, tables,
 };
 
 /// Written into every head; a page that knows another reports it instead of drawing nonsense.

@@ -9,7 +9,7 @@ use whyso_query::ForReport;
 use whyso_record::data::{SeriesId, SeriesKey};
 use whyso_record::run::Window;
 use whyso_record::{Recording, profile_bytes, stamp};
-use whyso_report::payload::{self, Served, ServedSeries};
+use whyso_report::payload::{self, PageHead, ServedSeries};
 use whyso_report::{Column, Source};
 
 use crate::error::{Answer, Refusal};
@@ -37,8 +37,8 @@ pub(crate) struct OpenRecording {
     computed: Vec<(SeriesKey, Column)>,
     /// Series of when each function was busy.
     functions: OnceLock<Vec<(SeriesKey, Column)>>,
-    outline: OnceLock<Arc<Served>>,
-    explained: Mutex<Option<(Instant, Arc<Served>)>>,
+    outline: OnceLock<Arc<PageHead>>,
+    explained: Mutex<Option<(Instant, Arc<PageHead>)>>,
     /// Bytes of threads and stacks on disk.
     profile_bytes: u64,
 }
@@ -122,7 +122,7 @@ impl OpenRecording {
     }
 
     /// Returns the head of the run before it is explained.
-    pub(crate) fn outline(&self) -> Answer<Arc<Served>> {
+    pub(crate) fn outline(&self) -> Answer<Arc<PageHead>> {
         if let Some(outline) = self.outline.get() {
             return Ok(Arc::clone(outline));
         }
@@ -132,7 +132,7 @@ impl OpenRecording {
     }
 
     /// Returns everything except samples. It is computed once; other requests wait for it.
-    pub(crate) fn explained(&self) -> Answer<Arc<Served>> {
+    pub(crate) fn explained(&self) -> Answer<Arc<PageHead>> {
         let mut explained = lock(&self.explained);
         if let Some((_, explained)) = &*explained {
             return Ok(Arc::clone(explained));

@@ -117,7 +117,7 @@ impl Case<'_> {
         if done.is_err() {
             self.dead.push(number);
         }
-        self.gone(&[number], done.is_ok())
+        self.drop_ended_holders(&[number], done.is_ok())
     }
 
     async fn sweep(&mut self, kill: Kill) -> Result<(), TestCaseError> {
@@ -135,7 +135,7 @@ impl Case<'_> {
         if done {
             self.dead.clear();
         }
-        self.gone(&dead, done)
+        self.drop_ended_holders(&dead, done)
     }
 
     /// The numbers of all changes in the journals.
@@ -151,7 +151,7 @@ impl Case<'_> {
     }
 
     /// Takes out the holders that have ended: all of these runs, or those that the journals do not have any more.
-    fn gone(&mut self, runs: &[u32], all: bool) -> Result<(), TestCaseError> {
+    fn drop_ended_holders(&mut self, runs: &[u32], all: bool) -> Result<(), TestCaseError> {
         let orders = self.orders();
         let is_gone =
             |holder: &Holder| runs.contains(&holder.run) && (all || !orders.contains(&holder.order));

@@ -58,13 +58,13 @@ pub struct Unwinding {
     modules: Vec<Module>,
     /// The first one is empty: of processes of which nothing is known.
     layouts: Vec<Layout>,
-    processes: HashMap<u32, Known>,
+    processes: HashMap<u32, ProcessState>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
 }
 
 /// What is known of a process.
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct ProcessState {
     /// Place of its layout: forked processes have that of their parent.
     layout: usize,
     looked: Option<Instant>,
@@ -114,7 +114,7 @@ impl Unwinding {
     fn look(&mut self, pid: u32, before: usize) -> usize {
         let looked = Some(Instant::now());
         let Ok(found) = mappings(pid) else {
-            self.processes.insert(pid, Known { layout: before, looked });
+            self.processes.insert(pid, ProcessState { layout: before, looked });
             return before;
         };
         let known = self.layouts.iter().position(|layout| layout.is_of(&found));
@@ -124,7 +124,7 @@ impl Unwinding {
             self.layouts[own].follow(pid, found, &mut self.modules);
             own
         });
-        self.processes.insert(pid, Known { layout, looked });
+        self.processes.insert(pid, ProcessState { layout, looked });
         layout
     }
 

@@ -28,7 +28,10 @@ fn main() -> ExitCode {
         }
     };
     let metric = &journal.spec().metric;
-    let starts = journal.done().iter().filter_map(|done| done.levels.first()?.measures.get(metric).copied());
+    let starts = journal
+        .finished_starts()
+        .iter()
+        .filter_map(|done| done.levels.first()?.measures.get(metric).copied());
     let values: Vec<f64> = starts.collect();
     let pairs: Vec<(f64, f64)> = values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     if pairs.len() < 2 * BLOCKS {

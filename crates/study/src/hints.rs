@@ -10,7 +10,7 @@ pub(crate) fn of_toml(message: &str) -> String {
 }
 
 /// The known word that is meant, as a question, or that none is near.
-pub fn meant(unknown: &str, known: &[&str]) -> String {
+pub fn suggest_word(unknown: &str, known: &[&str]) -> String {
     nearest(unknown, known).map_or_else(
         || "no knob of it has a name like that".to_string(),
         |near| format!("did you mean `{near}`?"),

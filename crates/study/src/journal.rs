@@ -261,7 +261,7 @@ impl Journal {
         self.dir.join(RUNS)
     }
 
-    pub fn done(&self) -> &[StartRecord] {
+    pub fn finished_starts(&self) -> &[StartRecord] {
         &self.done
     }
 
@@ -345,14 +345,14 @@ mod tests {
         StoredStudy { spec: spec(repeats), files: BTreeMap::new(), notes: Vec::new() }
     }
 
-    fn done(start: Start) -> StartRecord {
+    fn record_of(start: Start) -> StartRecord {
         serde_json::from_value(serde_json::json!({ "start": start, "run": "" })).unwrap()
     }
 
     fn finish(journal: &mut Journal, start: Start) {
         let run = format!("run-{}-{}-{}", start.block, start.cell, start.pair);
         fs::create_dir_all(journal.runs().join(&run)).unwrap();
-        journal.finish(StartRecord { run, ..done(start) }).unwrap();
+        journal.finish(StartRecord { run, ..record_of(start) }).unwrap();
     }
 
     #[test]
@@ -410,14 +410,14 @@ mod tests {
                     let whole = text[..text.len() - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
                     text.truncate(whole + bytes.min(text.len() - whole));
                     fs::write(&path, &text).unwrap();
-                    let before: Vec<StartRecord> = journal.done()[..journal.done().len() - 1].to_vec();
+                    let before: Vec<StartRecord> = journal.finished_starts()[..journal.finished_starts().len() - 1].to_vec();
                     journal = Journal::open(&dir).unwrap();
-                    prop_assert!(journal.done().starts_with(&before));
+                    prop_assert!(journal.finished_starts().starts_with(&before));
                     journal.remove_unfinished().unwrap();
                 }
             }
             let journal = Journal::open(&dir).unwrap();
-            let mut starts: Vec<Start> = journal.done().iter().map(|done| done.start).collect();
+            let mut starts: Vec<Start> = journal.finished_starts().iter().map(|done| done.start).collect();
             starts.sort();
             let mut all = spec(4).all_starts();
             all.sort();

@@ -24,7 +24,7 @@ pub use answer::{
     StartSummary, Step, Tops, answer,
 };
 pub use cells::{Cell, Start};
-pub use hints::meant;
+pub use hints::suggest_word;
 pub use journal::{
     Journal, LevelRecord, LockEvenness, Machine, Moment, PeakRecord, PointRecord, StartRecord, StoredStudy,
     Top, TopLine,

@@ -1,12 +1,12 @@
 //! The command line, and the older one of sysbench 0.4.
 
 use crate::error::CommandLineError;
-use crate::options::{Given, OLD_NAMES};
+use crate::options::{OLD_NAMES, OptionArgument};
 
 /// What was typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    pub(crate) options: Vec<Given>,
+    pub(crate) options: Vec<OptionArgument>,
     pub(crate) test: Option<String>,
     pub(crate) command: Option<String>,
     /// What is to be said about it before anything else, to standard error.
@@ -53,7 +53,7 @@ impl CommandLine {
         let today = OLD_NAMES.into_iter().find(|(old, _)| *old == name.replace('_', "-"));
         self.old_names.extend(today);
         let name = today.map_or(name, |(_, new)| new).to_string();
-        self.options.push(Given { name, value });
+        self.options.push(OptionArgument { name, value });
     }
 
     /// Whether it is one of sysbench 0.4's OLTP test.
@@ -66,7 +66,7 @@ impl CommandLine {
     /// # Errors
     /// What there is no exact translation for.
     pub(crate) fn translated(&self) -> Result<(CommandLine, String), CommandLineError> {
-        let mut options: Vec<Given> = Vec::new();
+        let mut options: Vec<OptionArgument> = Vec::new();
         let mut test = "oltp_read_write";
         let mut has = (false, false);
         for one in &self.options {
@@ -126,13 +126,14 @@ impl CommandLine {
                 }
                 _ => one.name.as_str(),
             };
-            options.push(Given { name: name.to_string(), value });
+            options.push(OptionArgument { name: name.to_string(), value });
         }
         if !has.0 {
-            options.push(Given { name: "events".to_string(), value: Some(EVENTS_OF_0_4.to_string()) });
+            options
+                .push(OptionArgument { name: "events".to_string(), value: Some(EVENTS_OF_0_4.to_string()) });
         }
         if !has.1 {
-            options.push(Given { name: "time".to_string(), value: Some("0".to_string()) });
+            options.push(OptionArgument { name: "time".to_string(), value: Some("0".to_string()) });
         }
         let line = CommandLine {
             options,
@@ -162,7 +163,7 @@ impl CommandLine {
 }
 
 /// The lines of a `--config-file`: `name=value`, comments after `#`.
-pub(crate) fn parse_config(text: &str) -> Vec<Given> {
+pub(crate) fn parse_config(text: &str) -> Vec<OptionArgument> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
     lines
         .filter(|line| !line.is_empty())
@@ -171,7 +172,7 @@ pub(crate) fn parse_config(text: &str) -> Vec<Given> {
                 Some((name, value)) => (name.trim(), Some(value.trim().to_string())),
                 None => (line, None),
             };
-            Given { name: name.trim_start_matches('-').to_string(), value }
+            OptionArgument { name: name.trim_start_matches('-').to_string(), value }
         })
         .collect()
 }
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_config_file_has_an_option_a_line() {
         let given = parse_config("threads = 4 # users\n\n--histogram\n");
-        assert_eq!(given[0], Given { name: "threads".to_string(), value: Some("4".to_string()) });
-        assert_eq!(given[1], Given { name: "histogram".to_string(), value: None });
+        assert_eq!(given[0], OptionArgument { name: "threads".to_string(), value: Some("4".to_string()) });
+        assert_eq!(given[1], OptionArgument { name: "histogram".to_string(), value: None });
     }
 }

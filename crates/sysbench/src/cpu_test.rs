@@ -19,7 +19,7 @@ end
 "#;
 
 /// A test of sysbench's that is not served.
-pub(crate) struct Unserved {
+pub(crate) struct ForeignTest {
     pub(crate) name: &'static str,
     /// What its options begin with.
     options: &'static str,
@@ -27,23 +27,23 @@ pub(crate) struct Unserved {
     instead: &'static str,
 }
 
-const UNSERVED: [Unserved; 4] = [
-    Unserved { name: "fileio", options: "file-", instead: "files, for example with `fio`" },
-    Unserved {
+const UNSERVED: [ForeignTest; 4] = [
+    ForeignTest { name: "fileio", options: "file-", instead: "files, for example with `fio`" },
+    ForeignTest {
         name: "memory",
         options: "memory-",
         instead: "memory, for example with `perf bench mem` or `stress-ng --vm`",
     },
-    Unserved {
+    ForeignTest {
         name: "threads",
         options: "thread-",
         instead: "the scheduler, for example with `perf bench sched`",
     },
-    Unserved { name: "mutex", options: "mutex-", instead: "locks, for example with `perf bench futex`" },
+    ForeignTest { name: "mutex", options: "mutex-", instead: "locks, for example with `perf bench futex`" },
 ];
 
-impl Unserved {
-    pub(crate) fn find(test: &str) -> Option<&'static Unserved> {
+impl ForeignTest {
+    pub(crate) fn find(test: &str) -> Option<&'static ForeignTest> {
         UNSERVED.iter().find(|unserved| unserved.name == test)
     }
 

@@ -39,7 +39,7 @@ pub(crate) const CONNECTION_LOST: [u16; 4] = [2006, 2011, 2013, 2055];
 /// What a coroutine is resumed with: after a command, what became of it; before an event, whether there is to be one.
 /// The numbers are those in `lua/sql.lua` and `lua/runtime.lua`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Resumption {
     /// The command is done and gave no rows; the next event may begin.
     GoOn = 0,
     WithRows = 1,
@@ -142,7 +142,7 @@ impl ScriptDriver {
     }
 
     /// Runs the coroutine until it wants something: that, and the number that came with it.
-    fn resume(&mut self, out: *mut Vec<u8>, told: Told) -> (Want, f64) {
+    fn resume(&mut self, out: *mut Vec<u8>, told: Resumption) -> (Want, f64) {
         self.user().out = out;
         // SAFETY: nothing below refers to the user before the turn has ended.
         unsafe { self.state.begin_turn(self.user) };
@@ -213,7 +213,7 @@ impl ScriptDriver {
     }
 
     /// What the coroutine is to be told of what became of what it asked for.
-    fn take_reply(&mut self, reply: &Reply<'_>) -> Told {
+    fn take_reply(&mut self, reply: &Reply<'_>) -> Resumption {
         let view: &mut View = &mut self.user().view;
         view.status = STATUS_NONE;
         view.errno = 0;
@@ -222,7 +222,7 @@ impl ScriptDriver {
             Reply::Fine(fine) => {
                 self.user().show_results(fine.captured);
                 if self.user().view.has_rows != 0 {
-                    return Told::WithRows;
+                    return Resumption::WithRows;
                 }
             }
             Reply::Prepared { statement_id, params, columns } => {
@@ -233,12 +233,12 @@ impl ScriptDriver {
             }
             Reply::Error { code, message, .. } => {
                 self.take_error(*code, message, false);
-                return Told::Failed;
+                return Resumption::Failed;
             }
             Reply::Lost { code, message } => {
                 self.is_connected = false;
                 self.take_error(*code, message, true);
-                return Told::Failed;
+                return Resumption::Failed;
             }
             Reply::Connected { .. } => {
                 self.is_connected = true;
@@ -246,7 +246,7 @@ impl ScriptDriver {
                 self.user().forget_results();
             }
         }
-        Told::GoOn
+        Resumption::GoOn
     }
 
     fn take_error(&mut self, code: ErrorCode, message: &str, is_lost: bool) {
@@ -285,17 +285,17 @@ impl ScriptDriver {
     }
 
     /// Before an event: whether there is to be one.
-    fn prepare_event(&mut self, now_ns: i64) -> Told {
+    fn prepare_event(&mut self, now_ns: i64) -> Resumption {
         self.event_begin_ns = now_ns;
         let facts = &self.state.facts;
         if facts.ending.load(Relaxed) || !facts.take_event() {
-            return Told::NoMore;
+            return Resumption::NoMore;
         }
         facts.begin_event(self.number, now_ns);
-        Told::GoOn
+        Resumption::GoOn
     }
 
-    fn leave(&mut self) -> Next {
+    fn finish(&mut self) -> Next {
         self.stands = Stands::Gone;
         self.watch.user_left();
         self.state.facts.begin_event(self.number, 0);
@@ -305,7 +305,7 @@ impl ScriptDriver {
 
     /// Where a connection that was asked for could not be made: another try, a pause before it, or what the script is
     /// to be resumed with.
-    fn seek_connection(&mut self, reply: &Reply<'_>, now_ns: i64) -> Result<Told, Next> {
+    fn seek_connection(&mut self, reply: &Reply<'_>, now_ns: i64) -> Result<Resumption, Next> {
         let sought = self.awaits;
         if sought == Awaits::NextTry {
             self.awaits = Awaits::Reconnection;
@@ -351,7 +351,7 @@ impl ScriptDriver {
     }
 
     /// Runs the coroutine and says what it wants.
-    fn go_on(&mut self, out: &mut Vec<u8>, mut told: Told, now_ns: i64) -> Next {
+    fn go_on(&mut self, out: &mut Vec<u8>, mut told: Resumption, now_ns: i64) -> Next {
         loop {
             let (want, number) = self.resume(out, told);
             match want {
@@ -400,7 +400,7 @@ impl ScriptDriver {
                     self.user().keep_results();
                     match self.await_errand(now_ns, now_ns) {
                         Some(pause) => return pause,
-                        None => told = Told::GoOn,
+                        None => told = Resumption::GoOn,
                     }
                 }
                 Want::Ready => {
@@ -419,7 +419,7 @@ impl ScriptDriver {
                     self.state.facts.count_event(self.number, now_ns - self.event_begin_ns);
                     return Next::Done { transaction: 0, counted: true };
                 }
-                Want::Finished => return self.leave(),
+                Want::Finished => return self.finish(),
                 Want::Failed => {
                     self.stands = Stands::Gone;
                     self.watch.user_left();
@@ -451,7 +451,7 @@ impl Driver for ScriptDriver {
                 let Awaits::Errand { since_ns } = self.awaits else { return Next::Leave };
                 match self.await_errand(since_ns, turn.now_ns) {
                     Some(pause) => return pause,
-                    None => Told::GoOn,
+                    None => Resumption::GoOn,
                 }
             }
             Stands::Inside if self.awaits != Awaits::Nothing => {
@@ -486,8 +486,8 @@ impl Driver for ScriptDriver {
                 return Next::Again(code);
             }
             // When the run is over, what would have to be begun again is left.
-            Stands::ToBeginAgain if self.state.facts.ending.load(Relaxed) => Told::NoMore,
-            Stands::ToBeginAgain => Told::GoOn,
+            Stands::ToBeginAgain if self.state.facts.ending.load(Relaxed) => Resumption::NoMore,
+            Stands::ToBeginAgain => Resumption::GoOn,
         };
         self.stands = Stands::Inside;
         let next = self.go_on(turn.out, told, turn.now_ns);
@@ -511,7 +511,7 @@ impl Drop for ScriptDriver {
             self.user().forget_results();
             let mut out = Vec::new();
             // What it wants can't be had; a script that asks once is not asked again.
-            let _ = self.resume(&raw mut out, Told::IsOver);
+            let _ = self.resume(&raw mut out, Resumption::IsOver);
         }
     }
 }

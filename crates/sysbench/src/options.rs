@@ -23,7 +23,7 @@ pub(crate) enum Type {
 
 /// An option that may be given.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Declared {
+pub(crate) struct OptionSpec {
     /// As it is typed, without its dashes.
     pub(crate) name: String,
     pub(crate) kind: Type,
@@ -33,7 +33,7 @@ pub(crate) struct Declared {
 
 /// An option as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct OptionArgument {
     pub(crate) name: String,
     /// What stood after the equals sign.
     pub(crate) value: Option<String>,
@@ -47,14 +47,14 @@ pub(crate) enum Others {
     AreText,
 }
 
-impl Given {
+impl OptionArgument {
     /// That there is no such option, as sysbench says it.
     pub(crate) fn refused(&self) -> OptionsError {
         OptionsError::Invalid { name: self.name.clone(), value: self.value.clone() }
     }
 }
 
-impl Declared {
+impl OptionSpec {
     /// What scripts see where the option is not given: sysbench has no nothing of most types.
     fn value_if_not_given(&self) -> OptionValue {
         match (&self.default, self.kind) {
@@ -191,7 +191,7 @@ pub(crate) const OLD_NAMES: [(&str, &str); 4] =
     [("num-threads", "threads"), ("max-requests", "events"), ("max-time", "time"), ("tx-rate", "rate")];
 
 /// The general options as declarations.
-pub(crate) fn general() -> Vec<Declared> {
+pub(crate) fn general() -> Vec<OptionSpec> {
     let mut declared = Vec::new();
     for (_, options) in GROUPS {
         for (name, kind, default, description) in options {
@@ -201,7 +201,7 @@ pub(crate) fn general() -> Vec<Declared> {
                 default => parse_value(name, *kind, Some(default)).unwrap_or(OptionValue::Null),
             };
             let description = (*description).to_string();
-            declared.push(Declared { name: (*name).to_string(), kind: *kind, default, description });
+            declared.push(OptionSpec { name: (*name).to_string(), kind: *kind, default, description });
         }
     }
     declared
@@ -269,8 +269,8 @@ pub(crate) fn parse_value(name: &str, kind: Type, text: Option<&str>) -> Result<
 /// # Errors
 /// The first that is not known, or whose value can't be read.
 pub(crate) fn resolve(
-    declared: &[Declared],
-    given: &[Given],
+    declared: &[OptionSpec],
+    given: &[OptionArgument],
     others: Others,
 ) -> Result<Vec<(String, OptionValue)>, OptionsError> {
     let mut values: Vec<(String, OptionValue)> =
@@ -296,7 +296,7 @@ pub(crate) fn resolve(
 }
 
 /// The options of a test, as its help lists them.
-pub(crate) fn help_of_test(declared: &[Declared]) -> String {
+pub(crate) fn help_of_test(declared: &[OptionSpec]) -> String {
     let mut lines: Vec<(String, String)> = declared
         .iter()
         .map(|option| {
@@ -353,8 +353,8 @@ fn placeholder(kind: Type) -> &'static str {
 mod tests {
     use super::*;
 
-    fn given(name: &str, value: Option<&str>) -> Given {
-        Given { name: name.to_string(), value: value.map(str::to_string) }
+    fn argument(name: &str, value: Option<&str>) -> OptionArgument {
+        OptionArgument { name: name.to_string(), value: value.map(str::to_string) }
     }
 
     #[test]
@@ -382,16 +382,16 @@ mod tests {
         let declared = general();
         let values = resolve(
             &declared,
-            &[given("rand_seed", Some("1")), given("rand-seed", Some("2"))],
+            &[argument("rand_seed", Some("1")), argument("rand-seed", Some("2"))],
             Others::AreRefused,
         )
         .unwrap();
         assert!(values.contains(&("rand-seed".to_string(), OptionValue::Number(2.0))));
-        let refused = resolve(&declared, &[given("bogus", Some("1"))], Others::AreRefused);
+        let refused = resolve(&declared, &[argument("bogus", Some("1"))], Others::AreRefused);
         assert_eq!(refused.unwrap_err().to_string(), "invalid option: --bogus=1");
-        let refused = resolve(&declared, &[given("histogram", Some("maybe"))], Others::AreRefused);
+        let refused = resolve(&declared, &[argument("histogram", Some("maybe"))], Others::AreRefused);
         assert_eq!(refused.unwrap_err().to_string(), "invalid option: --histogram=maybe");
-        let values = resolve(&declared, &[given("bogus", Some("1"))], Others::AreText).unwrap();
+        let values = resolve(&declared, &[argument("bogus", Some("1"))], Others::AreText).unwrap();
         assert!(values.contains(&("bogus".to_string(), OptionValue::Text("1".to_string()))));
     }
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::command_line::{CommandLine, parse_config};
-use crate::cpu_test::{CPU, CPU_MAX_PRIME, Unserved};
+use crate::cpu_test::{CPU, CPU_MAX_PRIME, ForeignTest};
 use crate::error::ProgramError;
 use crate::facts::{Facts, Job, OptionValue, Source};
-use crate::options::{self, Declared, Given, Others};
+use crate::options::{self, OptionArgument, OptionSpec, Others};
 use crate::run::{self, How};
 use crate::say::{
     Priority, allow_notes, complain, flush_lines, log, note, notice, say, say_fatal, set_verbosity,
@@ -51,8 +51,9 @@ fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, 
         line = translated.clone();
     }
     let given = all_given(&line)?;
-    let is_general = |one: &&Given| general.iter().any(|known| known.name == one.name.replace('_', "-"));
-    let of_general: Vec<Given> = given.iter().filter(is_general).cloned().collect();
+    let is_general =
+        |one: &&OptionArgument| general.iter().any(|known| known.name == one.name.replace('_', "-"));
+    let of_general: Vec<OptionArgument> = given.iter().filter(is_general).cloned().collect();
     let values = match options::resolve(&general, &of_general, Others::AreRefused) {
         Ok(values) => values,
         Err(error) => return wrong_use(&error.to_string()),
@@ -87,13 +88,13 @@ fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, 
 struct Invocation<'a> {
     line: CommandLine,
     arguments: &'a [String],
-    general: Vec<Declared>,
-    given: Vec<Given>,
+    general: Vec<OptionSpec>,
+    given: Vec<OptionArgument>,
     settings: Settings,
 }
 
 /// The options of the command line, after those of its `--config-file`.
-fn all_given(line: &CommandLine) -> Result<Vec<Given>, ProgramError> {
+fn all_given(line: &CommandLine) -> Result<Vec<OptionArgument>, ProgramError> {
     let config = line.options.iter().rev().find(|one| one.name.replace('_', "-") == "config-file");
     let Some(config) = config else { return Ok(line.options.clone()) };
     let path = config.value.clone().unwrap_or_default();
@@ -146,14 +147,14 @@ impl Invocation<'_> {
     }
 
     /// The general options and these.
-    fn declared(&self, own: &[Declared]) -> Vec<Declared> {
+    fn declared(&self, own: &[OptionSpec]) -> Vec<OptionSpec> {
         self.general.iter().chain(own).cloned().collect()
     }
 }
 
 fn with_test(what: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u8, ProgramError> {
     let test = what.line.test.as_deref().filter(|test| *test != "-");
-    let unserved = test.and_then(Unserved::find);
+    let unserved = test.and_then(ForeignTest::find);
     let is_built_in = unserved.is_some() || test == Some(CPU);
     if let (Some(test), None, true) = (test, &what.line.command, is_built_in) {
         return wrong_use(&format!(
@@ -197,7 +198,7 @@ fn with_test(what: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u
 fn carry_out(
     what: &Invocation<'_>,
     command: &str,
-    own: &[Declared],
+    own: &[OptionSpec],
     facts: &Arc<Facts>,
     script: &mut GlobalState,
     surroundings: &dyn Surroundings,

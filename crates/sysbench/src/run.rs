@@ -39,7 +39,7 @@ const QUEUE_MAX: f64 = 100_000.0;
 const QUEUE_IS_FULL: &str = "The event queue is full. This means the worker threads are unable to keep up with the \
                              specified event generation rate";
 /// How a run ended.
-pub(crate) struct Ended {
+pub(crate) struct RunEnd {
     pub(crate) run: Run,
     pub(crate) outcome: LevelOutcome,
     /// Where it was recorded, or why that failed; `None` where it was not to be.
@@ -129,7 +129,7 @@ pub(crate) fn events(
     facts: &Arc<Facts>,
     script: &mut GlobalState,
     surroundings: &dyn Surroundings,
-) -> Result<Ended, RunError> {
+) -> Result<RunEnd, RunError> {
     let threads = settings.threads;
     notice("Initializing worker threads...\n\n");
     let mut engine = open(settings, threads, facts)?;
@@ -231,7 +231,7 @@ pub(crate) fn events(
         reporter.finish(&outcome, if is_given_up { unfinished } else { 0 })?;
     }
     let recorded = recording.map(|recording| recording.finish(&outcome, was_interrupted()));
-    Ok(Ended { run, outcome, recorded, how })
+    Ok(RunEnd { run, outcome, recorded, how })
 }
 
 /// Whether more events are due and not done than sysbench would keep.

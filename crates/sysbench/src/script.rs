@@ -12,7 +12,7 @@ use crate::cpu_test::{CPU, CPU_SCRIPT};
 use crate::driver::ScriptDriver;
 use crate::error::ScriptError;
 use crate::facts::{Facts, OptionValue, Source, Stage};
-use crate::options::{Declared, Type};
+use crate::options::{OptionSpec, Type};
 use crate::report::Stat;
 use crate::say::say;
 use crate::state::{Body, State, options_table};
@@ -116,8 +116,8 @@ impl GlobalState {
     ///
     /// # Errors
     /// An entry that is no table.
-    pub(crate) fn declared(&self) -> Result<Vec<Declared>, ScriptError> {
-        let read = || -> mlua::Result<Vec<Declared>> {
+    pub(crate) fn declared(&self) -> Result<Vec<OptionSpec>, ScriptError> {
+        let read = || -> mlua::Result<Vec<OptionSpec>> {
             let cmdline: Table = self.sysbench()?.get("cmdline")?;
             let Ok(options) = cmdline.get::<Table>("options") else { return Ok(Vec::new()) };
             let mut declared = Vec::new();
@@ -228,7 +228,7 @@ impl GlobalState {
     }
 }
 
-fn declaration(name: String, entry: &Table) -> mlua::Result<Declared> {
+fn declaration(name: String, entry: &Table) -> mlua::Result<OptionSpec> {
     let description = entry.get::<Option<String>>(1)?.unwrap_or_default();
     let (mut kind, default) = match entry.get::<Value>(2)? {
         Value::Boolean(value) => (Type::Bool, OptionValue::Bool(value)),
@@ -255,7 +255,7 @@ fn declaration(name: String, entry: &Table) -> mlua::Result<Declared> {
     }
     let has_default = !matches!(entry.get::<Value>(2)?, Value::Nil);
     let default = if has_default { default } else { OptionValue::Null };
-    Ok(Declared { name, kind, default, description })
+    Ok(OptionSpec { name, kind, default, description })
 }
 
 fn lua_error(error: &mlua::Error) -> ScriptError {

@@ -96,7 +96,7 @@ fn judge(turn: Turn, end: End, turn_max_ns: i64, now_ns: i64) -> Verdict {
 
 /// What the watchdog sees of a loop.
 #[derive(Debug, Default)]
-struct Seen {
+struct LoopState {
     /// Turns that have begun or ended: odd within one.
     edges: AtomicU64,
     /// `None` once the loop's Lua state may be closed.
@@ -114,7 +114,7 @@ struct OpenState(NonNull<lua_State>);
 // SAFETY: the pointer is used only to set a hook, which LuaJIT allows from elsewhere while the state runs.
 unsafe impl Send for OpenState {}
 
-impl Seen {
+impl LoopState {
     #[inline]
     fn pass_edge(&self) {
         // The loop's thread alone writes to it.
@@ -137,8 +137,8 @@ impl Seen {
 
 /// What the watchdog remembers of a loop between two looks.
 #[derive(Debug)]
-struct Watched {
-    seen: Arc<Seen>,
+struct LoopWatch {
+    seen: Arc<LoopState>,
     /// As they were found last, and when they had first been found so.
     edges: u64,
     since_ns: i64,
@@ -148,14 +148,14 @@ struct Watched {
 
 /// A loop's side of the watchdog.
 pub(crate) struct Watch {
-    seen: Arc<Seen>,
+    seen: Arc<LoopState>,
     /// Keeps the Lua state open for as long as it may be struck.
     _state: Rc<State>,
 }
 
 thread_local! {
     /// The loop of this thread, for the hook.
-    static HERE: Cell<*const Seen> = const { Cell::new(std::ptr::null()) };
+    static HERE: Cell<*const LoopState> = const { Cell::new(std::ptr::null()) };
 }
 
 impl Watch {
@@ -194,7 +194,7 @@ impl Drop for Watch {
 /// The watchdog of a run; it ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    loops: Arc<Mutex<Vec<Watched>>>,
+    loops: Arc<Mutex<Vec<LoopWatch>>>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -207,7 +207,7 @@ impl Watchdog {
         turn_max: Duration,
         stage: impl Fn() -> Stage + Send + 'static,
     ) -> Result<Watchdog, ScriptError> {
-        let loops: Arc<Mutex<Vec<Watched>>> = Arc::default();
+        let loops: Arc<Mutex<Vec<LoopWatch>>> = Arc::default();
         let is_over = Arc::new(AtomicBool::new(false));
         let (watched, over) = (loops.clone(), is_over.clone());
         let turn_max_ns = i64::try_from(turn_max.as_nanos()).unwrap_or(i64::MAX);
@@ -229,9 +229,9 @@ impl Watchdog {
         // Outside of a coroutine, the current one is the main one, which lives as long as the state.
         let main = state.lua.current_thread().state();
         let lua = Mutex::new(NonNull::new(main).map(OpenState));
-        let seen = Arc::new(Seen { users, lua, ..Seen::default() });
+        let seen = Arc::new(LoopState { users, lua, ..LoopState::default() });
         HERE.set(Arc::as_ptr(&seen));
-        self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(Watched {
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(LoopWatch {
             seen: seen.clone(),
             edges: 0,
             since_ns: 0,
@@ -249,7 +249,7 @@ impl Drop for Watchdog {
 }
 
 /// A turn's time counts from the first look that found it, so that turns need read no clock.
-fn look(loops: &mut Vec<Watched>, turn_max_ns: i64, stage: Stage) {
+fn look(loops: &mut Vec<LoopWatch>, turn_max_ns: i64, stage: Stage) {
     loops.retain(|watched| watched.seen.lua().is_some());
     let now_ns = monotonic_ns();
     let end = End { ends_ns: ENDS_NS.load(Relaxed), given_up_ns: GIVEN_UP_NS.load(Relaxed) };

@@ -18,7 +18,7 @@ const SIZES: [usize; 6] = [2 << 10, 4 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
-struct Seen {
+struct StackCounts {
     stacks: u64,
     roots: [u64; SIZES.len()],
     lost: u64,
@@ -50,7 +50,7 @@ fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
     })?;
     let mut stacks = tracer.stacks()?;
     let mut unwinding = Unwinding::default();
-    let mut seen: BTreeMap<&str, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, StackCounts> = BTreeMap::new();
     let mut unwound_ns = 0;
     let began = Instant::now();
     while began.elapsed() < length {

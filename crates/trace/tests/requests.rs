@@ -85,21 +85,21 @@ const LINKS: [Link; 2] = [Link::Unix, Link::Tcp];
 
 /// When a request was sent and answered, as the client and the server saw it.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct RequestTimes {
     sending_ns: u64,
     picked_ns: u64,
     replying_ns: u64,
     received_ns: u64,
 }
 
-fn exchange(socket: &mut dyn Socket, answer_bytes: usize) -> Seen {
+fn exchange(socket: &mut dyn Socket, answer_bytes: usize) -> RequestTimes {
     let sending_ns = now_ns();
     socket.write_all(COM_QUERY).unwrap();
     let mut answer = vec![0; answer_bytes];
     socket.read_exact(&mut answer).unwrap();
     let received_ns = now_ns();
     let number = |at: usize| u64::from_le_bytes(answer[at..at + 8].try_into().unwrap());
-    Seen {
+    RequestTimes {
         sending_ns,
         picked_ns: number(answer_bytes - 16),
         replying_ns: number(answer_bytes - 8),
@@ -121,7 +121,7 @@ fn as_load<T: Send>(number: usize, work: impl FnOnce() -> T + Send) -> T {
 
 /// What the tracer counted between two readings.
 #[derive(Debug)]
-struct Counted {
+struct RequestCounts {
     requests: u64,
     request_ns: u64,
     transit_ns: u64,
@@ -133,15 +133,15 @@ struct Counted {
     others: u64,
 }
 
-impl Counted {
-    fn of(before: &Reading, after: &Reading) -> Counted {
+impl RequestCounts {
+    fn of(before: &Reading, after: &Reading) -> RequestCounts {
         let (s, t, c, d) = (&before.server, &after.server, &before.client, &after.client);
         assert_eq!(after.lost, before.lost);
         let mut inside = t.inside;
         for (state, before) in inside.iter_mut().zip(s.inside) {
             *state -= before;
         }
-        Counted {
+        RequestCounts {
             requests: t.requests - s.requests,
             request_ns: t.request_ns - s.request_ns,
             transit_ns: t.transit_ns - s.transit_ns,
@@ -190,7 +190,7 @@ impl Counted {
     }
 }
 
-fn run(link: Link, options: &[&str], answer_bytes: usize) -> Option<(Counted, Vec<Seen>)> {
+fn run(link: Link, options: &[&str], answer_bytes: usize) -> Option<(RequestCounts, Vec<RequestTimes>)> {
     run_many(REQUESTS, link, options, answer_bytes)
 }
 
@@ -199,7 +199,7 @@ fn run_many(
     link: Link,
     options: &[&str],
     answer_bytes: usize,
-) -> Option<(Counted, Vec<Seen>)> {
+) -> Option<(RequestCounts, Vec<RequestTimes>)> {
     let folder = tempfile::tempdir().unwrap();
     let mut peer = Peer::start(folder.path(), link, options)?;
     let before = peer.tracer.read();
@@ -211,7 +211,7 @@ fn run_many(
         seen
     });
     let after = peer.tracer.read();
-    Some((Counted::of(&before, &after), seen))
+    Some((RequestCounts::of(&before, &after), seen))
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_request_lies_between_the_times_that_client_and_server_saw() {
     for link in LINKS {
         let Some((counted, seen)) = run(link, &["sleep=200", "spin=100"], ANSWER) else { return };
         counted.check(REQUESTS);
-        let sum = |of: fn(&Seen) -> u64| seen.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&RequestTimes) -> u64| seen.iter().map(of).sum::<u64>();
         let within = sum(|one| one.replying_ns - one.picked_ns);
         let around = sum(|one| one.received_ns - one.sending_ns);
         assert!((within..around).contains(&counted.request_ns), "{within} to {around}: {counted:?}");
@@ -252,7 +252,7 @@ fn sent_picked_replied_and_received_come_in_this_order_in_each_request() {
             for _ in 0..REQUESTS {
                 let seen = exchange(&mut *socket, ANSWER);
                 let after = tracer.read();
-                let counted = Counted::of(&before, &after);
+                let counted = RequestCounts::of(&before, &after);
                 before = after;
                 good += usize::from(
                     counted.requests == 1
@@ -336,7 +336,7 @@ fn one_thread_that_serves_several_connections_has_each_request_once() {
                 std::thread::Builder::new().name(name).spawn_scoped(scope, requests).unwrap();
             }
         });
-        let counted = Counted::of(&before, &peer.tracer.read());
+        let counted = RequestCounts::of(&before, &peer.tracer.read());
         counted.check(REQUESTS * CONNECTIONS);
         assert!(counted.ns(State::NetReceive) == 0, "waiting for requests is in none: {counted:?}");
     }
@@ -364,7 +364,7 @@ fn commands_that_are_never_answered_are_no_requests() {
                 std::thread::sleep(Duration::from_millis(20));
                 seen
             });
-            let counted = Counted::of(&before, &peer.tracer.read());
+            let counted = RequestCounts::of(&before, &peer.tracer.read());
             let what = format!("{link:?} {options:?}: {counted:?}");
             counted.all_seen(requests, 1, &what);
             // A close that counted as the beginning of a request would add the 3 ms that follow it.
@@ -387,6 +387,6 @@ fn requests_of_this_programs_other_threads_are_not_the_loads() {
     for _ in 0..10 {
         exchange(&mut *socket, ANSWER);
     }
-    let counted = Counted::of(&before, &peer.tracer.read());
+    let counted = RequestCounts::of(&before, &peer.tracer.read());
     assert_eq!((counted.requests, counted.others), (0, 10), "{counted:?}");
 }

@@ -26,7 +26,7 @@ struct Job {
 
 /// Where and how the threads of the subject run.
 #[derive(Clone, Copy, PartialEq)]
-enum Placed {
+enum Placement {
     Anywhere,
     OnOneCpuInRealTime,
 }
@@ -75,7 +75,7 @@ const JOBS: usize = 12;
 
 /// All jobs, done under the tracer. Every thread is blocked when it is read, so that the kernel's numbers are
 /// complete: those of a thread that runs are as old as the last tick.
-fn jobs(placed: Placed) -> Option<Vec<Job>> {
+fn jobs(placed: Placement) -> Option<Vec<Job>> {
     let folder = tempfile::tempdir().unwrap();
     let mut subject = Subject::start(&["jobs"], folder.path());
     let mut tids = Vec::new();
@@ -83,7 +83,7 @@ fn jobs(placed: Placed) -> Option<Vec<Job>> {
         let line = subject.line();
         tids.push((line[1].clone(), line[2].parse().unwrap()));
     }
-    if placed == Placed::OnOneCpuInRealTime {
+    if placed == Placement::OnOneCpuInRealTime {
         run_in_real_time(subject.pid());
     }
     let mut tracer = tracer(&[subject.pid()])?;
@@ -118,7 +118,7 @@ const BUSY: [&str; 3] = ["spin", "yield-a", "yield-b"];
 #[test]
 fn time_on_a_cpu_agrees_with_the_kernels_own() {
     let _alone = alone();
-    let Some(jobs) = jobs(Placed::OnOneCpuInRealTime) else { return };
+    let Some(jobs) = jobs(Placement::OnOneCpuInRealTime) else { return };
     for job in jobs.iter().filter(|job| BUSY.contains(&job.name.as_str())) {
         let apart = APART_NS + job.kernel.switches * PER_SWITCH_NS + job.kernel.stolen_ns;
         assert!(agree(job.counted.ns(State::Cpu), job.kernel.ran_ns, 0.01, apart), "{job:?}");
@@ -131,7 +131,7 @@ fn time_on_a_cpu_agrees_with_the_kernels_own() {
 #[test]
 fn a_thread_that_never_waits_is_on_a_cpu_or_ready_for_one() {
     let _alone = alone();
-    let Some(jobs) = jobs(Placed::Anywhere) else { return };
+    let Some(jobs) = jobs(Placement::Anywhere) else { return };
     for job in jobs.iter().filter(|job| BUSY.contains(&job.name.as_str())) {
         let counted = job.counted.ns(State::Cpu) + job.counted.ready_ns();
         assert!(job.truth_ns > 1_000_000_000, "{job:?}");
@@ -158,7 +158,7 @@ fn run_in_real_time(pid: u32) {
 #[test]
 fn a_wait_lands_in_its_state_and_all_states_sum_to_the_threads_age() {
     let _alone = alone();
-    let Some(jobs) = jobs(Placed::Anywhere) else { return };
+    let Some(jobs) = jobs(Placement::Anywhere) else { return };
     for Job { name, counted, truth_ns, age_ns, .. } in jobs {
         assert!(agree(counted.sum_ns(), age_ns, 0.001, 0), "{name}: {:?} is not {age_ns}", counted.0);
         let state = match name.as_str() {
@@ -185,7 +185,7 @@ fn a_wait_lands_in_its_state_and_all_states_sum_to_the_threads_age() {
 #[test]
 fn a_read_of_what_is_not_stored_is_no_wait_for_a_file() {
     let _alone = alone();
-    let Some(jobs) = jobs(Placed::Anywhere) else { return };
+    let Some(jobs) = jobs(Placement::Anywhere) else { return };
     for name in ["pipe", "timer"] {
         let job = jobs.iter().find(|job| job.name == name).unwrap();
         let counted = &job.counted;

@@ -37,24 +37,24 @@ impl Server {
     }
 
     /// Runs in a thread that the tracer takes for the generator's; gives what requests were in, by state.
-    fn measure(&mut self, work: impl FnOnce(&mut UnixStream) + Send) -> Counted {
+    fn measure(&mut self, work: impl FnOnce(&mut UnixStream) + Send) -> ReadingPair {
         let before = self.tracer.read();
         let client = &mut self.client;
         std::thread::scope(|scope| {
             let load = std::thread::Builder::new().name("load-0".to_string());
             load.spawn_scoped(scope, || work(client)).unwrap().join().unwrap();
         });
-        Counted { before, after: self.tracer.read() }
+        ReadingPair { before, after: self.tracer.read() }
     }
 }
 
-struct Counted {
+struct ReadingPair {
     before: Reading,
     after: Reading,
 }
 
-impl Counted {
-    fn inside(&self, state: State) -> Duration {
+impl ReadingPair {
+    fn time_in(&self, state: State) -> Duration {
         let of = |reading: &Reading| reading.server.inside[state as usize];
         Duration::from_nanos(of(&self.after) - of(&self.before))
     }
@@ -86,9 +86,9 @@ fn a_server_that_polls_until_its_client_reads_is_sending() {
         client.write_all(COM_QUIT).unwrap();
         std::thread::sleep(Duration::from_millis(20));
     });
-    let sending = counted.inside(State::NetSend);
+    let sending = counted.time_in(State::NetSend);
     assert!(sending > Duration::from_millis(100), "{sending:?}");
-    assert_eq!(counted.inside(State::NetReceive), Duration::ZERO);
+    assert_eq!(counted.time_in(State::NetReceive), Duration::ZERO);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_wait_on_a_condition_is_a_lock_within_a_request_and_idle_once_the_client_has
             client.read_exact(&mut [0; 64]).unwrap();
         }
     });
-    let waited = counted.inside(State::Lock);
+    let waited = counted.time_in(State::Lock);
     assert!(waited > (REQUESTS - 1) * WAIT, "{waited:?}");
     assert_eq!(counted.of_connections(State::Idle), Duration::ZERO);
     let began = Instant::now();

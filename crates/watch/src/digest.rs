@@ -47,20 +47,21 @@ pub fn digest(statement: &str) -> String {
 /// Whether a statement may be recorded as it was sent, where the user wants that: none that may hold a password.
 pub fn may_be_kept(statement: &str) -> bool {
     let lower = statement.to_lowercase();
-    let is_of_account = |read: &Read| read.is_cut || words_of_account_statement(&read.text).is_some();
+    let is_of_account =
+        |read: &DigestReading| read.is_cut || words_of_account_statement(&read.text).is_some();
     !SECRET_WORDS.iter().any(|word| lower.contains(word)) && !readings(statement).iter().any(is_of_account)
 }
 
 /// What a reading makes of a text.
 #[derive(PartialEq, Eq)]
-struct Read {
+struct DigestReading {
     text: String,
     /// What comes next can't be read with certainty.
     is_cut: bool,
 }
 
 /// Reads a text in each way that may differ from the others.
-fn readings(statement: &str) -> Vec<Read> {
+fn readings(statement: &str) -> Vec<DigestReading> {
     let has_backslashes = statement.contains('\\');
     let mut modes = vec![(true, false)];
     if has_backslashes {
@@ -84,12 +85,12 @@ fn readings(statement: &str) -> Vec<Read> {
 }
 
 /// Returns what all have in common from the beginning on, with a mark where that is not all of them.
-fn in_common(read: &[Read]) -> String {
+fn in_common(read: &[DigestReading]) -> String {
     let Some((first, others)) = read.split_first() else { return String::new() };
     if !first.is_cut && others.iter().all(|other| other == first) {
         return first.text.clone();
     }
-    let length = |other: &Read| {
+    let length = |other: &DigestReading| {
         let same = first.text.chars().zip(other.text.chars()).take_while(|(one, two)| one == two);
         same.map(|(one, _)| one.len_utf8()).sum::<usize>()
     };
@@ -184,11 +185,11 @@ struct Lexer<'t> {
 }
 
 impl Lexer<'_> {
-    fn read(mut self) -> Read {
+    fn read(mut self) -> DigestReading {
         let mut digest =
             Digest { text: String::with_capacity(self.text.len().min(1024)), open: Vec::new(), blank: false };
         self.code(&mut digest, false);
-        Read { text: digest.text, is_cut: self.is_cut }
+        DigestReading { text: digest.text, is_cut: self.is_cut }
     }
 
     /// Reads up to the end of the text, or of a comment that the server executes.

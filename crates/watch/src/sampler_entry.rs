@@ -30,7 +30,7 @@ pub(crate) struct SamplerEntry {
     /// Its numbers. Empty for a sampler that keeps the names of its source.
     pub(crate) metrics: &'static [&'static [Metric]],
     /// Starts the samplers that the context has a reason for.
-    pub(crate) start: fn(&StartContext<'_>) -> Vec<Scheduled>,
+    pub(crate) start: fn(&StartContext<'_>) -> Vec<ScheduledSampler>,
 }
 
 impl SamplerEntry {
@@ -81,7 +81,7 @@ impl Interval {
 }
 
 /// A sampler with its schedule.
-pub(crate) struct Scheduled {
+pub(crate) struct ScheduledSampler {
     pub(crate) sampler: Box<dyn Sampler>,
     pub(crate) host: Host,
     pub(crate) interval: Interval,
@@ -91,52 +91,52 @@ pub(crate) struct Scheduled {
     pub(crate) thread: Option<&'static str>,
 }
 
-impl Scheduled {
-    fn on(host: Host, sampler: impl Sampler + 'static) -> Scheduled {
+impl ScheduledSampler {
+    fn on(host: Host, sampler: impl Sampler + 'static) -> ScheduledSampler {
         let sampler = Box::new(sampler);
-        Scheduled { sampler, host, interval: Interval::Run, delay_ns: 0, thread: None }
+        ScheduledSampler { sampler, host, interval: Interval::Run, delay_ns: 0, thread: None }
     }
 
-    pub(crate) fn of_machine(sampler: impl Sampler + 'static) -> Scheduled {
-        Scheduled::on(Host::Machine, sampler)
+    pub(crate) fn of_machine(sampler: impl Sampler + 'static) -> ScheduledSampler {
+        ScheduledSampler::on(Host::Machine, sampler)
     }
 
-    pub(crate) fn of_server(sampler: impl Sampler + 'static) -> Scheduled {
-        Scheduled::on(Host::Server, sampler)
+    pub(crate) fn of_server(sampler: impl Sampler + 'static) -> ScheduledSampler {
+        ScheduledSampler::on(Host::Server, sampler)
     }
 
-    pub(crate) fn of_generator(sampler: impl Sampler + 'static) -> Scheduled {
-        Scheduled::on(Host::Generator, sampler)
+    pub(crate) fn of_generator(sampler: impl Sampler + 'static) -> ScheduledSampler {
+        ScheduledSampler::on(Host::Generator, sampler)
     }
 
     /// With this much time or more between two readings.
-    pub(crate) fn at_least_every(self, least: Duration) -> Scheduled {
-        Scheduled { interval: Interval::AtLeast(least), ..self }
+    pub(crate) fn at_least_every(self, least: Duration) -> ScheduledSampler {
+        ScheduledSampler { interval: Interval::AtLeast(least), ..self }
     }
 
     /// With this much time or less between two readings.
-    pub(crate) fn at_most_every(self, most: Duration) -> Scheduled {
-        Scheduled { interval: Interval::AtMost(most), ..self }
+    pub(crate) fn at_most_every(self, most: Duration) -> ScheduledSampler {
+        ScheduledSampler { interval: Interval::AtMost(most), ..self }
     }
 
     /// As often as what rarely changes.
-    pub(crate) fn slowly(self) -> Scheduled {
-        Scheduled { interval: Interval::Slow, ..self }
+    pub(crate) fn slowly(self) -> ScheduledSampler {
+        ScheduledSampler { interval: Interval::Slow, ..self }
     }
 
     /// With its own interval.
-    pub(crate) fn every(self, interval: Duration) -> Scheduled {
-        Scheduled { interval: Interval::Own(interval), ..self }
+    pub(crate) fn every(self, interval: Duration) -> ScheduledSampler {
+        ScheduledSampler { interval: Interval::Own(interval), ..self }
     }
 
     /// This long after the others.
-    pub(crate) fn delayed_by(self, delay_ns: i64) -> Scheduled {
-        Scheduled { delay_ns, ..self }
+    pub(crate) fn delayed_by(self, delay_ns: i64) -> ScheduledSampler {
+        ScheduledSampler { delay_ns, ..self }
     }
 
     /// On a thread that it shares.
-    pub(crate) fn on_thread(self, thread: &'static str) -> Scheduled {
-        Scheduled { thread: Some(thread), ..self }
+    pub(crate) fn on_thread(self, thread: &'static str) -> ScheduledSampler {
+        ScheduledSampler { thread: Some(thread), ..self }
     }
 }
 

@@ -8,10 +8,10 @@ use tokio::sync::watch;
 /// Cheap to clone; all clones share the signal.
 #[derive(Clone)]
 pub(crate) struct Stop {
-    shared: Arc<Shared>,
+    shared: Arc<StopState>,
 }
 
-struct Shared {
+struct StopState {
     stopped: Mutex<bool>,
     changed: Condvar,
     async_stopped: watch::Sender<bool>,
@@ -20,7 +20,7 @@ struct Shared {
 impl Stop {
     pub(crate) fn new() -> Stop {
         Stop {
-            shared: Arc::new(Shared {
+            shared: Arc::new(StopState {
                 stopped: Mutex::new(false),
                 changed: Condvar::new(),
                 async_stopped: watch::Sender::new(false),

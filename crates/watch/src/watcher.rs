@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::own_statements::{OwnExecution, OwnStatements};
 use crate::pid::Pid;
 use crate::sampler::{Notes, Runner, Surroundings, run_in_turn};
-use crate::sampler_entry::{Host, Scheduled, StartContext};
+use crate::sampler_entry::{Host, ScheduledSampler, StartContext};
 use crate::samplers;
 use crate::samplers::addon::AddOnError;
 use crate::samplers::sessions::{SessionSums, SessionTally};
@@ -95,7 +95,7 @@ impl Watcher {
         }
         let own = Arc::new(Cost::default());
         costs.push(("watch", own.clone()));
-        let scheduled = Scheduled::of_generator(CostSampler { costs });
+        let scheduled = ScheduledSampler::of_generator(CostSampler { costs });
         let runner = watcher.runner(&spec, &sink, first_ns, scheduled, own);
         watcher.spawn(None, vec![runner])?;
         Ok(watcher)
@@ -117,7 +117,7 @@ impl Watcher {
         spec: &WatchSpec,
         sink: &Arc<dyn Sink>,
         first_ns: i64,
-        scheduled: Scheduled,
+        scheduled: ScheduledSampler,
         cost: Arc<Cost>,
     ) -> Runner {
         let host = match scheduled.host {

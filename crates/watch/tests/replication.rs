@@ -6,12 +6,12 @@ mod common;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use common::{Kept, Server, wait_for};
+use common::{MemorySink, Server, wait_for};
 use whyso_record::data::Status;
 use whyso_watch::{WatchSpec, Watcher};
 
-fn watch(server: &Server, user: &str) -> (Watcher, Kept) {
-    let kept = Kept::default();
+fn watch(server: &Server, user: &str) -> (Watcher, MemorySink) {
+    let kept = MemorySink::default();
     let spec = WatchSpec {
         interval: Duration::from_millis(500),
         server: Some(server.opts_of(user, None)),

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Kept, Server, wait_for};
+use common::{MemorySink, Server, wait_for};
 use rustix::process::Signal;
 use whyso_record::data::Status;
 use whyso_record::run::{Ended, RunInfo};
@@ -45,7 +45,7 @@ fn spec(server: &Server) -> WatchSpec {
     }
 }
 
-fn wait_for_readings(kept: &Kept, sources: &[&str], more: usize) {
+fn wait_for_readings(kept: &MemorySink, sources: &[&str], more: usize) {
     for source in sources {
         let before = kept.count(source, Status::Ok);
         let what = format!("{more} more readings of {source}");
@@ -56,7 +56,7 @@ fn wait_for_readings(kept: &Kept, sources: &[&str], more: usize) {
 #[test]
 fn all_samplers_read_and_a_kill_is_one_gap_that_ends_with_the_restart() {
     let mut server = Server::start();
-    let kept = Kept::default();
+    let kept = MemorySink::default();
     let watcher = Watcher::start(spec(&server), kept.clone()).unwrap();
     wait_for_readings(&kept, &SOURCES, 3);
     wait_for("the variables", || kept.rows("variables") > 500);
@@ -139,7 +139,7 @@ fn a_recording_holds_what_was_watched() {
 #[test]
 fn a_server_that_hangs_delays_neither_the_others_nor_the_end() {
     let server = Server::start();
-    let kept = Kept::default();
+    let kept = MemorySink::default();
     let watcher = Watcher::start(spec(&server), kept.clone()).unwrap();
     wait_for_readings(&kept, &["status", "cpu"], 2);
     wait_for("what is off", || is_without_instruments(&watcher.not_measured()));
@@ -156,7 +156,7 @@ fn a_server_that_hangs_delays_neither_the_others_nor_the_end() {
 #[test]
 fn a_hanging_server_is_given_up_and_the_readings_missed_meanwhile_are_said() {
     let server = Server::start();
-    let kept = Kept::default();
+    let kept = MemorySink::default();
     let watcher = Watcher::start(spec(&server), kept.clone()).unwrap();
     wait_for_readings(&kept, &["status"], 2);
     server.signal(Signal::STOP);
@@ -172,7 +172,7 @@ fn a_hanging_server_is_given_up_and_the_readings_missed_meanwhile_are_said() {
 fn what_a_user_may_not_read_is_not_measured_and_a_wrong_password_is_one_gap() {
     let server = Server::start();
     server.execute("CREATE USER poor@localhost IDENTIFIED BY 'geheim'");
-    let kept = Kept::default();
+    let kept = MemorySink::default();
     let mut poor = spec(&server);
     poor.server = Some(server.opts_of("poor", Some("geheim")));
     let watcher = Watcher::start(poor, kept.clone()).unwrap();
@@ -184,7 +184,7 @@ fn what_a_user_may_not_read_is_not_measured_and_a_wrong_password_is_one_gap() {
     assert_eq!(kept.events("gap", ""), Vec::<String>::new());
     watcher.stop();
 
-    let kept = Kept::default();
+    let kept = MemorySink::default();
     let mut wrong = spec(&server);
     wrong.server = Some(server.opts_of("poor", Some("falsch")));
     let watcher = Watcher::start(wrong, kept.clone()).unwrap();
@@ -221,6 +221,6 @@ fn facts_of_host_and_server_are_read() {
 #[test]
 fn an_interval_below_100_ms_is_refused() {
     let spec = WatchSpec { interval: Duration::from_millis(99), ..WatchSpec::default() };
-    let error = Watcher::start(spec, Kept::default()).unwrap_err();
+    let error = Watcher::start(spec, MemorySink::default()).unwrap_err();
     assert!(error.to_string().contains("100ms"), "{error}");
 }

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Kept, Server, wait_for};
+use common::{MemorySink, Server, wait_for};
 use mysql_async::prelude::Queryable;
 use whyso_watch::{WatchSpec, Watcher};
 
@@ -18,7 +18,7 @@ fn a_session_is_told_with_its_stage_and_its_wait_and_a_changed_setup_is_an_event
         "--performance-schema-consumer-events-stages-current=ON",
         "--performance-schema-consumer-events-waits-current=ON",
     ]);
-    let kept = Kept::default();
+    let kept = MemorySink::default();
     let spec = WatchSpec {
         interval: Duration::from_millis(500),
         slow_interval: Duration::from_millis(500),

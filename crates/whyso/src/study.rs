@@ -265,7 +265,8 @@ fn list(folder: &Path) -> Result<ExitCode> {
         writeln!(out, "no study in {}: `whyso study run FILE.toml` begins one", folder.display())?;
     }
     for journal in journals {
-        let (done, left) = (journal.done().len(), journal.todo(journal.spec().blocks_least()).len());
+        let (done, left) =
+            (journal.finished_starts().len(), journal.todo(journal.spec().blocks_least()).len());
         writeln!(
             out,
             "{:40} {done} of {} starts   {}",

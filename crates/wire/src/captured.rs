@@ -15,16 +15,16 @@ pub const CAPTURED_BYTES_MAX: usize = 1 << 30;
 ///
 /// Rows of the text protocol were checked when they came: each has a field for every column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct ResultRows {
     definitions: Definitions,
     rows: Vec<u8>,
     /// Where each row ends in `rows`.
     row_ends: Vec<usize>,
-    results: Vec<Stored>,
+    results: Vec<StoredAnswer>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stored {
+enum StoredAnswer {
     Done {
         affected_rows: u64,
         insert_id: u64,
@@ -53,7 +53,7 @@ pub enum CapturedResult<'a> {
 /// The rows of one result.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultSet<'a> {
-    captured: &'a Captured,
+    captured: &'a ResultRows,
     format: RowFormat,
     columns: usize,
     definitions_begin: usize,
@@ -69,7 +69,7 @@ pub struct Row<'a> {
     bytes: &'a [u8],
 }
 
-impl Captured {
+impl ResultRows {
     /// Number of results so far.
     pub fn len(&self) -> usize {
         self.results.len()
@@ -82,10 +82,10 @@ impl Captured {
     /// The result at this place, from 0 on.
     pub fn get(&self, place: usize) -> Option<CapturedResult<'_>> {
         Some(match self.results.get(place)? {
-            Stored::Done { affected_rows, insert_id } => {
+            StoredAnswer::Done { affected_rows, insert_id } => {
                 CapturedResult::Done { affected_rows: *affected_rows, insert_id: *insert_id }
             }
-            Stored::Rows { format, columns, definitions, rows } => CapturedResult::Rows(ResultSet {
+            StoredAnswer::Rows { format, columns, definitions, rows } => CapturedResult::Rows(ResultSet {
                 captured: self,
                 format: *format,
                 columns: *columns,
@@ -110,12 +110,12 @@ impl Captured {
     }
 
     pub(crate) fn push_done(&mut self, affected_rows: u64, insert_id: u64) {
-        self.results.push(Stored::Done { affected_rows, insert_id });
+        self.results.push(StoredAnswer::Done { affected_rows, insert_id });
     }
 
     pub(crate) fn begin_rows(&mut self, format: RowFormat, columns: u64) {
         let (definitions, rows) = (self.definitions.len(), self.row_ends.len());
-        self.results.push(Stored::Rows {
+        self.results.push(StoredAnswer::Rows {
             format,
             columns: usize::try_from(columns).unwrap_or(usize::MAX),
             definitions: definitions..definitions,
@@ -126,7 +126,7 @@ impl Captured {
     pub(crate) fn push_definition(&mut self, packet: &[u8]) -> Result<(), ProtocolError> {
         self.check_size(packet)?;
         self.definitions.push(packet)?;
-        if let Some(Stored::Rows { definitions, .. }) = self.results.last_mut() {
+        if let Some(StoredAnswer::Rows { definitions, .. }) = self.results.last_mut() {
             definitions.end = self.definitions.len();
         }
         Ok(())
@@ -134,7 +134,7 @@ impl Captured {
 
     pub(crate) fn push_row(&mut self, packet: &[u8]) -> Result<(), ProtocolError> {
         self.check_size(packet)?;
-        let Some(Stored::Rows { format, columns, rows, .. }) = self.results.last_mut() else {
+        let Some(StoredAnswer::Rows { format, columns, rows, .. }) = self.results.last_mut() else {
             return Ok(());
         };
         if *format == RowFormat::Text {

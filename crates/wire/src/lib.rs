@@ -2,14 +2,14 @@
 //!
 //! An execution of a prepared statement is written from an [`ExecuteTemplate`]; its answer goes through a
 //! [`ResponseScanner`], which finds its end and counts its rows; it materialises nothing, unless it is asked to keep the
-//! results ([`Captured`]). Both take what the two sides agreed on at login; the login itself is not in here. A
+//! results ([`ResultRows`]). Both take what the two sides agreed on at login; the login itself is not in here. A
 //! [`Compressor`] and a [`Decompressor`] go around both where the connection is a compressed one.
 //!
 //! This crate does no I/O, reads no clock, allocates nothing per packet once its buffers have grown, and never
 //! panics, whatever bytes it is fed.
 //!
 //! ```
-//! use whyso_wire::{Agreed, Answer, ExecuteTemplate, ParamType, ResponseScanner, RowFormat};
+//! use whyso_wire::{Answer, Capabilities, ExecuteTemplate, ParamType, ResponseScanner, RowFormat};
 //!
 //! let point_select = ExecuteTemplate::new(&[ParamType::Int32]);
 //! let mut out = Vec::new();
@@ -18,7 +18,7 @@
 //! execution.finish();
 //! assert_eq!(out.len(), 22);
 //!
-//! let mut scanner = ResponseScanner::new(Agreed { deprecate_eof: true, cache_metadata: false });
+//! let mut scanner = ResponseScanner::new(Capabilities { deprecate_eof: true, cache_metadata: false });
 //! scanner.begin(RowFormat::Binary);
 //! let ok = [7, 0, 0, 1, 0x00, 1, 0, 2, 0, 0, 0];
 //! assert_eq!(scanner.feed(&ok[..3])?.complete, None);
@@ -39,14 +39,14 @@ mod frame;
 mod prepare;
 mod response;
 
-pub use captured::{CAPTURED_BYTES_MAX, Captured, CapturedResult, ResultSet, Row, TextFields};
+pub use captured::{CAPTURED_BYTES_MAX, CapturedResult, ResultRows, ResultSet, Row, TextFields};
 pub use column::{ColumnType, Definitions, UNSIGNED, ZEROFILL};
 pub use compress::{Compressor, Decompressor};
 pub use decode::RowText;
 pub use encode::{ExecuteTemplate, ExecuteWriter, ParamType, QueryTemplate, QueryWriter};
 pub use error::ProtocolError;
-pub use prepare::{PrepareAnswer, PrepareScanner, Prepared};
+pub use prepare::{PrepareAnswer, PrepareScanner, PreparedStatement};
 pub use response::{
-    Agreed, Answer, Complete, Fed, ResponseScanner, RowFormat, SERVER_MORE_RESULTS_EXISTS,
+    Answer, Capabilities, Complete, FeedResult, ResponseScanner, RowFormat, SERVER_MORE_RESULTS_EXISTS,
     SERVER_STATUS_IN_TRANS, ServerError,
 };

@@ -6,11 +6,11 @@ use crate::captured::CAPTURED_BYTES_MAX;
 use crate::column::Definitions;
 use crate::error::ProtocolError;
 use crate::frame::{Fields, Frames};
-use crate::response::{Agreed, ServerError};
+use crate::response::{Capabilities, ServerError};
 
 /// A statement that the server has prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedStatement {
     pub statement_id: u32,
     pub params: u16,
     /// Columns of the rows that it gives; 0 where it gives none.
@@ -20,7 +20,7 @@ pub struct Prepared {
 /// How a preparation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrepareAnswer {
-    Prepared(Prepared),
+    Prepared(PreparedStatement),
     /// The text is in [`PrepareScanner::message`].
     Err {
         code: u16,
@@ -33,8 +33,8 @@ pub enum PrepareAnswer {
 #[derive(Clone, Debug)]
 pub struct PrepareScanner {
     frames: Frames,
-    agreed: Agreed,
-    prepared: Option<Prepared>,
+    agreed: Capabilities,
+    prepared: Option<PreparedStatement>,
     packets_left: u32,
     done: bool,
     message: Vec<u8>,
@@ -43,7 +43,7 @@ pub struct PrepareScanner {
 }
 
 impl PrepareScanner {
-    pub fn new(agreed: Agreed) -> PrepareScanner {
+    pub fn new(agreed: Capabilities) -> PrepareScanner {
         PrepareScanner {
             frames: Frames::new(),
             agreed,
@@ -135,7 +135,7 @@ impl PrepareScanner {
         Ok((at, None))
     }
 
-    fn definition_packets(&self, prepared: Prepared) -> u32 {
+    fn definition_packets(&self, prepared: PreparedStatement) -> u32 {
         let eof = u32::from(!self.agreed.deprecate_eof);
         let mut packets = 0;
         for definitions in [prepared.params, prepared.columns] {
@@ -147,7 +147,7 @@ impl PrepareScanner {
     }
 }
 
-fn parse_first(payload: &[u8]) -> Result<Prepared, ProtocolError> {
+fn parse_first(payload: &[u8]) -> Result<PreparedStatement, ProtocolError> {
     let mut fields = Fields::new(payload);
     let byte = fields.u8("first byte")?;
     if byte != 0 {
@@ -159,5 +159,5 @@ fn parse_first(payload: &[u8]) -> Result<Prepared, ProtocolError> {
     let statement_id = fields.u32("statement id")?;
     let columns = fields.u16("number of columns")?;
     let params = fields.u16("number of parameters")?;
-    Ok(Prepared { statement_id, params, columns })
+    Ok(PreparedStatement { statement_id, params, columns })
 }

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use crate::captured::{CAPTURED_BYTES_MAX, Captured};
+use crate::captured::{CAPTURED_BYTES_MAX, ResultRows};
 use crate::error::ProtocolError;
 use crate::frame::{Fields, Frames, PACKET_BYTES_MAX, Packet};
 
 /// What the two sides agreed on that changes how answers look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Agreed {
+pub struct Capabilities {
     /// `CLIENT_DEPRECATE_EOF`: rows end with an OK packet, and no EOF follows column definitions.
     pub deprecate_eof: bool,
     /// `MARIADB_CLIENT_CACHE_METADATA`: executions say whether column definitions follow, and mostly they do not.
@@ -58,7 +58,7 @@ pub struct Complete {
 
 /// What became of the bytes that were fed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
+pub struct FeedResult {
     /// Bytes that belong to this answer; those beyond it were not looked at.
     pub consumed: usize,
     /// `None`: more bytes are needed.
@@ -86,14 +86,14 @@ pub struct ResponseScanner {
 
 #[derive(Clone, Debug)]
 struct State {
-    agreed: Agreed,
+    agreed: Capabilities,
     format: RowFormat,
     phase: Phase,
     rows: u64,
     bytes: u64,
     message: Vec<u8>,
     captures: bool,
-    captured: Captured,
+    captured: ResultRows,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ enum Phase {
 }
 
 impl ResponseScanner {
-    pub fn new(agreed: Agreed) -> ResponseScanner {
+    pub fn new(agreed: Capabilities) -> ResponseScanner {
         let state = State {
             agreed,
             format: RowFormat::Text,
@@ -118,7 +118,7 @@ impl ResponseScanner {
             bytes: 0,
             message: Vec::with_capacity(512),
             captures: false,
-            captured: Captured::default(),
+            captured: ResultRows::default(),
         };
         ResponseScanner { frames: Frames::new(), state }
     }
@@ -141,7 +141,7 @@ impl ResponseScanner {
     }
 
     /// What came since [`begin`](ResponseScanner::begin); empty where it was not to be captured.
-    pub fn captured(&self) -> &Captured {
+    pub fn captured(&self) -> &ResultRows {
         &self.state.captured
     }
 
@@ -173,7 +173,7 @@ impl ResponseScanner {
     /// # Errors
     /// What no server may send here; nothing more can be fed then.
     #[inline]
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, ProtocolError> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<FeedResult, ProtocolError> {
         let mut at = 0;
         while at < bytes.len() {
             if self.state.phase == Phase::Done {
@@ -184,10 +184,10 @@ impl ResponseScanner {
             if let Some(packet) = packet
                 && let Some(complete) = self.state.accept(packet)?
             {
-                return Ok(Fed { consumed: at, complete: Some(complete) });
+                return Ok(FeedResult { consumed: at, complete: Some(complete) });
             }
         }
-        Ok(Fed { consumed: at, complete: None })
+        Ok(FeedResult { consumed: at, complete: None })
     }
 }
 

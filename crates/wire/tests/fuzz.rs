@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bolero::TypeGenerator;
 use support::{Form, recordings, scan, scan_captured};
-use whyso_wire::{Agreed, Compressor, Decompressor, RowFormat};
+use whyso_wire::{Capabilities, Compressor, Decompressor, RowFormat};
 
 const ITERATIONS: usize = 20_000;
 
@@ -34,7 +34,7 @@ struct Mutation {
 
 /// Whole and in pieces, the stream has to be read the same, or to be refused both times.
 /// Whether it was read.
-fn check(form: Form, agreed: Agreed, bytes: &[u8], piece_bytes: u8) -> bool {
+fn check(form: Form, agreed: Capabilities, bytes: &[u8], piece_bytes: u8) -> bool {
     let whole = scan(form, agreed, [bytes]);
     let in_pieces = scan(form, agreed, bytes.chunks(usize::from(piece_bytes).max(1)));
     assert_eq!(whole, in_pieces);
@@ -51,7 +51,8 @@ fn check(form: Form, agreed: Agreed, bytes: &[u8], piece_bytes: u8) -> bool {
 fn any_bytes_are_read_or_refused() {
     bolero::check!().with_iterations(ITERATIONS).with_type::<Stream>().for_each(|stream| {
         let form = [Form::Text, Form::Binary, Form::Prepare][usize::from(stream.form % 3)];
-        let agreed = Agreed { deprecate_eof: stream.deprecate_eof, cache_metadata: stream.cache_metadata };
+        let agreed =
+            Capabilities { deprecate_eof: stream.deprecate_eof, cache_metadata: stream.cache_metadata };
         check(form, agreed, &stream.bytes, stream.piece_bytes);
     });
 }
@@ -83,7 +84,7 @@ fn recorded_answers_with_changes_are_read_or_refused() {
 
 /// A packed stream, and changes to it.
 #[derive(Debug, TypeGenerator)]
-struct Packed {
+struct PackedStream {
     plain: Vec<u8>,
     repeats: u8,
     changes: Vec<(u16, u8)>,
@@ -92,7 +93,7 @@ struct Packed {
 
 #[test]
 fn any_packed_stream_unpacks_or_is_refused() {
-    bolero::check!().with_iterations(ITERATIONS / 4).with_type::<Packed>().for_each(|packed| {
+    bolero::check!().with_iterations(ITERATIONS / 4).with_type::<PackedStream>().for_each(|packed| {
         let plain = packed.plain.repeat(usize::from(packed.repeats));
         let mut bytes = Vec::new();
         let _ = Compressor::new().pack(&plain, 0, &mut bytes);

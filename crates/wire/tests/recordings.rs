@@ -3,7 +3,7 @@
 mod support;
 
 use support::{Form, captured_text, recordings, scan, scan_captured};
-use whyso_wire::{Agreed, Answer, PrepareScanner, ResponseScanner, RowFormat, RowText};
+use whyso_wire::{Answer, Capabilities, PrepareScanner, ResponseScanner, RowFormat, RowText};
 
 #[test]
 fn every_recorded_answer_is_read_as_what_it_is() {
@@ -199,7 +199,7 @@ fn a_local_file_that_we_send_ourselves_is_followed_by_an_ordinary_answer() {
 
 #[test]
 fn packets_of_16_mib_and_their_continuations_are_one_row() {
-    let agreed = Agreed { deprecate_eof: true, cache_metadata: false };
+    let agreed = Capabilities { deprecate_eof: true, cache_metadata: false };
     let mut bytes = vec![1, 0, 0, 1, 1, 3, 0, 0, 2, b'd', b'e', b'f'];
     bytes.extend_from_slice(&[0xff, 0xff, 0xff, 3]);
     bytes.resize(bytes.len() + 0xff_ffff, 0);
@@ -214,7 +214,7 @@ fn packets_of_16_mib_and_their_continuations_are_one_row() {
 
 #[test]
 fn what_no_server_may_send_is_an_error_that_says_so() {
-    let agreed = Agreed { deprecate_eof: true, cache_metadata: false };
+    let agreed = Capabilities { deprecate_eof: true, cache_metadata: false };
     let cases: [(&[u8], &str); 6] = [
         (&[1, 0, 0, 7, 0], "packet number 1 was due, and number 7 came"),
         (&[1, 0, 0, 1, 0], "ended before its affected rows"),

@@ -5,12 +5,12 @@ use crate::expr::{Scalar, Scope};
 /// Values of the variables; each keeps its room for a text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables {
-    values: Vec<Held>,
+    values: Vec<Value>,
     texts: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Held {
+enum Value {
     Null,
     Int(i64),
     Double(f64),
@@ -22,10 +22,10 @@ impl Scope for Variables {
     fn variable(&self, place: u16) -> Scalar<'_> {
         let place = usize::from(place);
         match self.values.get(place) {
-            Some(Held::Int(value)) => Scalar::Int(*value),
-            Some(Held::Double(value)) => Scalar::Double(*value),
-            Some(Held::Text) => Scalar::Text(&self.texts[place]),
-            Some(Held::Null) | None => Scalar::Null,
+            Some(Value::Int(value)) => Scalar::Int(*value),
+            Some(Value::Double(value)) => Scalar::Double(*value),
+            Some(Value::Text) => Scalar::Text(&self.texts[place]),
+            Some(Value::Null) | None => Scalar::Null,
         }
     }
 }
@@ -34,7 +34,7 @@ impl Variables {
     /// Makes all of them NULL, so many.
     pub(crate) fn clear(&mut self, count: usize) {
         self.values.clear();
-        self.values.resize(count, Held::Null);
+        self.values.resize(count, Value::Null);
         if self.texts.len() < count {
             self.texts.resize(count, Vec::new());
         }
@@ -44,13 +44,13 @@ impl Variables {
     pub(crate) fn set(&mut self, place: usize, value: Scalar<'_>) {
         let Some(held) = self.values.get_mut(place) else { return };
         *held = match value {
-            Scalar::Null => Held::Null,
-            Scalar::Int(value) => Held::Int(value),
-            Scalar::Double(value) => Held::Double(value),
+            Scalar::Null => Value::Null,
+            Scalar::Int(value) => Value::Int(value),
+            Scalar::Double(value) => Value::Double(value),
             Scalar::Text(text) => {
                 self.texts[place].clear();
                 self.texts[place].extend_from_slice(text);
-                Held::Text
+                Value::Text
             }
         };
     }

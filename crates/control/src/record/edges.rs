@@ -51,13 +51,13 @@ impl Edges<'_> {
         let _own = self.watcher.executes(&dsn.schema, &[QUESTIONS]);
         self.runtime.block_on(within(GOODBYE_TIME_MAX, dsn, "counting its statements", async {
             let mut conn = dsn.connect().await?;
-            let row: Option<(String, u64)> = conn.query_first(QUESTIONS).await.map_err(gone)?;
+            let row: Option<(String, u64)> = conn.query_first(QUESTIONS).await.map_err(connection_closed)?;
             log_out(conn).await;
             Ok(row.map_or(0, |(_, value)| value))
         }))
     }
 }
 
-fn gone(error: mysql_async::Error) -> Error {
+fn connection_closed(error: mysql_async::Error) -> Error {
     Error::Failed(format!("the server closed the connection: {error}"))
 }

@@ -126,7 +126,7 @@ async fn measure_one(conn: &mut Conn, example: &Example) -> Result<StatementWork
     let seconds = begin.elapsed().as_secs_f64();
     let after = counters(conn).await?;
     let analysed = analysis::rows_rejected(conn, &example.sql).await?;
-    let counted = Counted { first, before, after };
+    let counted = SessionCounters { first, before, after };
     // MySQL counts rows of temporary tables as ordinary ones.
     let in_temporary = ["Handler_tmp_write", "Handler_tmp_update", "Handler_write", "Handler_update"];
     let read = ["Handler_read_next", "Handler_read_prev", "Handler_read_rnd_next", "Handler_read_key"];
@@ -172,13 +172,13 @@ async fn counters(conn: &mut Conn) -> Result<BTreeMap<String, u64>, mysql_async:
 }
 
 /// Counters of a session around a statement. Reading them counts, too: by as much as between the first two readings.
-struct Counted {
+struct SessionCounters {
     first: BTreeMap<String, u64>,
     before: BTreeMap<String, u64>,
     after: BTreeMap<String, u64>,
 }
 
-impl Counted {
+impl SessionCounters {
     fn sum(&self, names: &[&str]) -> u64 {
         names.iter().map(|name| self.of(name)).sum()
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_reading_the_counters_counts_is_taken_off() {
         let counters = |value| BTreeMap::from([("Handler_read_rnd_next".to_string(), value)]);
-        let counted = Counted { first: counters(100), before: counters(150), after: counters(260) };
+        let counted = SessionCounters { first: counters(100), before: counters(150), after: counters(260) };
         assert_eq!(counted.of("Handler_read_rnd_next"), 60);
         assert_eq!(counted.of("Sort_rows"), 0);
     }

@@ -36,7 +36,7 @@ pub fn study(
 ) -> Result<Option<String>, Error> {
     let ended = carry_out(journal, command, listener, stop, ask_password)?;
     let begun = journal.suggested().map_err(wrong_study)?;
-    let suggested = match (begun, journal.stored().suggested(journal.done())) {
+    let suggested = match (begun, journal.stored().suggested(journal.finished_starts())) {
         (Some(begun), _) => Some(begun),
         (None, Some(Ok(kept))) if ended.is_none() => {
             Some(journal.begin_suggested(kept).map_err(wrong_study)?)
@@ -93,7 +93,9 @@ pub fn study_answer(journal: &Journal) -> Result<Answer, Error> {
     let suggested = journal.suggested().map_err(wrong_study)?;
     let mut answer = answer_of(journal);
     let is_done = journal.todo(journal.spec().blocks_least()).is_empty();
-    if let (Some(Err(why)), None, true) = (journal.stored().suggested(journal.done()), &suggested, is_done) {
+    if let (Some(Err(why)), None, true) =
+        (journal.stored().suggested(journal.finished_starts()), &suggested, is_done)
+    {
         answer.notes.push(format!("No limit of concurrency is suggested: {why}."));
     }
     answer.suggested = suggested.as_ref().map(|journal| Box::new(answer_of(journal)));
@@ -101,7 +103,7 @@ pub fn study_answer(journal: &Journal) -> Result<Answer, Error> {
 }
 
 fn answer_of(journal: &Journal) -> Answer {
-    answer(journal.spec(), journal.done(), journal.notes())
+    answer(journal.spec(), journal.finished_starts(), journal.notes())
 }
 
 /// The result of a start: its recording's name, if there is one, and what was measured.
@@ -175,7 +177,8 @@ fn one_start(
 }
 
 fn count_begun_blocks(journal: &Journal) -> u32 {
-    let begun = journal.done().iter().filter(|done| !done.start.pair).map(|done| done.start.block + 1);
+    let begun =
+        journal.finished_starts().iter().filter(|done| !done.start.pair).map(|done| done.start.block + 1);
     begun.max().unwrap_or(0)
 }
 
@@ -214,7 +217,7 @@ fn check_errors(spec: &Spec, cell: &Cell, done: &StartRecord) -> Result<(), Erro
 /// Describes which start comes, and how long the study still takes: at most, before the first start has ended.
 fn describe_start(journal: &Journal, start: Start, cell: &Cell, blocks: u32) -> String {
     let spec = journal.spec();
-    let (done, todo) = (journal.done().len(), journal.todo(blocks).len());
+    let (done, todo) = (journal.finished_starts().len(), journal.todo(blocks).len());
     let (bound, seconds) = match done {
         0 => ("at most", spec.measured_s_of_start() * todo as f64),
         done => ("about", journal.seconds() / done as f64 * todo as f64),

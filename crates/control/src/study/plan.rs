@@ -165,7 +165,7 @@ impl KnownKnobs {
                     "{} {} does not know the knob `{name}`: {} (or give the variant where_known = true)",
                     binary.flavor,
                     binary.version,
-                    whyso_study::meant(&plain, &all)
+                    whyso_study::suggest_word(&plain, &all)
                 ),
             ));
         }

@@ -71,20 +71,20 @@ fn level(pauses: Vec<Pauses>) -> LevelInput {
     }
 }
 
-fn found(levels: Vec<LevelInput>) -> Vec<Finding> {
+fn findings_of(levels: Vec<LevelInput>) -> Vec<Finding> {
     let explanation = explain(&Input { levels, ..Input::default() });
     explanation.findings.into_iter().filter(|finding| finding.id == "pauses").collect()
 }
 
 fn only(level: LevelInput) -> String {
-    let [only] = &found(vec![level])[..] else { panic!("one finding is expected") };
+    let [only] = &findings_of(vec![level])[..] else { panic!("one finding is expected") };
     only.text.clone()
 }
 
 #[test]
 fn threads_that_wait_as_long_for_each_command_are_found_with_their_evidence() {
     let pauses = (0..12).map(waiting).collect();
-    let [only] = &found(vec![level(pauses)])[..] else { panic!("one finding is expected") };
+    let [only] = &findings_of(vec![level(pauses)])[..] else { panic!("one finding is expected") };
     assert_eq!(
         only.text,
         "At 64 users 12 of 64 connection threads wait 400 ms (± 3 ms) for their next command (in poll), each time: 38 % of their time. \
@@ -110,13 +110,13 @@ fn the_generators_own_account_tells_its_timers_from_the_network() {
 fn answers_that_wait_for_the_generators_threads_are_no_pauses() {
     let mut late = level((0..64).map(waiting).collect());
     late.counters.push(sum("client_delay_ns", 200.0));
-    assert_eq!(found(vec![late]), []);
+    assert_eq!(findings_of(vec![late]), []);
 }
 
 #[test]
 fn clients_that_think_leave_their_threads_idle_by_design() {
     for pacing in [Pacing::ClosedWithPauses, Pacing::Open] {
-        assert_eq!(found(vec![LevelInput { pacing, ..level(vec![waiting(1)]) }]), []);
+        assert_eq!(findings_of(vec![LevelInput { pacing, ..level(vec![waiting(1)]) }]), []);
     }
 }
 
@@ -136,7 +136,7 @@ fn timers_caches_and_connections_that_are_not_the_loads_are_no_findings() {
     let stranger = Pauses { client: "unknown".to_string(), ..waiting(4) };
     let kinds = [&timer, &idle, &own, &stranger].map(Pauses::kind);
     assert_eq!(kinds, [Kind::Timer, Kind::Idle, Kind::Own, Kind::NextCommand]);
-    assert_eq!(found(vec![level(vec![timer, idle, own, stranger])]), []);
+    assert_eq!(findings_of(vec![level(vec![timer, idle, own, stranger])]), []);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_wait_in_each_transaction_is_work_and_no_stall() {
     };
     let mut slow = level(vec![queue]);
     slow.transactions = 4_000;
-    assert_eq!(found(vec![slow]), []);
+    assert_eq!(findings_of(vec![slow]), []);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn what_pauses_at_several_levels_is_told_once() {
     let few = LevelInput { users: 16, transactions: 16_000, ..level(vec![waiting(1), waiting(2)]) };
     let many = LevelInput { index: 1, ..level((0..12).map(waiting).collect()) };
     let again = LevelInput { index: 2, repeat: true, ..few.clone() };
-    let [only] = &found(vec![few, many, again])[..] else { panic!("one finding is expected") };
+    let [only] = &findings_of(vec![few, many, again])[..] else { panic!("one finding is expected") };
     assert_eq!(only.text.matches("So it is at ").count(), 1, "{}", only.text);
     assert!(!only.text.contains("and 16 users"), "{}", only.text);
 }
@@ -199,7 +199,7 @@ fn what_pauses_at_several_levels_is_told_once() {
 #[test]
 fn threads_that_pause_differently_are_told_apart() {
     let short = Pauses { length: moments(50.0, 40.0, 0.5), requests: 500.0, ..waiting(3) };
-    let told = found(vec![level(vec![waiting(1), waiting(2), short])]);
+    let told = findings_of(vec![level(vec![waiting(1), waiting(2), short])]);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].text.contains("2 of 64 connection threads wait 400 ms"), "{}", told[0].text);
     assert!(told[1].text.contains("waits 40 ms (± 500 µs)"), "{}", told[1].text);

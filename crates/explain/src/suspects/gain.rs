@@ -14,7 +14,7 @@ use super::model::{Cause, Gain, Suspect};
 use super::rows_read;
 use crate::level::Level;
 use crate::model::{Pacing, Part};
-use whyso_inference::closed::{Closed, Station};
+use whyso_inference::closed::{ClosedNetwork, Station};
 
 /// No estimate goes beyond this.
 const GAIN_MAX: f64 = 1_000.0;
@@ -208,8 +208,8 @@ impl System {
         vec![Station { demand_ms: server_ms, cpus, competitors }, client]
     }
 
-    fn closed(&self, demand_ms: [f64; 2], delay_ms: f64) -> Closed {
-        Closed { users: self.users, delay_ms: delay_ms.max(0.0), stations: self.stations(demand_ms) }
+    fn closed(&self, demand_ms: [f64; 2], delay_ms: f64) -> ClosedNetwork {
+        ClosedNetwork { users: self.users, delay_ms: delay_ms.max(0.0), stations: self.stations(demand_ms) }
     }
 
     /// Throughput with this CPU time of a transaction, and waits that are shorter by so much; all others stay as they are.

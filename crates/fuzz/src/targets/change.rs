@@ -1,7 +1,7 @@
 //! Changes to files: anywhere, where their structure is, and so that their digests fit again.
 
 use crate::choices::Choices;
-use crate::kept::{Files, RUN};
+use crate::corpus::{Files, RUN};
 
 const MANIFEST: &str = "manifest.jsonl";
 const MAGIC: &[u8] = b"whysowa1";

@@ -11,9 +11,9 @@ use whyso_report::html;
 
 /// Counts bytes, so that nothing is thrown away unmade.
 #[derive(Default)]
-pub(super) struct Counted(pub(super) Vec<u8>);
+pub(super) struct ByteCount(pub(super) Vec<u8>);
 
-impl Write for Counted {
+impl Write for ByteCount {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -35,7 +35,7 @@ pub(super) fn everything(dir: &Path) {
     let Some(recording) = tables(dir) else { return };
     let filter = export::Filter::default();
     let _ = export::to_csv(&recording, &mut io::sink(), &filter);
-    let _ = export::to_parquet(&recording, Counted::default(), &filter);
+    let _ = export::to_parquet(&recording, ByteCount::default(), &filter);
     let window = recording.run().levels.first().map(|level| level.window);
     views(&recording, window.or(recording.window()).unwrap_or(Window { begin_ns: 0, end_ns: 1 }));
     let Ok(explanation) = whyso_query::explain(&recording) else { return };

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::change::{damage, damage_write_ahead, fit_manifest};
 use super::{folders, read};
 use crate::choices::Choices;
-use crate::kept::{Files, KILLED, KILLED_WITH_LEVELS, WHOLE};
+use crate::corpus::{Files, KILLED, KILLED_WITH_LEVELS, WHOLE};
 
 const CHANGES_MAX: usize = 5;
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::change::{damage, fit_manifest};
 use super::{folders, json, read};
 use crate::choices::Choices;
-use crate::kept::{RUN, WHOLE};
+use crate::corpus::{RUN, WHOLE};
 
 const CHANGES_MAX: usize = 8;
 

@@ -3,7 +3,7 @@
 use super::change::damage_write_ahead;
 use super::{folders, read};
 use crate::choices::Choices;
-use crate::kept::{Files, KILLED, RUN};
+use crate::corpus::{Files, KILLED, RUN};
 
 const CHANGES_MAX: usize = 6;
 const SERIES: &str = "series.wal";

@@ -39,7 +39,7 @@ impl Keys {
         match self.events.recv_timeout(WAIT) {
             Ok(event) => event.map(Some),
             Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(gone()),
+            Err(RecvTimeoutError::Disconnected) => Err(terminal_closed()),
         }
     }
 }
@@ -50,7 +50,7 @@ impl Drop for Keys {
     }
 }
 
-fn gone() -> io::Error {
+fn terminal_closed() -> io::Error {
     io::Error::other("it has gone")
 }
 
@@ -77,7 +77,7 @@ fn next() -> io::Result<Option<Event>> {
         Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
         Ok(_) if input[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => {
-            return Err(gone());
+            return Err(terminal_closed());
         }
         Ok(_) => {}
     }

@@ -32,9 +32,9 @@ impl Control for Still {
 }
 
 /// (source, metric, instance, kind, value at a second)
-type Made = (&'static str, &'static str, &'static str, Kind, fn(i64) -> i64);
+type SeriesFixture = (&'static str, &'static str, &'static str, Kind, fn(i64) -> i64);
 
-const SERIES: [Made; 10] = [
+const SERIES: [SeriesFixture; 10] = [
     ("status", "Questions", "", Kind::Counter, |s| s * 1000),
     ("status", "Threads_running", "", Kind::Gauge, |_| 7),
     ("status", "Threads_connected", "", Kind::Gauge, |_| 12),

@@ -79,7 +79,7 @@ fn print_rows(plan: &Plan, name: &str, place: &Place, contestants: &[Contestant]
 }
 
 /// All a query.
-struct Counted {
+struct CallCounts {
     context_switches: f64,
     migrations: f64,
     /// As in "sendto 1.00", the most often ones first.
@@ -92,7 +92,7 @@ fn count(
     link: Link,
     load: &Load<'_>,
     contestant: Contestant,
-) -> Result<Counted, String> {
+) -> Result<CallCounts, String> {
     let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
     let counted_one = contestant.command(plan, place, link, load)?;
     let mut command = Command::new("perf");
@@ -112,7 +112,7 @@ fn count(
         let count: f64 = fields.next()?.parse().ok()?;
         Some((fields.nth(1)?, count / queries))
     });
-    let mut counted = Counted { context_switches: 0.0, migrations: 0.0, calls: Vec::new() };
+    let mut counted = CallCounts { context_switches: 0.0, migrations: 0.0, calls: Vec::new() };
     let mut calls = Vec::new();
     for (event, per_query) in counts {
         match event {

@@ -10,7 +10,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What a process printed and used, start and login included.
 #[derive(Clone, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ProcessResult {
     pub(crate) output: String,
     pub(crate) user_cpu_s: f64,
     pub(crate) system_cpu_s: f64,
@@ -20,7 +20,7 @@ pub(crate) struct Ended {
 
 /// # Errors
 /// A process that can't be started, fails, or is still there after `limit`; with what it printed.
-pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
+pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<ProcessResult, String> {
     let words = command_line(command);
     let failed = |what: String| format!("{words} {what}");
     let mut printed = tempfile::tempfile().map_err(|error| error.to_string())?;
@@ -49,7 +49,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Ended, Strin
         return Err(failed(format!("failed: {output}")));
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Ok(Ended {
+    Ok(ProcessResult {
         output,
         user_cpu_s: seconds(usage.ru_utime),
         system_cpu_s: seconds(usage.ru_stime),

@@ -2,7 +2,7 @@
 
 /// What a client and we have agreed upon, as far as answers differ by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Agreed {
+pub(crate) struct Capabilities {
     pub(crate) deprecate_eof: bool,
     /// Executions carry no column definitions once the statement was prepared.
     pub(crate) cache_metadata: bool,
@@ -64,12 +64,12 @@ pub(crate) fn greeting() -> Vec<u8> {
 }
 
 /// What a client's answer to the greeting says: capabilities first, MariaDB's own at the end of the filler.
-pub(crate) fn agreed(response: &[u8]) -> Option<Agreed> {
+pub(crate) fn agreed(response: &[u8]) -> Option<Capabilities> {
     let capabilities = u32::from_le_bytes(response.get(..4)?.try_into().ok()?);
     let extended = u32::from_le_bytes(response.get(28..32)?.try_into().ok()?);
     // A client that means MySQL's protocol sets the bit that MariaDB's own leave clear.
     let extended = if capabilities & 1 == 0 { extended } else { 0 };
-    Some(Agreed {
+    Some(Capabilities {
         deprecate_eof: capabilities & DEPRECATE_EOF != 0,
         cache_metadata: extended & CACHE_METADATA != 0,
         extended_metadata: extended & EXTENDED_METADATA != 0,
@@ -77,32 +77,32 @@ pub(crate) fn agreed(response: &[u8]) -> Option<Agreed> {
 }
 
 /// Every answer to an execution or a query, for each thing that can be agreed upon.
-pub(crate) struct Canned {
+pub(crate) struct AnswerCatalogue {
     by_agreed: Vec<Answers>,
 }
 
 /// Those for one.
 pub(crate) struct Answers {
-    agreed: Agreed,
+    agreed: Capabilities,
     /// By [`Kind`].
     text: [Vec<u8>; 4],
     binary: [Vec<u8>; 4],
 }
 
-impl Canned {
-    pub(crate) fn new() -> Canned {
+impl AnswerCatalogue {
+    pub(crate) fn new() -> AnswerCatalogue {
         let bit = |number: usize, place: usize| number >> place & 1 == 1;
         let by_agreed = (0..8)
-            .map(|number| Agreed {
+            .map(|number| Capabilities {
                 deprecate_eof: bit(number, 0),
                 cache_metadata: bit(number, 1),
                 extended_metadata: bit(number, 2),
             })
             .map(Answers::new);
-        Canned { by_agreed: by_agreed.collect() }
+        AnswerCatalogue { by_agreed: by_agreed.collect() }
     }
 
-    pub(crate) fn of(&self, agreed: Agreed) -> &Answers {
+    pub(crate) fn of(&self, agreed: Capabilities) -> &Answers {
         let number = usize::from(agreed.deprecate_eof)
             | usize::from(agreed.cache_metadata) << 1
             | usize::from(agreed.extended_metadata) << 2;
@@ -111,7 +111,7 @@ impl Canned {
 }
 
 impl Answers {
-    fn new(agreed: Agreed) -> Answers {
+    fn new(agreed: Capabilities) -> Answers {
         let both = |is_binary: bool| {
             [Kind::Row, Kind::Rows, Kind::Update, Kind::Done].map(|kind| match kind {
                 Kind::Row => result_set(agreed, 1, is_binary),
@@ -160,12 +160,12 @@ impl Answers {
     }
 }
 
-fn column(agreed: Agreed) -> Vec<u8> {
+fn column(agreed: Capabilities) -> Vec<u8> {
     let extended: &[u8] = if agreed.extended_metadata { &[0] } else { &[] };
     [COLUMN, extended, COLUMN_TYPE].concat()
 }
 
-fn result_set(agreed: Agreed, rows: usize, is_binary: bool) -> Vec<u8> {
+fn result_set(agreed: Capabilities, rows: usize, is_binary: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let has_definitions = !(is_binary && agreed.cache_metadata);
     let mut sequence: u8 = 1;

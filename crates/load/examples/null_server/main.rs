@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use answers::Canned;
+use answers::AnswerCatalogue;
 use serve::Listener;
 
 struct Plan {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     }
     println!("ready");
     let listeners = Arc::new(plan.listeners);
-    let canned = Arc::new(Canned::new());
+    let canned = Arc::new(AnswerCatalogue::new());
     let threads: Vec<_> = (0..plan.threads)
         .map(|number| {
             let (listeners, canned, spins) = (listeners.clone(), canned.clone(), plan.spins);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
-use crate::answers::{Canned, greeting};
+use crate::answers::{AnswerCatalogue, greeting};
 use crate::session::{Session, Then};
 
 const EVENTS_AT_ONCE: usize = 1024;
@@ -119,7 +119,7 @@ struct Connection {
 struct Loop<'a> {
     epoll: std::os::fd::OwnedFd,
     listeners: &'a [Listener],
-    canned: &'a Canned,
+    canned: &'a AnswerCatalogue,
     greeting: Vec<u8>,
     connections: Vec<Option<Connection>>,
     /// Places among the connections that are empty.
@@ -132,7 +132,7 @@ struct Loop<'a> {
 ///
 /// # Errors
 /// What the kernel refuses; a client that goes wrong is no error.
-pub(crate) fn run(listeners: &[Listener], canned: &Canned, spins: bool) -> io::Result<Infallible> {
+pub(crate) fn run(listeners: &[Listener], canned: &AnswerCatalogue, spins: bool) -> io::Result<Infallible> {
     let mut serving = Loop {
         epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
         listeners,

@@ -1,6 +1,6 @@
 //! One client: where it stands, and what its packets are answered with.
 
-use crate::answers::{Agreed, Answers, Canned, Kind, agreed, kind_of, packet};
+use crate::answers::{AnswerCatalogue, Answers, Capabilities, Kind, agreed, kind_of, packet};
 
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 const HEADER_BYTES: usize = 4;
@@ -15,7 +15,7 @@ pub(crate) enum Then {
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     /// `None` until the client has answered the greeting.
-    agreed: Option<Agreed>,
+    agreed: Option<Capabilities>,
     /// Kind of statement i + 1.
     statements: Vec<Kind>,
     /// A packet's beginning, whose rest has not come.
@@ -24,7 +24,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Appends the answers to what was received.
-    pub(crate) fn receive(&mut self, canned: &Canned, received: &[u8], out: &mut Vec<u8>) -> Then {
+    pub(crate) fn receive(&mut self, canned: &AnswerCatalogue, received: &[u8], out: &mut Vec<u8>) -> Then {
         if self.partial.is_empty() {
             let (taken, then) = self.take_packets(canned, received, out);
             self.partial.extend_from_slice(&received[taken..]);
@@ -39,7 +39,7 @@ impl Session {
     }
 
     /// Answers the whole packets among the bytes; gives how many bytes they have.
-    fn take_packets(&mut self, canned: &Canned, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Then) {
+    fn take_packets(&mut self, canned: &AnswerCatalogue, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Then) {
         let mut taken = 0;
         while let [low, middle, high, sequence, rest @ ..] = &bytes[taken..] {
             let length = usize::from(*low) | usize::from(*middle) << 8 | usize::from(*high) << 16;
@@ -52,7 +52,7 @@ impl Session {
         (taken, Then::GoOn)
     }
 
-    fn answer(&mut self, canned: &Canned, sequence: u8, payload: &[u8], out: &mut Vec<u8>) -> Then {
+    fn answer(&mut self, canned: &AnswerCatalogue, sequence: u8, payload: &[u8], out: &mut Vec<u8>) -> Then {
         let Some(agreed_before) = self.agreed else {
             self.agreed = agreed(payload);
             packet(out, sequence.wrapping_add(1), OK);

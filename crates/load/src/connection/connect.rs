@@ -10,7 +10,7 @@ use crate::connection::endpoints::Endpoints;
 use crate::connection::login::{Wishes, log_in};
 use crate::connection::session::{Got, Session};
 use crate::driver::{Command, Expects, Kind, Nothing, Work};
-use crate::engine::shared::Shared;
+use crate::engine::shared::LevelState;
 use crate::error::LoadError;
 use crate::target::Limits;
 
@@ -50,7 +50,7 @@ pub(crate) fn open(
 
 /// Makes a connection anew in mid-level, trying for as long as the limits say, at other endpoints too where one is down.
 /// `None`: the level was stopped. The error is that of the last try.
-pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>, LoadError> {
+pub(crate) fn reopen(shared: &LevelState, connection: u32) -> Result<Option<Session>, LoadError> {
     let bound =
         if shared.limits.reconnect.is_zero() { shared.limits.connect } else { shared.limits.reconnect };
     let deadline = Instant::now() + bound;
@@ -89,7 +89,7 @@ pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>
 }
 
 /// Tries once to make a connection that a user asked for. `None`: the level was stopped.
-pub(crate) fn open_on_demand(shared: &Shared, connection: u32) -> Result<Option<Session>, LoadError> {
+pub(crate) fn open_on_demand(shared: &LevelState, connection: u32) -> Result<Option<Session>, LoadError> {
     if shared.is_stopped() {
         return Ok(None);
     }
@@ -100,7 +100,7 @@ pub(crate) fn open_on_demand(shared: &Shared, connection: u32) -> Result<Option<
 }
 
 /// Makes the connection that a user of a running level needs: see [`reopen`] and [`open_on_demand`].
-pub(crate) fn open_in_level(shared: &Shared, connection: u32) -> Result<Option<Session>, LoadError> {
+pub(crate) fn open_in_level(shared: &LevelState, connection: u32) -> Result<Option<Session>, LoadError> {
     match shared.work.connects_on_demand() {
         true => open_on_demand(shared, connection),
         false => reopen(shared, connection),

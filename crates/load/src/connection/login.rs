@@ -7,7 +7,7 @@ use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::MySerialize;
-use whyso_wire::{Agreed, ServerError, encode};
+use whyso_wire::{Capabilities, ServerError, encode};
 
 use crate::connection::stream::{SharedSocket, Socket, Stream};
 use crate::connection::tls;
@@ -26,7 +26,7 @@ const COLLATION_OFFSET: usize = 8;
 /// A connection that is logged in, with the bounds of login still set on its socket.
 pub(crate) struct LoggedIn {
     pub(crate) stream: Stream,
-    pub(crate) agreed: Agreed,
+    pub(crate) agreed: Capabilities,
     pub(crate) is_compressed: bool,
 }
 
@@ -74,7 +74,7 @@ struct Login<'t> {
 }
 
 impl Login<'_> {
-    fn run(&mut self) -> Result<Agreed, LoadError> {
+    fn run(&mut self) -> Result<Capabilities, LoadError> {
         let greeting = self.receive()?;
         if greeting.first() == Some(&0xff) {
             return Err(self.refused(&greeting));
@@ -146,7 +146,7 @@ impl Login<'_> {
         }
         self.send(&payload)?;
         self.authenticate(plugin)?;
-        Ok(Agreed {
+        Ok(Capabilities {
             deprecate_eof: ours.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
             cache_metadata: extended.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
         })

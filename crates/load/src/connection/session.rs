@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use whyso_wire::{
-    Agreed, Answer, Captured, ColumnType, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError,
-    ResponseScanner, RowFormat, encode,
+    Answer, Capabilities, ColumnType, Complete, PrepareAnswer, PrepareScanner, PreparedStatement,
+    ProtocolError, ResponseScanner, ResultRows, RowFormat, encode,
 };
 
 use crate::connection::layers::Layers;
@@ -40,7 +40,7 @@ pub(crate) struct Session {
     scanner: ResponseScanner,
     /// Made when a statement is prepared in mid-level.
     preparing: Option<Box<PrepareScanner>>,
-    agreed: Agreed,
+    agreed: Capabilities,
     expects: Expects,
     sum: Sum,
     /// While the content of a local file is being sent: the number of its next packet.
@@ -60,7 +60,7 @@ pub(crate) struct Sum {
 
 /// What a driver is shown of a connection.
 pub(crate) struct Parts<'s> {
-    pub(crate) captured: &'s Captured,
+    pub(crate) captured: &'s ResultRows,
     /// Of the statement that was prepared last, where they were to be captured.
     pub(crate) prepared_columns: &'s [ColumnType],
     /// Where it writes to.
@@ -76,7 +76,7 @@ pub(crate) enum Got {
     Fine,
     /// The text is what [`Session::message`] gives.
     Error(ErrorCode),
-    Prepared(Prepared),
+    Prepared(PreparedStatement),
     /// Content of the file that our own LOAD DATA named is due.
     LocalFile,
 }
@@ -125,7 +125,7 @@ impl Session {
         let (socket, other_end) = Socket::pair()?;
         let logged_in = LoggedIn {
             stream: Stream::Plain(SharedSocket(socket.into())),
-            agreed: Agreed { deprecate_eof: true, cache_metadata: false },
+            agreed: Capabilities { deprecate_eof: true, cache_metadata: false },
             is_compressed: false,
         };
         Ok(Session { other_end: Some(other_end), ..Session::new(logged_in, endpoint) })
@@ -425,7 +425,7 @@ impl Session {
     }
 }
 
-fn new_prepare_scanner(agreed: Agreed, is_compressed: bool) -> PrepareScanner {
+fn new_prepare_scanner(agreed: Capabilities, is_compressed: bool) -> PrepareScanner {
     let mut scanner = PrepareScanner::new(agreed);
     if is_compressed {
         scanner.skip_sequence_check();

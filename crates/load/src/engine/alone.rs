@@ -1,7 +1,7 @@
 //! Carries out one driver on the caller's thread, for statements that are no part of a load. Nothing of it is measured.
 
 use whyso_clock::monotonic_ns;
-use whyso_wire::Captured;
+use whyso_wire::ResultRows;
 
 use crate::connection::client_error::as_client_error;
 use crate::connection::connect::{self, RECEIVE_BYTES};
@@ -9,7 +9,7 @@ use crate::connection::endpoints::Endpoints;
 use crate::connection::login::Wishes;
 use crate::connection::session::{ExchangeError, Got, Parts, Session};
 use crate::driver::{Driver, Expects, Handles, Next, Nothing, Turn};
-use crate::engine::heard::Heard;
+use crate::engine::command_result::CommandResult;
 use crate::engine::user::SERVER_LOST;
 use crate::error::{ExecutionError, LoadError};
 use crate::spec::LoadSpec;
@@ -42,10 +42,10 @@ impl Alone {
     /// # Errors
     /// No connection is available, the server breaks the protocol, or the driver gives up.
     pub fn carry_out(&mut self, driver: &mut dyn Driver) -> Result<(), ExecutionError> {
-        let (mut heard, mut message) = (Heard::Nothing, String::new());
+        let (mut heard, mut message) = (CommandResult::Nothing, String::new());
         loop {
             let mut unsent = Vec::new();
-            let (nothing, mut handles) = (Captured::default(), Handles::default());
+            let (nothing, mut handles) = (ResultRows::default(), Handles::default());
             let parts = match &mut self.session {
                 Some(session) => session.parts(),
                 None => Parts {
@@ -64,7 +64,7 @@ impl Alone {
                 may_reconnect: false,
             };
             let next = driver.next(&mut turn);
-            heard = Heard::Nothing;
+            heard = CommandResult::Nothing;
             match next {
                 Next::Send(command) => {
                     if self.session.is_none() {
@@ -80,12 +80,12 @@ impl Alone {
                     let is_of_preparation = command.expects == Expects::Prepared;
                     session.command.clear();
                     heard = match answer {
-                        Ok(None) => Heard::Nothing,
-                        Ok(Some(Got::Fine)) => Heard::Fine(session.sum()),
-                        Ok(Some(Got::Prepared(prepared))) => Heard::Prepared(prepared),
+                        Ok(None) => CommandResult::Nothing,
+                        Ok(Some(Got::Fine)) => CommandResult::Fine(session.sum()),
+                        Ok(Some(Got::Prepared(prepared))) => CommandResult::Prepared(prepared),
                         Ok(Some(Got::Error(code))) => {
                             message = session.message(is_of_preparation);
-                            Heard::Error(code)
+                            CommandResult::Error(code)
                         }
                         Ok(Some(Got::LocalFile)) => {
                             return Err(ExecutionError::LocalFile { name: session.message(false) });
@@ -93,7 +93,7 @@ impl Alone {
                         Err(ExchangeError::Io(error)) => {
                             self.session = None;
                             message = error.to_string();
-                            Heard::Lost(SERVER_LOST)
+                            CommandResult::Lost(SERVER_LOST)
                         }
                         Err(ExchangeError::Protocol(error)) => return Err(ExecutionError::Protocol(error)),
                         Err(ExchangeError::LocalInfile(name)) => {
@@ -106,11 +106,11 @@ impl Alone {
                     match self.open() {
                         Ok(session) => {
                             self.session = Some(session);
-                            heard = Heard::Connected { lost: None };
+                            heard = CommandResult::Connected { lost: None };
                         }
                         Err(error) => {
                             let (code, text) = as_client_error(&error);
-                            (heard, message) = (Heard::Lost(code), text);
+                            (heard, message) = (CommandResult::Lost(code), text);
                         }
                     }
                 }

@@ -14,8 +14,8 @@ use whyso_clock::monotonic_ns;
 
 use self::connections::Slot;
 use crate::connection::session::Session;
-use crate::engine::opener::{Opened, Opener};
-use crate::engine::shared::Shared;
+use crate::engine::opener::{ConnectAttempt, Opener};
+use crate::engine::shared::LevelState;
 use crate::engine::threads::{announce, finish};
 use crate::engine::user::{Do, Pace, Teller, User};
 use crate::outcome::Cause;
@@ -64,7 +64,7 @@ pub(crate) struct Core<'l> {
     queue: VecDeque<u32>,
     timers: BinaryHeap<Reverse<(i64, u32)>>,
     opener: Opener,
-    opened: Receiver<Opened>,
+    opened: Receiver<ConnectAttempt>,
     pending_opens: usize,
     users_left: usize,
     /// When the poller's wait ended last.
@@ -86,7 +86,7 @@ pub(crate) type Connections = Vec<(u32, Option<Session>)>;
 
 /// Runs the users until the level is over.
 pub(crate) fn run<P: Poller>(
-    shared: &Arc<Shared>,
+    shared: &Arc<LevelState>,
     loop_number: u32,
     users: &[u32],
     connections: Connections,
@@ -124,7 +124,7 @@ pub(crate) fn run<P: Poller>(
 
 impl<'l> Core<'l> {
     fn new(
-        shared: Arc<Shared>,
+        shared: Arc<LevelState>,
         at: Teller<'l>,
         loop_number: u32,
         users: Vec<User>,
@@ -292,7 +292,7 @@ impl<'l> Core<'l> {
                 }
                 Pace::Out => {
                     self.release(user, now_ns);
-                    self.leave(user);
+                    self.count_out(user);
                     return;
                 }
             }
@@ -327,7 +327,7 @@ impl<'l> Core<'l> {
     }
 
     /// Counts a user out, once.
-    fn leave(&mut self, user: u32) {
+    fn count_out(&mut self, user: u32) {
         if !std::mem::replace(&mut self.has_left[user as usize], true) {
             self.users_left -= 1;
         }
@@ -434,7 +434,7 @@ impl<'l> Core<'l> {
         for user in 0..self.users.len() as u32 {
             if self.users[user as usize].is_out() {
                 // Its way out may have been in a timer.
-                self.leave(user);
+                self.count_out(user);
                 continue;
             }
             let slot = self.held[user as usize];
@@ -456,7 +456,7 @@ impl<'l> Core<'l> {
                 continue;
             }
             self.users[user as usize].end();
-            self.leave(user);
+            self.count_out(user);
         }
         self.timers.clear();
         self.queue.clear();

@@ -11,9 +11,9 @@ use whyso_clock::monotonic_ns;
 
 use crate::engine::Pool;
 use crate::engine::event_loop::Connections;
-use crate::engine::shared::Shared;
-use crate::measure::closing::{Unanswered, Unended};
-use crate::measure::collector::Collected;
+use crate::engine::shared::LevelState;
+use crate::measure::closing::{PendingKind, PendingWork};
+use crate::measure::collector::LevelMeasures;
 use crate::measure::histogram::Histogram;
 use crate::measure::tally::{Sizes, TransactionTally};
 use crate::measure::usage::Usage;
@@ -26,7 +26,7 @@ const POLL: Duration = Duration::from_millis(1);
 
 /// A level that runs. Dropping it stops it and forgets its result.
 pub struct Running {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<LevelState>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) users: u32,
     pub(crate) begin_ns: i64,
@@ -34,7 +34,7 @@ pub struct Running {
     pub(crate) engine: EngineUse,
     /// Empty once they are joined.
     pub(crate) threads: Vec<JoinHandle<Connections>>,
-    pub(crate) collector: Option<JoinHandle<Collected>>,
+    pub(crate) collector: Option<JoinHandle<LevelMeasures>>,
     /// Closed to tell the collector that the threads are done.
     pub(crate) collecting: Option<Sender<()>>,
     pub(crate) intervals: Receiver<Interval>,
@@ -172,7 +172,7 @@ impl Running {
         ledger.end_window_with_work(now_ns)
     }
 
-    fn fill(&self, outcome: &mut LevelOutcome, collected: Collected) {
+    fn fill(&self, outcome: &mut LevelOutcome, collected: LevelMeasures) {
         let window = collected.window;
         outcome.transactions = window.response.count();
         outcome.retries = window.retries;
@@ -249,21 +249,24 @@ impl Running {
     }
 
     /// Ages of what was unanswered when the window ended: what users had taken, and what was due and never taken.
-    fn ages(&self, unanswered: &[Unanswered], outcome: &LevelOutcome) -> Ages {
+    fn ages(&self, unanswered: &[PendingWork], outcome: &LevelOutcome) -> Ages {
         let mut ages = Ages::new(self.shared.sizes, outcome.response.max_ns());
         unanswered.iter().for_each(|one| ages.record(one));
         if outcome.window_end_ns > outcome.window_begin_ns {
             for (number, due_ns) in self.shared.schedule.never_taken(outcome.window_end_ns) {
                 let kind = self.shared.work.transaction_kind(None, number);
                 let age_ns = (outcome.window_end_ns - due_ns) as u64;
-                ages.record(&Unanswered { what: Unended::Transaction { kind, has_begun: false }, age_ns });
+                ages.record(&PendingWork {
+                    what: PendingKind::Transaction { kind, has_begun: false },
+                    age_ns,
+                });
             }
         }
         ages
     }
 
     /// Stops every thread, gives the connections back, and ends the collecting.
-    fn wind_up(&mut self) -> Option<Collected> {
+    fn wind_up(&mut self) -> Option<LevelMeasures> {
         self.shared.stop();
         let deadline = Instant::now() + self.shared.limits.stop;
         let all_finished = || self.shared.rings.iter().all(|ring| ring.finished.load(Acquire));
@@ -312,15 +315,15 @@ impl Ages {
         }
     }
 
-    fn record(&mut self, Unanswered { what, age_ns }: &Unanswered) {
+    fn record(&mut self, PendingWork { what, age_ns }: &PendingWork) {
         let of_kind = match *what {
-            Unended::Transaction { kind, has_begun } => {
+            PendingKind::Transaction { kind, has_begun } => {
                 self.all.ages.record(*age_ns);
                 self.all.not_begun += u64::from(!has_begun);
                 self.all.older_than_ended += u64::from(*age_ns > self.longest_ns);
                 kind.and_then(|kind| self.transactions.get_mut(usize::from(kind)))
             }
-            Unended::Statement { kind } => self.kinds.get_mut(usize::from(kind)),
+            PendingKind::Statement { kind } => self.kinds.get_mut(usize::from(kind)),
         };
         if let Some(of_kind) = of_kind {
             of_kind.record(*age_ns);

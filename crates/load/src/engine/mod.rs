@@ -3,9 +3,9 @@
 pub(crate) mod alone;
 mod buffers;
 mod choice;
+pub(crate) mod command_result;
 mod epoll;
 pub(crate) mod event_loop;
-pub(crate) mod heard;
 pub(crate) mod level;
 mod opener;
 pub(crate) mod pace;
@@ -35,7 +35,7 @@ use crate::engine::epoll::Epoll;
 use crate::engine::event_loop::Connections;
 use crate::engine::level::Running;
 use crate::engine::pace::Schedule;
-use crate::engine::shared::{Parts, Shared};
+use crate::engine::shared::{LevelState, Parts};
 use crate::engine::uring::Uring;
 use crate::error::{LoadError, SpecError};
 use crate::measure::collector::Collector;
@@ -192,7 +192,7 @@ impl Engine {
         let first_transaction = self.levels * TRANSACTIONS_PER_LEVEL;
         self.levels += 1;
         let begin_ns = monotonic_ns();
-        let shared = Shared::new(Parts {
+        let shared = LevelState::new(Parts {
             work: self.work.clone(),
             endpoints: self.endpoints.clone(),
             limits: self.spec.limits,
@@ -247,7 +247,7 @@ impl Engine {
 
     fn spawn(
         &self,
-        shared: &Arc<Shared>,
+        shared: &Arc<LevelState>,
         number: u32,
         share: Share,
         running: &mut Running,

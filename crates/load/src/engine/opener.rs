@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::connection::connect;
 use crate::connection::session::Session;
-use crate::engine::shared::Shared;
+use crate::engine::shared::LevelState;
 use crate::error::LoadError;
 
 /// Threads of one loop that make connections at the same time; a server's backlog is short.
@@ -14,7 +14,7 @@ const OPENING_MAX: usize = 16;
 const STACK_BYTES: usize = 256 * 1024;
 
 /// A connection that was asked for; `None`: the level was over first.
-pub(crate) struct Opened {
+pub(crate) struct ConnectAttempt {
     pub(crate) slot: u32,
     pub(crate) result: Result<Option<Session>, LoadError>,
 }
@@ -26,18 +26,18 @@ struct Job {
 }
 
 pub(crate) struct Opener {
-    shared: Arc<Shared>,
+    shared: Arc<LevelState>,
     loop_number: u32,
     jobs: Option<Sender<Job>>,
     queue: Arc<Mutex<Receiver<Job>>>,
     /// Jobs that no thread has taken up, and threads that wait for one.
     open_jobs: Arc<AtomicUsize>,
-    done: Sender<Opened>,
+    done: Sender<ConnectAttempt>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl Opener {
-    pub(crate) fn new(shared: Arc<Shared>, loop_number: u32) -> (Opener, Receiver<Opened>) {
+    pub(crate) fn new(shared: Arc<LevelState>, loop_number: u32) -> (Opener, Receiver<ConnectAttempt>) {
         let (jobs, queue) = channel();
         let (done, opened) = channel();
         let opener = Opener {
@@ -82,10 +82,10 @@ impl Opener {
     }
 }
 
-fn do_job(shared: &Shared, loop_number: u32, job: Job, done: &Sender<Opened>) {
+fn do_job(shared: &LevelState, loop_number: u32, job: Job, done: &Sender<ConnectAttempt>) {
     let result = connect::open_in_level(shared, job.connection);
     // A loop that has ended does not want it any more.
-    if done.send(Opened { slot: job.slot, result }).is_ok() {
+    if done.send(ConnectAttempt { slot: job.slot, result }).is_ok() {
         shared.wake(loop_number);
     }
 }

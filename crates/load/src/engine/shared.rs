@@ -19,7 +19,7 @@ use crate::outcome::{CONNECT, Cause, Failure, TRANSACTION};
 use crate::target::Limits;
 use crate::tuning::Tuning;
 
-pub(crate) struct Shared {
+pub(crate) struct LevelState {
     pub(crate) work: Arc<dyn Work>,
     pub(crate) endpoints: Arc<Endpoints>,
     pub(crate) limits: Limits,
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     client_limit: Mutex<Option<String>>,
 }
 
-/// What a level is made of, for [`Shared::new`].
+/// What a level is made of, for [`LevelState::new`].
 pub(crate) struct Parts {
     pub(crate) work: Arc<dyn Work>,
     pub(crate) endpoints: Arc<Endpoints>,
@@ -63,8 +63,8 @@ pub(crate) struct Parts {
     pub(crate) users: u32,
 }
 
-impl Shared {
-    pub(crate) fn new(parts: Parts) -> std::io::Result<Shared> {
+impl LevelState {
+    pub(crate) fn new(parts: Parts) -> std::io::Result<LevelState> {
         let mut kinds = vec![TRANSACTION.to_string()];
         kinds.extend_from_slice(parts.work.kinds());
         kinds.push(CONNECT.to_string());
@@ -76,7 +76,7 @@ impl Shared {
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let wakers = if parts.has_event_loops { parts.loops } else { 0 };
         let wakers: Result<Vec<OwnedFd>, _> = (0..wakers).map(|_| eventfd(0, flags)).collect();
-        Ok(Shared {
+        Ok(LevelState {
             work: parts.work,
             endpoints: parts.endpoints,
             limits: parts.limits,

@@ -8,7 +8,7 @@ use whyso_clock::monotonic_ns;
 
 use crate::connection::connect::{self, RECEIVE_BYTES};
 use crate::connection::session::{ExchangeError, Session};
-use crate::engine::shared::Shared;
+use crate::engine::shared::LevelState;
 use crate::engine::user::{Do, Pace, Teller, User, lost_between};
 use crate::measure::ring::Ring;
 use crate::measure::usage::run_delay_ns_of;
@@ -26,7 +26,7 @@ pub(crate) struct Worker<'l> {
 }
 
 /// Runs one user's transactions until the level is over. Gives the connection back, where it can still be used.
-pub(crate) fn run(shared: &Arc<Shared>, number: u32, session: Option<Session>) -> Option<Session> {
+pub(crate) fn run(shared: &Arc<LevelState>, number: u32, session: Option<Session>) -> Option<Session> {
     let ring = &shared.rings[number as usize];
     let thread_id = announce(ring);
     let drivers = shared.work.drivers(number, &[number]);

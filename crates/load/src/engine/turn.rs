@@ -1,11 +1,11 @@
 //! What a user wants of the loop, or thread, that drives it, and where that reports what has been done.
 
-use crate::engine::shared::Shared;
+use crate::engine::shared::LevelState;
 use crate::measure::ring::{Event, Ring, What};
 
 /// Where a loop, or thread, tells what has been done.
 pub(crate) struct Teller<'l> {
-    pub(crate) shared: &'l Shared,
+    pub(crate) shared: &'l LevelState,
     pub(crate) ring: &'l Ring,
 }
 

@@ -9,9 +9,9 @@ use whyso_wire::encode;
 use crate::connection::client_error::as_client_error;
 use crate::connection::session::{ExchangeError, Got, Parts, Session, Sum};
 use crate::driver::{Command, Driver, Expects, Kind, Next, Turn};
-use crate::engine::heard::Heard;
+use crate::engine::command_result::CommandResult;
 use crate::engine::pace::Ticket;
-use crate::engine::shared::Shared;
+use crate::engine::shared::LevelState;
 pub(crate) use crate::engine::turn::{Do, Pace, Teller};
 use crate::error::LoadError;
 use crate::measure::closing::Departure;
@@ -46,7 +46,7 @@ pub(crate) struct User {
     /// A piece of a local file.
     piece: Vec<u8>,
     command: Command,
-    heard: Heard,
+    heard: CommandResult,
     /// What the connection was given up with, until there is a new one.
     lost: Option<ErrorCode>,
     /// The server's words with the last error.
@@ -84,7 +84,7 @@ impl User {
             waits_since_ns: 0,
             piece: Vec::new(),
             command: Command { kind: Kind::One(0), expects: Expects::Nothing, captures: false },
-            heard: Heard::Nothing,
+            heard: CommandResult::Nothing,
             lost: None,
             message: String::new(),
         }
@@ -149,7 +149,7 @@ impl User {
         }
         self.phase = Phase::Inside;
         self.driver.begin(self.ticket.number, self.ticket.by_arrival);
-        self.heard = Heard::Nothing;
+        self.heard = CommandResult::Nothing;
         // Set when the first thing is asked for: the user may have to wait for a connection first.
         self.attempt_ns = 0;
         self.was_retried = false;
@@ -170,13 +170,13 @@ impl User {
         }
         loop {
             if at.shared.is_stopped() {
-                return self.leave(session);
+                return self.finish_session(session);
             }
             let may_reconnect = at.shared.may_reconnect();
             let Parts { captured, prepared_columns, out, handles } = session.parts();
             let reply = self.heard.as_reply(&self.message, captured, prepared_columns);
             let next = self.driver.next(&mut Turn { reply, now_ns, out, handles, may_reconnect });
-            let heard = std::mem::replace(&mut self.heard, Heard::Nothing);
+            let heard = std::mem::replace(&mut self.heard, CommandResult::Nothing);
             // What waited for nothing took the driver's own time.
             let is_unasked_end = matches!(next, Next::Done { .. }) && !self.has_asked();
             let now_ns = if is_unasked_end { monotonic_ns() } else { now_ns };
@@ -209,7 +209,7 @@ impl User {
                     return Do::Ended;
                 }
                 Next::Reconnect => {
-                    if let Heard::Lost(code) | Heard::Error(code) = heard {
+                    if let CommandResult::Lost(code) | CommandResult::Error(code) = heard {
                         self.lost = Some(code);
                     }
                     self.asked_ns = now_ns;
@@ -264,15 +264,15 @@ impl User {
                 let kind = self.kind_of(&sum);
                 let rows = u32::try_from(sum.rows).unwrap_or(u32::MAX);
                 at.tell(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows });
-                self.heard = Heard::Fine(sum);
+                self.heard = CommandResult::Fine(sum);
             }
-            Got::Prepared(prepared) => self.heard = Heard::Prepared(prepared),
+            Got::Prepared(prepared) => self.heard = CommandResult::Prepared(prepared),
             Got::Error(code) => {
                 queries.store(queries.load(Relaxed) + 1, Relaxed);
                 self.message = session.message(self.command.expects == Expects::Prepared);
                 let kind = self.kind_of(&Sum::default());
                 self.tell_error(at, session.endpoint, kind, code, latency_ns, now_ns);
-                self.heard = Heard::Error(code);
+                self.heard = CommandResult::Error(code);
             }
             Got::LocalFile => return self.send_file(at, session, now_ns),
         }
@@ -351,7 +351,7 @@ impl User {
                 if at.shared.may_reconnect() {
                     at.shared.endpoints.mark_down(session.endpoint, now_ns);
                 }
-                self.heard = Heard::Lost(SERVER_LOST);
+                self.heard = CommandResult::Lost(SERVER_LOST);
                 self.lost = Some(SERVER_LOST);
                 // There is nothing that anything else could be sent on.
                 if self.go(at, session, now_ns) == Do::Reconnect {
@@ -381,7 +381,7 @@ impl User {
             at.shared.reconnects.fetch_add(1, Relaxed);
         }
         if self.phase == Phase::Inside {
-            self.heard = Heard::Connected { lost };
+            self.heard = CommandResult::Connected { lost };
         }
     }
 
@@ -394,7 +394,7 @@ impl User {
             Ok(session) => {
                 let (code, message) = as_client_error(error);
                 self.message = message;
-                self.heard = Heard::Lost(code);
+                self.heard = CommandResult::Lost(code);
                 Some(session)
             }
             Err(error) => {
@@ -425,7 +425,7 @@ impl User {
 
     /// Ends what may be open on the server.
     #[cold]
-    fn leave(&mut self, session: &mut Session) -> Do {
+    fn finish_session(&mut self, session: &mut Session) -> Do {
         if self.phase == Phase::Inside && self.lost.is_none() && self.driver.leaves_open() {
             self.phase = Phase::Leaving;
             session.command.clear();
@@ -442,13 +442,13 @@ impl User {
 
     /// No answer has come within the bound: the level ends.
     #[cold]
-    pub(crate) fn stalled(&self, shared: &Shared) {
+    pub(crate) fn stalled(&self, shared: &LevelState) {
         let (statement, stall_s) = (self.driver.last_sent(), shared.limits.stall.as_secs_f64());
         shared.fail(Cause::NoAnswer, format!("the server did not answer {statement} for {stall_s} s"));
     }
 
     /// What it is at, for the time when the level is over.
-    pub(crate) fn departure(&self, shared: &Shared) -> Departure {
+    pub(crate) fn departure(&self, shared: &LevelState) -> Departure {
         let Ticket { number, by_arrival, due_ns } = self.ticket;
         let user = (!by_arrival).then_some(self.number);
         let kind = || shared.work.transaction_kind(user, number);

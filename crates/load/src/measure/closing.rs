@@ -31,13 +31,13 @@ pub(crate) struct Departure {
 
 /// Something that was due and unanswered when the window ended, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unanswered {
-    pub(crate) what: Unended,
+pub(crate) struct PendingWork {
+    pub(crate) what: PendingKind,
     pub(crate) age_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unended {
+pub(crate) enum PendingKind {
     Transaction { kind: Option<u16>, has_begun: bool },
     Statement { kind: u16 },
 }
@@ -51,15 +51,15 @@ pub(crate) struct Closing {
     paused_ns: i64,
     /// When the last answer within the window, or before it, came.
     last_answer_ns: Option<i64>,
-    unanswered: Vec<Unanswered>,
+    unanswered: Vec<PendingWork>,
     departures: Vec<Departure>,
 }
 
 /// The window, closed.
 #[derive(Default)]
-pub(crate) struct Closed {
+pub(crate) struct WindowEnd {
     pub(crate) user_time: UserTime,
-    pub(crate) unanswered: Vec<Unanswered>,
+    pub(crate) unanswered: Vec<PendingWork>,
     pub(crate) last_answer_ns: Option<i64>,
 }
 
@@ -81,21 +81,25 @@ impl Closing {
             What::Statement { kind, latency_ns, .. } | What::Error { kind, latency_ns, .. } => {
                 self.answered(end_ns, is_after);
                 if is_after {
-                    self.leave_unanswered(Unended::Statement { kind }, end_ns - latency_ns as i64, window);
+                    self.leave_unanswered(
+                        PendingKind::Statement { kind },
+                        end_ns - latency_ns as i64,
+                        window,
+                    );
                 }
             }
             What::Transaction { transaction, response_ns, user_ns, .. } => {
                 self.answered(end_ns, is_after);
                 self.close_transaction(end_ns, user_ns, window);
                 if is_after {
-                    let what = Unended::Transaction { kind: Some(transaction), has_begun: true };
+                    let what = PendingKind::Transaction { kind: Some(transaction), has_begun: true };
                     self.leave_unanswered(what, end_ns - response_ns as i64, window);
                 }
             }
             What::Uncounted { response_ns, user_ns } => {
                 self.close_transaction(end_ns, user_ns, window);
                 if is_after {
-                    let what = Unended::Transaction { kind: None, has_begun: true };
+                    let what = PendingKind::Transaction { kind: None, has_begun: true };
                     self.leave_unanswered(what, end_ns - response_ns as i64, window);
                 }
             }
@@ -115,9 +119,9 @@ impl Closing {
     }
 
     /// Closes the window: every user has departed. What no user took of an open loop is left to the schedule.
-    pub(crate) fn finish(&mut self, window: Window) -> Closed {
+    pub(crate) fn finish(&mut self, window: Window) -> WindowEnd {
         let (Some(begin_ns), Some(end_ns)) = (window.begin_ns, window.end_ns) else {
-            return Closed::default();
+            return WindowEnd::default();
         };
         for departure in std::mem::take(&mut self.departures) {
             let Departure { since_ns, due_ns, transaction, has_begun, statement } = departure;
@@ -125,15 +129,15 @@ impl Closing {
             self.outside_ns += within(since_ns, inside_from_ns, window);
             self.in_flight_ns += within(inside_from_ns, end_ns, window);
             if let Some(due_ns) = due_ns {
-                let what = Unended::Transaction { kind: transaction, has_begun };
+                let what = PendingKind::Transaction { kind: transaction, has_begun };
                 self.leave_unanswered(what, due_ns, window);
             }
             if let Some((kind, asked_ns)) = statement {
-                self.leave_unanswered(Unended::Statement { kind }, asked_ns, window);
+                self.leave_unanswered(PendingKind::Statement { kind }, asked_ns, window);
             }
         }
         let is_empty = end_ns <= begin_ns;
-        Closed {
+        WindowEnd {
             user_time: UserTime {
                 ended_ns: self.ended_ns as u64,
                 before_ns: self.before_ns as u64,
@@ -170,9 +174,9 @@ impl Closing {
     }
 
     /// It ended after the window, or never. It counts where it was due within the window, or before.
-    fn leave_unanswered(&mut self, what: Unended, due_ns: i64, window: Window) {
+    fn leave_unanswered(&mut self, what: PendingKind, due_ns: i64, window: Window) {
         if let Some(end_ns) = window.end_ns.filter(|end_ns| due_ns < *end_ns) {
-            self.unanswered.push(Unanswered { what, age_ns: (end_ns - due_ns) as u64 });
+            self.unanswered.push(PendingWork { what, age_ns: (end_ns - due_ns) as u64 });
         }
     }
 }
@@ -213,8 +217,8 @@ mod tests {
         let closed = closing.finish(edges);
         let expected = UserTime { ended_ns: 30, before_ns: 50, in_flight_ns: 70, ..UserTime::default() };
         assert_eq!(closed.user_time, expected);
-        let what = Unended::Transaction { kind: Some(3), has_begun: true };
-        assert_eq!(closed.unanswered, [Unanswered { what, age_ns: 70 }]);
+        let what = PendingKind::Transaction { kind: Some(3), has_begun: true };
+        assert_eq!(closed.unanswered, [PendingWork { what, age_ns: 70 }]);
         assert_eq!(closed.last_answer_ns, Some(130));
     }
 
@@ -238,13 +242,14 @@ mod tests {
         let closed = closing.finish(edges);
         let expected = UserTime { ended_ns: 50, in_flight_ns: 51, outside_ns: 9, ..UserTime::default() };
         assert_eq!(closed.user_time, expected);
-        let ages: Vec<(Unended, u64)> = closed.unanswered.iter().map(|one| (one.what, one.age_ns)).collect();
-        let transaction = |kind, has_begun| Unended::Transaction { kind, has_begun };
+        let ages: Vec<(PendingKind, u64)> =
+            closed.unanswered.iter().map(|one| (one.what, one.age_ns)).collect();
+        let transaction = |kind, has_begun| PendingKind::Transaction { kind, has_begun };
         assert_eq!(
             ages,
             [
                 (transaction(Some(7), true), 90),
-                (Unended::Statement { kind: 1 }, 40),
+                (PendingKind::Statement { kind: 1 }, 40),
                 (transaction(Some(4), false), 1),
             ]
         );

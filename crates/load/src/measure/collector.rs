@@ -10,8 +10,8 @@ use whyso_clock::monotonic_ns;
 
 use crate::connection::connect;
 use crate::engine::pace::Backlog;
-use crate::engine::shared::Shared;
-use crate::measure::closing::Closed;
+use crate::engine::shared::LevelState;
+use crate::measure::closing::WindowEnd;
 use crate::measure::ledger::Stretch;
 use crate::measure::tally::Tally;
 use crate::outcome::Interval;
@@ -21,22 +21,22 @@ const TICK: Duration = Duration::from_millis(100);
 const PROBE_EVERY_NS: i64 = 500_000_000;
 
 /// What it has collected when the level is over.
-pub(crate) struct Collected {
+pub(crate) struct LevelMeasures {
     /// Of the measured window.
     pub(crate) window: Tally,
     pub(crate) bins_100ms: Vec<u32>,
-    pub(crate) closed: Closed,
+    pub(crate) closed: WindowEnd,
     pub(crate) intervals_lost: u64,
     /// Of an open loop: when it was looked at, and what it was.
     pub(crate) backlog: Vec<(i64, u64)>,
 }
 
 pub(crate) struct Collector {
-    shared: Arc<Shared>,
+    shared: Arc<LevelState>,
     intervals: SyncSender<Interval>,
     window: Tally,
     intervals_lost: u64,
-    watched: Vec<Watched>,
+    watched: Vec<ProgressMark>,
     backlog: Option<Backlog>,
     backlogs: Vec<(i64, u64)>,
     probe: Option<JoinHandle<()>>,
@@ -44,15 +44,15 @@ pub(crate) struct Collector {
 }
 
 #[derive(Clone, Copy)]
-struct Watched {
+struct ProgressMark {
     progress: u64,
     since_ns: i64,
 }
 
 impl Collector {
-    pub(crate) fn new(shared: Arc<Shared>, intervals: SyncSender<Interval>) -> Collector {
+    pub(crate) fn new(shared: Arc<LevelState>, intervals: SyncSender<Interval>) -> Collector {
         let window = Tally::new(shared.sizes);
-        let watched = vec![Watched { progress: 0, since_ns: monotonic_ns() }; shared.rings.len()];
+        let watched = vec![ProgressMark { progress: 0, since_ns: monotonic_ns() }; shared.rings.len()];
         let backlog = shared.schedule.backlog();
         Collector {
             shared,
@@ -68,7 +68,7 @@ impl Collector {
     }
 
     /// Collects until `over` is closed: no thread tells anything any more then.
-    pub(crate) fn run(mut self, over: Receiver<()>) -> Collected {
+    pub(crate) fn run(mut self, over: Receiver<()>) -> LevelMeasures {
         loop {
             let is_over = !matches!(over.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
             for ring in &self.shared.rings {
@@ -115,7 +115,7 @@ impl Collector {
         }
     }
 
-    fn finish(mut self) -> Collected {
+    fn finish(mut self) -> LevelMeasures {
         let shared = self.shared.clone();
         let (stretches, late) = shared.ledger().take_all(monotonic_ns());
         for stretch in &stretches {
@@ -128,7 +128,7 @@ impl Collector {
             // It ends within one try of connecting.
             let _ = probe.join();
         }
-        Collected {
+        LevelMeasures {
             window: self.window,
             bins_100ms,
             closed,
@@ -177,7 +177,7 @@ impl Collector {
             let progress = ring.progress();
             let is_idle = ring.finished.load(Acquire) || ring.at_rest.load(Relaxed);
             if progress != watched.progress || is_idle {
-                *watched = Watched { progress, since_ns: now_ns };
+                *watched = ProgressMark { progress, since_ns: now_ns };
                 continue;
             }
             if now_ns.saturating_sub(watched.since_ns) >= stall_ns && !ring.stalled.swap(true, Relaxed) {

@@ -38,10 +38,10 @@ pub(crate) struct Peer {
     _folder: tempfile::TempDir,
     path: PathBuf,
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<PeerState>,
 }
 
-struct Shared {
+struct PeerState {
     script: Box<Script>,
     is_up: AtomicBool,
     is_over: AtomicBool,
@@ -59,7 +59,7 @@ impl Peer {
         let unix = UnixListener::bind(&path).unwrap();
         let tcp = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = tcp.local_addr().unwrap();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PeerState {
             script: Box::new(script),
             is_up: AtomicBool::new(true),
             is_over: AtomicBool::new(false),
@@ -81,7 +81,7 @@ impl Peer {
     }
 
     /// Connections that were ever taken.
-    pub(crate) fn taken(&self) -> u32 {
+    pub(crate) fn connections_taken(&self) -> u32 {
         self.shared.taken.load(SeqCst)
     }
 
@@ -109,12 +109,12 @@ impl Drop for Peer {
     }
 }
 
-impl Shared {
+impl PeerState {
     fn streams(&self) -> MutexGuard<'_, Vec<(u32, TcpStream)>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn serve_unix(self: Arc<Shared>, listener: &UnixListener) {
+    fn serve_unix(self: Arc<PeerState>, listener: &UnixListener) {
         listener.set_nonblocking(true).unwrap();
         while !self.is_over.load(SeqCst) {
             match listener.accept() {
@@ -128,7 +128,7 @@ impl Shared {
         }
     }
 
-    fn serve_tcp(self: Arc<Shared>, listener: TcpListener, address: SocketAddr) {
+    fn serve_tcp(self: Arc<PeerState>, listener: TcpListener, address: SocketAddr) {
         let mut listener = Some(listener);
         while !self.is_over.load(SeqCst) {
             if !self.is_up.load(SeqCst) {
@@ -154,7 +154,7 @@ impl Shared {
         }
     }
 
-    fn serve(self: &Arc<Shared>, number: u32, mut stream: impl Wire + Send + 'static) {
+    fn serve(self: &Arc<PeerState>, number: u32, mut stream: impl Wire + Send + 'static) {
         let shared = self.clone();
         std::thread::spawn(move || {
             (shared.script)(&mut stream);

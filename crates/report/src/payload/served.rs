@@ -17,13 +17,13 @@ const NO_BLOCK: u32 = u32::MAX;
 
 /// A head, and what it refers to.
 #[derive(Clone, Debug, Default)]
-pub struct Served {
+pub struct PageHead {
     pub head_json: String,
     /// Raw-deflated, by number (see [`crate::codec`]).
     pub blocks: Vec<Vec<u8>>,
 }
 
-impl Served {
+impl PageHead {
     pub fn bytes(&self) -> usize {
         self.head_json.len() + self.blocks.iter().map(Vec::len).sum::<usize>()
     }
@@ -82,7 +82,7 @@ pub fn outline(
     series: &[ServedSeries],
     origin_ns: i64,
     end_ns: i64,
-) -> Result<Served, Error> {
+) -> Result<PageHead, Error> {
     let axis = Axis { origin_ns, end_ns };
     head(source, &Explanation::default(), series, axis, Parts::default(), Blocks::default())
 }
@@ -100,7 +100,7 @@ pub fn explained(
     stacks: Option<Stacks>,
     notes: Vec<String>,
     (origin_ns, end_ns): (i64, i64),
-) -> Result<Served, Error> {
+) -> Result<PageHead, Error> {
     let mut blocks = Blocks::default();
     let profile = match stacks {
         Some(stacks) => add_profile(&mut blocks, source, stacks, extras, origin_ns)?,
@@ -115,10 +115,10 @@ pub fn explained(
 ///
 /// # Errors
 /// They can't be written as JSON.
-pub fn tables(extras: &Extras<'_>) -> Result<Served, Error> {
+pub fn tables(extras: &Extras<'_>) -> Result<PageHead, Error> {
     let mut blocks = Blocks::default();
     let tables = add_tables(&mut blocks, extras)?;
-    Ok(Served { head_json: json(&tables)?, blocks: blocks.done })
+    Ok(PageHead { head_json: json(&tables)?, blocks: blocks.done })
 }
 
 /// A window whose stacks are compared with others'.
@@ -135,7 +135,7 @@ pub struct FlameSide {
 ///
 /// # Errors
 /// They can't be written.
-pub fn flames(sides: Vec<FlameSide>) -> Result<Option<Served>, Error> {
+pub fn flames(sides: Vec<FlameSide>) -> Result<Option<PageHead>, Error> {
     let part = |FlameSide { name, window, transactions, stacks }: FlameSide| {
         (stacks, vec![FlamePart { window, level: None, name: Some(name), transactions }])
     };
@@ -143,7 +143,7 @@ pub fn flames(sides: Vec<FlameSide>) -> Result<Option<Served>, Error> {
     let (tree, _, folded_below) = flame.tree();
     let mut blocks = Blocks::default();
     let (head, _) = add_tree(&mut blocks, &flame, &tree, folded_below)?;
-    Ok(Some(Served { head_json: json(&head)?, blocks: blocks.done }))
+    Ok(Some(PageHead { head_json: json(&head)?, blocks: blocks.done }))
 }
 
 fn head(
@@ -153,7 +153,7 @@ fn head(
     axis: Axis,
     Parts { profile, tables, notes }: Parts<'_>,
     blocks: Blocks,
-) -> Result<Served, Error> {
+) -> Result<PageHead, Error> {
     let head = Head {
         format: FORMAT,
         run: source.run(),
@@ -169,7 +169,7 @@ fn head(
         profile,
         tables,
     };
-    Ok(Served { head_json: json(&head)?, blocks: blocks.done })
+    Ok(PageHead { head_json: json(&head)?, blocks: blocks.done })
 }
 
 fn json(object: &impl Serialize) -> Result<String, Error> {

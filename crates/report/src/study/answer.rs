@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     /// By cell and users; blocks differ by a per mille or so.
-    fn found(more: &str, metric: &str, value: impl Fn(Start, u32) -> f64) -> Answer {
+    fn answer_of(more: &str, metric: &str, value: impl Fn(Start, u32) -> f64) -> Answer {
         let text = format!(
             "title = 't'\nquestion = 'q'\nusers = [1, 64]\nrepeats = 4\nbaseline = 'flush 1'\nmetric = '{metric}'\n{more}\n\
              [[variant]]\nname = 'flush 1'\n[[variant]]\nname = 'flush 2'\n[[variant]]\nname = 'flush 0'\n"
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_largest_differences_come_first_and_the_rest_is_counted() {
-        let answer = found("", "transactions_per_s", |start, users| {
+        let answer = answer_of("", "transactions_per_s", |start, users| {
             let gain = match (start.cell, users) {
                 (1, 64) => 1.84,
                 (2, 64) => 0.75,
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn what_is_better_where_it_is_lower_reads_right() {
-        let answer = found("steps = ['flush 1', 'flush 2']", "latency_mean_ms", |start, _| {
+        let answer = answer_of("steps = ['flush 1', 'flush 2']", "latency_mean_ms", |start, _| {
             [10.0, 5.0, 31.0][start.cell] * jitter(start)
         });
         let told = study_found(&answer);
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn noise_is_called_noise_and_a_doubtful_machine_doubtful() {
-        let answer = found("", "transactions_per_s", |start, _| match start.pair {
+        let answer = answer_of("", "transactions_per_s", |start, _| match start.pair {
             true => [1000.0, 1130.0][start.block as usize],
             false => {
                 1000.0 * [1.0, 1.1, 0.95, 1.02, 0.9, 1.07][(start.block as usize * 2 + start.cell * 5) % 6]

@@ -126,7 +126,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    pub(super) fn found() -> Answer {
+    pub(super) fn answer_fixture() -> Answer {
         let text = "title = 'Flush'\nquestion = 'What | does it cost?'\nusers = [8]\nrepeats = 3\nbaseline = 'flush'\nsteps = ['flush', 'none']\n\
                     show = ['cpu_user_percent']\n[[before]]\nsource = 'a paper, 2010'\nhead = ['what', 'tps']\nrows = [['flush', '10']]\n\
                     [[variant]]\nname = 'flush'\n[[variant]]\nname = 'none'\n[[variant]]\nname = 'other'\n";
@@ -146,7 +146,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_study_says_what_is_faster_and_what_it_could_have_seen() {
-        let shown = study(&found());
+        let shown = study(&answer_fixture());
         for part in [
             "baseline",
             "faster",
@@ -163,7 +163,7 @@ pub(crate) mod tests {
         ] {
             assert!(shown.contains(part), "no {part:?} in\n{shown}");
         }
-        let markdown = study_markdown(&found());
+        let markdown = study_markdown(&answer_fixture());
         assert!(markdown.contains("What \\| does") && markdown.contains("| 8 | none | 3,001"), "{markdown}");
     }
 

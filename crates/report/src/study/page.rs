@@ -212,13 +212,13 @@ fn compared_head(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::found;
+    use super::super::tests::answer_fixture;
     use super::*;
 
     #[test]
     fn the_page_holds_all_that_it_draws_and_no_text_leaves_its_element() {
         let hostile = "</script><img src=x onerror=alert(1)>";
-        let answer = Answer { title: hostile.to_string(), ..found() };
+        let answer = Answer { title: hostile.to_string(), ..answer_fixture() };
         let mut out = Vec::new();
         study_html(&answer, &mut out).unwrap();
         let html = String::from_utf8(out).unwrap();

@@ -15,7 +15,7 @@ use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 use utoipa::{IntoParams, ToSchema};
 use whyso_record::list_runs;
 
-use super::openapi::{Checked, Reading, Refuses};
+use super::openapi::{CheckedSender, Reading, Refuses};
 use super::parameters::{parameter_schema, run_ids};
 use crate::archive::{self, IMPORT_BYTES_MAX};
 use crate::error::{Answer, Refusal};
@@ -25,7 +25,7 @@ use crate::site::{Site, reading};
 const RUNS_MAX: usize = 2000;
 const TAR: &str = "application/x-tar";
 
-type Shared = State<Arc<Site>>;
+type SiteState = State<Arc<Site>>;
 
 parameter_schema!(BackupIds, run_ids(RUNS_MAX));
 
@@ -55,7 +55,7 @@ pub(super) struct BackupQuery {
         Refuses<409>,
     )
 )]
-pub(super) async fn backup(State(site): Shared, Query(query): Query<BackupQuery>) -> Answer<Response> {
+pub(super) async fn backup(State(site): SiteState, Query(query): Query<BackupQuery>) -> Answer<Response> {
     let turn = turn(&site)?;
     let runs = reading(site, move |site| match &query.ids {
         None => ended_runs(site),
@@ -112,7 +112,7 @@ pub(super) struct ImportResult {
     request_body(content = inline(Archive), content_type = "application/x-tar"),
     responses(
         (status = 200, description = "The imported runs", body = ImportResult),
-        Checked,
+        CheckedSender,
         Refuses<400>,
         Refuses<413>,
         Refuses<415>,
@@ -121,7 +121,7 @@ pub(super) struct ImportResult {
     )
 )]
 pub(super) async fn import(
-    State(site): Shared,
+    State(site): SiteState,
     headers: HeaderMap,
     body: Body,
 ) -> Answer<Json<ImportResult>> {

@@ -13,7 +13,7 @@ use whyso_query::{CompareBy, Stretch, compare_windows, transactions_in};
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_report::CompareTable;
-use whyso_report::payload::{self, FlameSide, Served};
+use whyso_report::payload::{self, FlameSide, PageHead};
 use whyso_report::source::Stacks;
 
 use super::openapi::{Reading, Refuses};
@@ -209,7 +209,7 @@ pub(super) async fn flame(
         }
         // Without any stacks there is no flame.
         let flame = payload::flames(all)?
-            .unwrap_or_else(|| Served { head_json: NO_FLAME.to_string(), ..Served::default() });
+            .unwrap_or_else(|| PageHead { head_json: NO_FLAME.to_string(), ..PageHead::default() });
         blocks_response("flame", &flame)
     })
     .await

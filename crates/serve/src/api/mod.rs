@@ -25,7 +25,7 @@ use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use self::openapi::Checked;
+use self::openapi::CheckedSender;
 use crate::error::Refusal;
 use crate::page;
 use crate::session::Session;
@@ -98,7 +98,7 @@ async fn no_such_address() -> Refusal {
     post,
     path = "/session",
     operation_id = "signIn",
-    responses((status = 204, description = "The cookie is set."), Checked)
+    responses((status = 204, description = "The cookie is set."), CheckedSender)
 )]
 async fn session(State(site): State<Arc<Site>>) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();

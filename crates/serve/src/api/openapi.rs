@@ -32,7 +32,7 @@ pub(super) struct OpenApiDocument {
     get,
     path = "/openapi.json",
     operation_id = "description",
-    responses((status = 200, description = "OpenAPI 3.1", body = inline(OpenApiDocument)), Checked)
+    responses((status = 200, description = "OpenAPI 3.1", body = inline(OpenApiDocument)), CheckedSender)
 )]
 pub(super) async fn openapi(Extension(document): Extension<OpenApi>) -> Json<OpenApi> {
     Json(document)
@@ -67,7 +67,7 @@ pub(super) fn head(cookie: &str) -> OpenApi {
 pub(super) struct Refuses<const STATUS: u16>;
 
 /// Describes the refusals of every operation: its sender is checked.
-pub(super) struct Checked;
+pub(super) struct CheckedSender;
 
 /// Describes the refusals of an operation that reads or writes files: it waits for its turn, and can find them damaged.
 pub(super) struct Reading;
@@ -80,7 +80,7 @@ impl<const STATUS: u16> IntoResponses for Refuses<STATUS> {
     }
 }
 
-impl IntoResponses for Checked {
+impl IntoResponses for CheckedSender {
     fn responses() -> Responses {
         responses(&[401, 403])
     }

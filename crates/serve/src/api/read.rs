@@ -30,7 +30,7 @@ const TOP_MAX: usize = 400;
 /// Bytes of the end of a server's log.
 const LOG_BYTES_MAX: u64 = 512 << 10;
 
-type Shared = State<Arc<Site>>;
+type SiteState = State<Arc<Site>>;
 
 /// The head of a run, which `report` writes as text.
 #[derive(ToSchema)]
@@ -79,7 +79,7 @@ struct SeriesHead {
         Refuses<409>,
     )
 )]
-pub(super) async fn outline(State(site): Shared, Path(RunId { id }): Path<RunId>) -> Answer<Response> {
+pub(super) async fn outline(State(site): SiteState, Path(RunId { id }): Path<RunId>) -> Answer<Response> {
     reading(site, move |site| Ok(json_text(site.recordings.open(&id)?.outline()?.head_json.clone()))).await
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn outline(State(site): Shared, Path(RunId { id }): Path<RunId>
         Refuses<409>,
     )
 )]
-pub(super) async fn explained(State(site): Shared, Path(RunId { id }): Path<RunId>) -> Answer<Response> {
+pub(super) async fn explained(State(site): SiteState, Path(RunId { id }): Path<RunId>) -> Answer<Response> {
     reading(site, move |site| Ok(json_text(site.recordings.open(&id)?.explained()?.head_json.clone()))).await
 }
 
@@ -129,7 +129,7 @@ parameter_schema!(BlockNumber, integer(0, u32::MAX as usize).into());
     )
 )]
 pub(super) async fn block(
-    State(site): Shared,
+    State(site): SiteState,
     Path(BlockPlace { id, number }): Path<BlockPlace>,
 ) -> Answer<Response> {
     reading(site, move |site| {
@@ -197,7 +197,7 @@ struct CatalogueLine {
     )
 )]
 pub(super) async fn catalogue(
-    State(site): Shared,
+    State(site): SiteState,
     Path(RunId { id }): Path<RunId>,
     Query(query): Query<CatalogueQuery>,
 ) -> Answer<Json<Catalogue>> {
@@ -304,7 +304,7 @@ struct LinesHead<'c> {
     )
 )]
 pub(super) async fn series(
-    State(site): Shared,
+    State(site): SiteState,
     Path(RunId { id }): Path<RunId>,
     Query(query): Query<SeriesQuery>,
 ) -> Answer<Response> {
@@ -378,7 +378,7 @@ struct WindowTables {
     )
 )]
 pub(super) async fn tables(
-    State(site): Shared,
+    State(site): SiteState,
     Path(RunId { id }): Path<RunId>,
     Query(query): Query<WindowQuery>,
 ) -> Answer<Response> {
@@ -414,7 +414,10 @@ pub(super) struct EventList {
         Refuses<409>,
     )
 )]
-pub(super) async fn events(State(site): Shared, Path(RunId { id }): Path<RunId>) -> Answer<Json<EventList>> {
+pub(super) async fn events(
+    State(site): SiteState,
+    Path(RunId { id }): Path<RunId>,
+) -> Answer<Json<EventList>> {
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
         let events = opened.recording.events()?;
@@ -446,7 +449,7 @@ pub(super) struct LogEnd {
         Refuses<404>,
     )
 )]
-pub(super) async fn log(State(site): Shared, Path(RunId { id }): Path<RunId>) -> Answer<Json<LogEnd>> {
+pub(super) async fn log(State(site): SiteState, Path(RunId { id }): Path<RunId>) -> Answer<Json<LogEnd>> {
     reading(site, move |site| {
         let path = server_log_path(&site.recordings.path(&id)?);
         let Ok(mut file) = whyso_record::private::open_file(&path) else {

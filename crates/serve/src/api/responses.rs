@@ -3,7 +3,7 @@
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
-use whyso_report::payload::Served;
+use whyso_report::payload::PageHead;
 
 use crate::error::Answer;
 
@@ -18,7 +18,7 @@ pub(super) type Object = serde_json::Map<String, serde_json::Value>;
 ///
 /// # Errors
 /// The blocks can't be written as JSON.
-pub(super) fn blocks_response(name: &str, part: &Served) -> Answer<Response> {
+pub(super) fn blocks_response(name: &str, part: &PageHead) -> Answer<Response> {
     let base64 = |block: &Vec<u8>| base64::engine::general_purpose::STANDARD.encode(block);
     let blocks: Vec<String> = part.blocks.iter().map(base64).collect();
     let blocks = serde_json::to_string(&blocks)?;

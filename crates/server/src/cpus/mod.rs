@@ -47,7 +47,7 @@ impl CpuSet {
     }
 
     /// What was asked for, as it was typed.
-    pub fn asked(&self) -> &str {
+    pub fn request(&self) -> &str {
         &self.asked
     }
 

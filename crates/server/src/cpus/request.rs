@@ -179,7 +179,7 @@ mod tests {
         Topology::new(vec![Cpu { id: 0, socket: 0, core: 0 }, Cpu { id: 1, socket: 0, core: 1 }])
     }
 
-    fn shown(asked: &str, topology: &Topology) -> String {
+    fn description_of(asked: &str, topology: &Topology) -> String {
         match resolve(asked, topology) {
             Ok(set) => set.to_string(),
             Err(error) => error.to_string(),
@@ -189,35 +189,47 @@ mod tests {
     #[test]
     fn words_come_to_cpus() {
         let machine = two_sockets();
-        assert_eq!(shown("1 socket", &machine), "CPUs 0-3,8-11 (1 socket, 4 cores, 8 threads)");
-        assert_eq!(shown("2 sockets", &machine), "CPUs 0-15 (2 sockets, 8 cores, 16 threads)");
-        assert_eq!(shown("no HT", &machine), "CPUs 0-7 (2 sockets, 8 cores, 8 threads)");
-        assert_eq!(shown("1 socket no HT", &machine), "CPUs 0-3 (1 socket, 4 cores, 4 threads)");
-        assert_eq!(shown("no-HT, 1 socket", &machine), "CPUs 0-3 (1 socket, 4 cores, 4 threads)");
-        assert_eq!(shown("4 cores", &machine), "CPUs 0-3,8-11 (1 socket, 4 cores, 8 threads)");
-        assert_eq!(shown("6cores noht", &machine), "CPUs 0-5 (2 sockets, 6 cores, 6 threads)");
+        assert_eq!(description_of("1 socket", &machine), "CPUs 0-3,8-11 (1 socket, 4 cores, 8 threads)");
+        assert_eq!(description_of("2 sockets", &machine), "CPUs 0-15 (2 sockets, 8 cores, 16 threads)");
+        assert_eq!(description_of("no HT", &machine), "CPUs 0-7 (2 sockets, 8 cores, 8 threads)");
+        assert_eq!(description_of("1 socket no HT", &machine), "CPUs 0-3 (1 socket, 4 cores, 4 threads)");
+        assert_eq!(description_of("no-HT, 1 socket", &machine), "CPUs 0-3 (1 socket, 4 cores, 4 threads)");
+        assert_eq!(description_of("4 cores", &machine), "CPUs 0-3,8-11 (1 socket, 4 cores, 8 threads)");
+        assert_eq!(description_of("6cores noht", &machine), "CPUs 0-5 (2 sockets, 6 cores, 6 threads)");
         assert_eq!(
-            shown("2 sockets 4 cores", &machine),
+            description_of("2 sockets 4 cores", &machine),
             "CPUs 0-1,4-5,8-9,12-13 (2 sockets, 4 cores, 8 threads)"
         );
-        assert_eq!(shown("3 threads", &machine), "CPUs 0-1,8 (1 socket, 2 cores, 3 threads)");
-        assert_eq!(shown("1 cpu", &machine), "CPU 0 (1 socket, 1 core, 1 thread)");
-        assert_eq!(shown("all", &small()), "CPUs 0-1 (1 socket, 2 cores, 2 threads)");
-        assert_eq!(shown(" 8,0-2,1 ", &machine), "CPUs 0-2,8 (1 socket, 3 cores, 4 threads)");
+        assert_eq!(description_of("3 threads", &machine), "CPUs 0-1,8 (1 socket, 2 cores, 3 threads)");
+        assert_eq!(description_of("1 cpu", &machine), "CPU 0 (1 socket, 1 core, 1 thread)");
+        assert_eq!(description_of("all", &small()), "CPUs 0-1 (1 socket, 2 cores, 2 threads)");
+        assert_eq!(description_of(" 8,0-2,1 ", &machine), "CPUs 0-2,8 (1 socket, 3 cores, 4 threads)");
     }
 
     #[test]
     fn what_cannot_be_had_is_told_with_what_there_is() {
         let machine = small();
         let there_is = "this machine has CPUs 0-1 (1 socket, 2 cores, 2 threads) for us";
-        assert_eq!(shown("2 sockets", &machine), format!("'2 sockets' is more than there is: {there_is}"));
-        assert_eq!(shown("3 cores", &machine), format!("'3 cores' is more than there is: {there_is}"));
-        assert_eq!(shown("9 threads", &machine), format!("'9 threads' is more than there is: {there_is}"));
-        assert_eq!(shown("0,2", &machine), format!("there is no CPU 2 here that we may use: {there_is}"));
-        assert!(shown("3-1", &machine).contains("is no list of CPUs"));
-        assert!(shown("0 cores", &machine).contains("asks for none"));
-        assert!(shown("2 sockets 3 cores", &two_sockets()).contains("shared out evenly"));
-        assert!(shown("all", &Topology::new(Vec::new())).contains("no CPU that we may use"));
+        assert_eq!(
+            description_of("2 sockets", &machine),
+            format!("'2 sockets' is more than there is: {there_is}")
+        );
+        assert_eq!(
+            description_of("3 cores", &machine),
+            format!("'3 cores' is more than there is: {there_is}")
+        );
+        assert_eq!(
+            description_of("9 threads", &machine),
+            format!("'9 threads' is more than there is: {there_is}")
+        );
+        assert_eq!(
+            description_of("0,2", &machine),
+            format!("there is no CPU 2 here that we may use: {there_is}")
+        );
+        assert!(description_of("3-1", &machine).contains("is no list of CPUs"));
+        assert!(description_of("0 cores", &machine).contains("asks for none"));
+        assert!(description_of("2 sockets 3 cores", &two_sockets()).contains("shared out evenly"));
+        assert!(description_of("all", &Topology::new(Vec::new())).contains("no CPU that we may use"));
         for nonsense in
             ["", "some", "4", "4 sheep", "no", "no way", "2 cores 3 cores", "-1", "0-99999999", "one socket"]
         {
@@ -235,8 +247,8 @@ mod tests {
             Cpu { id: 0, socket: 1, core: 0 },
         ];
         let machine = Topology::new(cpus);
-        assert_eq!(shown("1 socket", &machine), "CPUs 0-1 (1 socket, 2 cores, 2 threads)");
-        assert_eq!(shown("3 cores", &machine), "CPUs 0-1,4 (2 sockets, 3 cores, 3 threads)");
+        assert_eq!(description_of("1 socket", &machine), "CPUs 0-1 (1 socket, 2 cores, 2 threads)");
+        assert_eq!(description_of("3 cores", &machine), "CPUs 0-1,4 (2 sockets, 3 cores, 3 threads)");
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub struct Progress {
 
 /// What [`ensure`] did.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct LoadSummary {
     /// Rows that were loaded; 0 where everything was there.
     pub rows: u64,
     pub seconds: f64,
@@ -133,7 +133,7 @@ pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 ///
 /// [`Error::NotOurs`] for a schema or a table that whyso did not make, [`Error::Dataset`],
 /// [`Error::Refused`], and those of connecting.
-pub async fn ensure(dsn: &Dsn, dataset: &Dataset, progress: OnProgress<'_>) -> Result<Loaded> {
+pub async fn ensure(dsn: &Dsn, dataset: &Dataset, progress: OnProgress<'_>) -> Result<LoadSummary> {
     ensure_by(dsn, dataset, None, progress).await
 }
 
@@ -143,7 +143,7 @@ pub async fn ensure_by(
     dataset: &Dataset,
     method: Option<Method>,
     progress: OnProgress<'_>,
-) -> Result<Loaded> {
+) -> Result<LoadSummary> {
     dataset.check()?;
     let begin = Instant::now();
     let mut connection = dsn.connect_without_schema().await?;
@@ -157,7 +157,12 @@ pub async fn ensure_by(
     let missing = answered(dsn, "looking for the tables", looking).await?;
     if missing.is_empty() {
         log_out(connection).await;
-        return Ok(Loaded { rows: 0, seconds: begin.elapsed().as_secs_f64(), rows_per_s: 0.0, method: None });
+        return Ok(LoadSummary {
+            rows: 0,
+            seconds: begin.elapsed().as_secs_f64(),
+            rows_per_s: 0.0,
+            method: None,
+        });
     }
     for table in &missing {
         let name = Dataset::table_name(*table);
@@ -181,7 +186,7 @@ pub async fn ensure_by(
     log_out(connection).await;
     let rows = missing.len() as u64 * dataset.rows;
     let seconds = begin.elapsed().as_secs_f64();
-    Ok(Loaded { rows, seconds, rows_per_s: rows as f64 / seconds.max(1e-9), method: Some(method) })
+    Ok(LoadSummary { rows, seconds, rows_per_s: rows as f64 / seconds.max(1e-9), method: Some(method) })
 }
 
 /// Whether the schema holds the whole data set. Changes nothing.

@@ -148,7 +148,7 @@ fn plugin_folders_below(multiarch: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    fn made(files: &[&str]) -> tempfile::TempDir {
+    fn folder_with(files: &[&str]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for file in files {
             let path = root.path().join(file);
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_tarball_s_libraries_messages_and_plugins_are_its_own() {
-        let root = made(&["libs/libaio.so.1", "share/english/errmsg.sys", "lib/plugin/ha_x.so"]);
+        let root = folder_with(&["libs/libaio.so.1", "share/english/errmsg.sys", "lib/plugin/ha_x.so"]);
         let launch = Launch::of(root.path());
         let command = launch.command(Path::new("/t/bin/mysqld"));
         assert_eq!(command.get_program(), "/t/bin/mysqld");
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_was_unpacked_with_its_own_c_library_is_run_by_its_own_loader() {
-        let root = made(&[
+        let root = folder_with(&[
             "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
             "usr/lib/x86_64-linux-gnu/libc.so.6",
             "usr/lib/x86_64-linux-gnu/mariadb19/plugin/auth_socket.so",

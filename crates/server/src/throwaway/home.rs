@@ -142,7 +142,7 @@ impl Home {
         self.state.owner = None;
         self.state.kept = Some(kept);
         self.state.write(&self.folder)?;
-        self.supervisor.done();
+        self.supervisor.end();
         // its end would remove the folder
         std::mem::forget(self);
         Ok(())
@@ -171,6 +171,6 @@ impl Drop for Home {
     fn drop(&mut self) {
         // first the folder: should it not be possible to the end, the next sweep finds it
         let _ = std::fs::remove_dir_all(&self.folder);
-        self.supervisor.done();
+        self.supervisor.end();
     }
 }

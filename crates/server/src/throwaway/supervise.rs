@@ -79,7 +79,7 @@ impl Supervisor {
     }
 
     /// Ends the supervisor: there is nothing left to watch over.
-    pub(super) fn done(&self) {
+    pub(super) fn end(&self) {
         let _ = send(self.pipe.as_fd(), DONE, 0);
         // SAFETY: waits for our own child, which ends at once.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
@@ -265,7 +265,7 @@ mod tests {
     fn a_supervisor_that_is_told_to_end_touches_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let supervisor = Supervisor::start(folder.path(), &[]).unwrap();
-        supervisor.done();
+        supervisor.end();
         assert!(folder.path().exists());
     }
 }

@@ -101,7 +101,7 @@ fn over_starts(value: i64, starts: &[&[PointRecord]]) -> CurvePoint {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::done;
+    use super::super::tests::finished_starts;
     use super::*;
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
         let text = "title = 't'\nquestion = 'q'\nbaseline = 'default'\nrepeats = 2\npair = false\n\
                     [inside]\nknob = 'sort_buffer_size'\nvalues = [1024, 2048]\nstatement = 'SELECT 1'\nstatus = ['Sort_merge_passes']\n";
         let spec = Spec::parse(text, false).unwrap();
-        let mut found = done(&spec, &spec.all_starts(), |_, _| None);
+        let mut found = finished_starts(&spec, &spec.all_starts(), |_, _| None);
         for (one, factor) in found.iter_mut().zip([1.0, 1.21]) {
             let point = |value: i64, ms: f64, passes: f64| PointRecord {
                 value,

@@ -77,7 +77,7 @@ pub(super) fn evenness(cells: &[Cell], done: &[StartRecord]) -> Vec<Evenness> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::done;
+    use super::super::tests::finished_starts;
     use super::*;
     use crate::Spec;
 
@@ -85,7 +85,7 @@ mod tests {
     fn what_was_counted_is_of_the_cell_that_counted_most_and_the_mean_over_starts() {
         let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\nrepeats = 2\npair = false\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n";
         let spec = Spec::parse(text, false).unwrap();
-        let mut found = done(&spec, &spec.all_starts(), |_, _| Some(1.0));
+        let mut found = finished_starts(&spec, &spec.all_starts(), |_, _| Some(1.0));
         for one in &mut found {
             let events = if one.start.cell == 1 { 5e6 } else { 9e6 };
             one.levels[0].measures.insert(EVENTS.to_string(), events);

@@ -93,7 +93,7 @@ fn words(change: &At) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::tests::done;
+    use super::super::tests::finished_starts;
     use super::*;
 
     #[test]
@@ -101,8 +101,9 @@ mod tests {
         let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\nrepeats = 3\nseconds = 20\nover_time = ['transactions_per_s']\n\
                     [[variant]]\nname = 'a'\nat = [{ after = 10, set = { innodb_buffer_pool_size = '256M' } }]\n";
         let spec = Spec::parse(text, false).unwrap();
-        let mut found =
-            done(&spec, &spec.all_starts(), |start, _| Some([90.0, 110.0, 100.0][start.block as usize]));
+        let mut found = finished_starts(&spec, &spec.all_starts(), |start, _| {
+            Some([90.0, 110.0, 100.0][start.block as usize])
+        });
         for one in &mut found {
             let depth = [10.0, 40.0, 50.0][one.start.block as usize];
             let value = |t: u32| if (10..13).contains(&t) { depth } else { 100.0 };

@@ -151,7 +151,7 @@ fn looks_like(first: (&StartRecord, &LevelRecord), second: (&StartRecord, &Level
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::done;
+    use super::super::tests::finished_starts;
     use super::*;
     use crate::journal::Machine;
 
@@ -159,7 +159,7 @@ mod tests {
         let text = "title = 't'\nquestion = 'q'\nusers = [4]\nbaseline = 'a'\nmatters_percent = 3\n[[variant]]\nname = 'a'\n";
         let spec = Spec::parse(text, false).unwrap();
         let value = |start: crate::Start, _| Some(if start.block == 1 { second } else { 1000.0 });
-        let mut found = done(&spec, &spec.pair(), value);
+        let mut found = finished_starts(&spec, &spec.pair(), value);
         for one in &mut found {
             one.levels[0].half_width_percent = Some(2.0);
         }

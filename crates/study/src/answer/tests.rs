@@ -3,7 +3,7 @@ use whyso_inference::Verdict;
 use super::*;
 
 /// Starts with one measure a level.
-pub(crate) fn done(
+pub(crate) fn finished_starts(
     spec: &Spec,
     starts: &[Start],
     value: impl Fn(Start, u32) -> Option<f64>,
@@ -44,7 +44,7 @@ fn each_variant_is_compared_within_its_server_and_its_blocks() {
         let slower = if start.cell == 3 && users == 8 { 0.8 } else { 1.0 };
         Some(machine * jitter(start) * slower)
     };
-    let found = answer(&spec, &done(&spec, &spec.all_starts(), value), &[]);
+    let found = answer(&spec, &finished_starts(&spec, &spec.all_starts(), value), &[]);
     assert_eq!((found.lines.len(), found.starts_done, found.starts), (8, 18, 18));
     let last = found.done.last().unwrap();
     assert!(found.done.len() == 18 && found.done[1].pair && last.block == 3 && last.version == "1.2");
@@ -63,7 +63,7 @@ fn what_was_not_done_yet_is_not_compared() {
     let text = "title = 't'\nquestion = 'q'\nusers = [1]\nrepeats = 4\npair = false\nbaseline = 'a'\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n";
     let spec = Spec::parse(text, false).unwrap();
     let starts = [Start { block: 0, cell: 0, pair: false }, Start { block: 1, cell: 1, pair: false }];
-    let found = answer(&spec, &done(&spec, &starts, |_, _| Some(5.0)), &[]);
+    let found = answer(&spec, &finished_starts(&spec, &starts, |_, _| Some(5.0)), &[]);
     assert!(found.lines.iter().all(|line| line.compared.is_none()), "they share no block");
     assert_eq!((found.starts_done, found.starts), (2, 8));
     assert!(!found.is_narrow(50.0), "nothing was compared");
@@ -79,7 +79,7 @@ fn of_several_tunings_the_best_counts_at_each_number_of_users() {
         let variant = if start.cell < 2 { 1000.0 } else { 1200.0 };
         Some(variant * if much == (users == 64) { 1.1 } else { 1.0 } * jitter(start))
     };
-    let found = answer(&spec, &done(&spec, &spec.all_starts(), value), &[]);
+    let found = answer(&spec, &finished_starts(&spec, &spec.all_starts(), value), &[]);
     let told: Vec<(&str, &str)> =
         found.lines.iter().map(|line| (line.variant.as_str(), line.tuning.as_str())).collect();
     assert_eq!(told, [("a", "spin=6"), ("b", "spin=6"), ("a", "spin=96"), ("b", "spin=96")]);
@@ -92,7 +92,7 @@ fn steps_are_compared_with_the_one_before_and_lower_may_be_better() {
     let text = "title = 't'\nquestion = 'q'\nrepeats = 4\nbaseline = 'a'\nsteps = ['a', 'b', 'c']\nmetric = 'latency_mean_ms'\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n[[variant]]\nname = 'c'\nagainst = 'b'\n";
     let spec = Spec::parse(text, false).unwrap();
     let value = |start: Start, _| Some([10.0, 11.0, 5.5][start.cell] * jitter(start));
-    let found = answer(&spec, &done(&spec, &spec.all_starts(), value), &[]);
+    let found = answer(&spec, &finished_starts(&spec, &spec.all_starts(), value), &[]);
     let steps: Vec<(&str, f64, Verdict)> = found
         .steps
         .iter()

@@ -61,7 +61,7 @@ fn number(word: Option<&&str>, default: u64) -> u64 {
 }
 
 /// What was counted between two readings, in nanoseconds.
-struct Counted {
+struct RequestCounts {
     requests: u64,
     request_ns: u64,
     transit_ns: u64,
@@ -74,14 +74,14 @@ struct Counted {
     lost: u64,
 }
 
-impl Counted {
-    fn between(before: &Reading, after: &Reading) -> Counted {
+impl RequestCounts {
+    fn between(before: &Reading, after: &Reading) -> RequestCounts {
         let (s, t, c, d) = (&before.server, &after.server, &before.client, &after.client);
         let mut inside = t.inside;
         for (ns, before) in inside.iter_mut().zip(s.inside) {
             *ns -= before;
         }
-        Counted {
+        RequestCounts {
             requests: t.requests - s.requests,
             request_ns: t.request_ns - s.request_ns,
             transit_ns: t.transit_ns - s.transit_ns,

@@ -10,7 +10,7 @@ use whyso_model::State;
 use whyso_trace::{TraceSpec, Tracer};
 
 use crate::cpus::CpuTime;
-use crate::{Counted, Outcome};
+use crate::{Outcome, RequestCounts};
 
 /// What is planted: nothing first, then each part alone, then mixed.
 const CASES: &[&[(&str, u64)]] = &[
@@ -135,7 +135,7 @@ fn one(
         .stdout(Stdio::null())
         .spawn()?;
     let outcome = load.wait()?;
-    let counted = Counted::between(&before, &tracer.read());
+    let counted = RequestCounts::between(&before, &tracer.read());
     let cpus = cpus.until_now()?;
     drop(server.stdin.take());
     let mut spent = String::new();
@@ -151,7 +151,7 @@ fn one(
 struct Case {
     /// As the server printed it.
     spent: String,
-    counted: Counted,
+    counted: RequestCounts,
     /// While it ran. A thread's own CPU clock leaves out what interrupted it and what the hypervisor took; the tracer's
     /// `cpu` has both, for the thread had the CPU.
     cpus: CpuTime,

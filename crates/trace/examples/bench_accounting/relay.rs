@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use whyso_trace::{TraceSpec, Tracer};
 
 use crate::planted::Awake;
-use crate::{Counted, Outcome};
+use crate::{Outcome, RequestCounts};
 
 const DELAYS_US: [u64; 3] = [500, 2_000, 10_000];
 const USERS: [u32; 2] = [1, 4];
@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// What the relay passed on to the server, and how long it held that and the answers.
 #[derive(Default)]
-struct Held {
+struct RelayTimes {
     requests: AtomicU64,
     ns: AtomicU64,
 }
@@ -31,7 +31,7 @@ struct Held {
 pub(crate) fn serve(target: &str, delay_us: u64) -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("listening on tcp:{}\nready", listener.local_addr()?);
-    let held = Arc::new(Held::default());
+    let held = Arc::new(RelayTimes::default());
     let (all, target) = (held.clone(), target.to_string());
     std::thread::spawn(move || {
         for client in listener.incoming() {
@@ -46,7 +46,7 @@ pub(crate) fn serve(target: &str, delay_us: u64) -> Outcome {
     Ok(())
 }
 
-fn both_ways(client: TcpStream, target: &str, delay_us: u64, held: &Arc<Held>) -> io::Result<()> {
+fn both_ways(client: TcpStream, target: &str, delay_us: u64, held: &Arc<RelayTimes>) -> io::Result<()> {
     let server = TcpStream::connect(target)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -64,7 +64,7 @@ fn one_way(
     mut to: TcpStream,
     is_request: bool,
     delay_us: u64,
-    held: &Held,
+    held: &RelayTimes,
 ) -> io::Result<()> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
@@ -144,7 +144,7 @@ fn one(driver: &str, seconds: u64, delay_us: u64, users: u32) -> Outcome {
     // It has not connected yet.
     tracer.watch(&servers, &[load.id()])?;
     let outcome = load.wait()?;
-    let counted = Counted::between(&before, &tracer.read());
+    let counted = RequestCounts::between(&before, &tracer.read());
     let said = relay.end()?;
     server.end()?;
     if !outcome.success() {

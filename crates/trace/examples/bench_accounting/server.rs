@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use whyso_trace::{TraceSpec, Tracer};
 
-use crate::{Counted, Outcome};
+use crate::{Outcome, RequestCounts};
 
 /// Transactions a level, at most; fewer where queries are many.
 const WORKLOADS: [(&str, u64); 3] =
@@ -57,7 +57,7 @@ fn one(whyso: &str, pid: u32, dsn: &str, workload: &str, users: u64, transaction
     let output = load.wait_with_output()?;
     let after = tracer.read();
     let requests = after.server.requests - before.server.requests;
-    let counted = Counted::between(&steady, &after);
+    let counted = RequestCounts::between(&steady, &after);
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let level = &printed["levels"][0];
     let field = |name: &str| level[name].as_f64().ok_or_else(|| format!("{whyso} printed no {name}"));

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use whyso_trace::{TraceSpec, Tracer};
 
 use crate::relay::Listening;
-use crate::{Counted, Outcome};
+use crate::{Outcome, RequestCounts};
 
 const USERS: [u32; 3] = [1, 4, 8];
 /// What the server computes in each request, in microseconds.
@@ -72,7 +72,7 @@ fn window(driver: &str, seconds: u64, tcp: bool, users: u32) -> Result<f64, Box<
     // It has not connected yet.
     tracer.watch(&servers, &[load.id()])?;
     let outcome = load.wait()?;
-    let counted = Counted::between(&before, &tracer.read());
+    let counted = RequestCounts::between(&before, &tracer.read());
     server.end()?;
     if !outcome.success() {
         return Err(format!("{driver} failed: {outcome}").into());

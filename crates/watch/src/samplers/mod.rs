@@ -24,7 +24,7 @@ pub(crate) mod variables;
 pub(crate) mod watch;
 
 use crate::metric::Metric;
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 
 /// Every sampler. Those of one thread are read in this order when they are due together.
 pub(crate) const CATALOGUE: [&SamplerEntry; 20] = [
@@ -51,7 +51,7 @@ pub(crate) const CATALOGUE: [&SamplerEntry; 20] = [
 ];
 
 /// Starts every sampler that there is a reason for.
-pub(crate) fn start_all(context: &StartContext<'_>) -> Vec<Scheduled> {
+pub(crate) fn start_all(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     CATALOGUE.iter().flat_map(|entry| (entry.start)(context)).collect()
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Kept(Arc<Mutex<Content>>);
+pub(crate) struct MemorySink(Arc<Mutex<Content>>);
 
 #[derive(Default)]
 struct Content {
@@ -158,7 +158,7 @@ struct Content {
     rows: Vec<TextRows>,
 }
 
-impl Kept {
+impl MemorySink {
     /// Readings of `source` with this status.
     pub(crate) fn count(&self, source: &str, status: Status) -> usize {
         let content = self.0.lock().unwrap();
@@ -207,7 +207,7 @@ impl Kept {
     }
 }
 
-impl Sink for Kept {
+impl Sink for MemorySink {
     fn series(&self, key: &SeriesKey) -> SeriesId {
         let mut content = self.0.lock().unwrap();
         let known = content.keys.iter().position(|known| known == key);

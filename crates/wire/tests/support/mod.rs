@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use whyso_wire::{
-    Agreed, Answer, Captured, CapturedResult, PrepareAnswer, PrepareScanner, ProtocolError, ResponseScanner,
-    RowFormat, RowText,
+    Answer, Capabilities, CapturedResult, PrepareAnswer, PrepareScanner, ProtocolError, ResponseScanner,
+    ResultRows, RowFormat, RowText,
 };
 
 /// What a recorded answer is the answer to.
@@ -21,7 +21,7 @@ pub(crate) struct Recording {
     pub(crate) mode: &'static str,
     pub(crate) name: &'static str,
     pub(crate) form: Form,
-    pub(crate) agreed: Agreed,
+    pub(crate) agreed: Capabilities,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn recordings() -> Vec<Recording> {
             let pairs = hex.as_bytes().chunks(2);
             let digits = pairs.map(|pair| std::str::from_utf8(pair).expect("hexadecimal is ASCII"));
             let bytes = digits.map(|pair| u8::from_str_radix(pair, 16).expect("two digits")).collect();
-            let agreed = Agreed { deprecate_eof, cache_metadata };
+            let agreed = Capabilities { deprecate_eof, cache_metadata };
             recordings.push(Recording { mode, name, form, agreed, bytes });
         }
     }
@@ -56,7 +56,7 @@ pub(crate) fn recordings() -> Vec<Recording> {
 /// What a scan gave, as text: each result, and whether bytes were left over or wanted.
 pub(crate) fn scan<'a>(
     form: Form,
-    agreed: Agreed,
+    agreed: Capabilities,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<String, ProtocolError> {
     match form {
@@ -68,7 +68,7 @@ pub(crate) fn scan<'a>(
 
 /// Everything that one answer holds, as text: result by result, row by row. Binary rows only where the answer itself
 /// defines their columns.
-pub(crate) fn captured_text(captured: &Captured) -> String {
+pub(crate) fn captured_text(captured: &ResultRows) -> String {
     let mut text = String::new();
     let mut row_text = RowText::new();
     for result in captured.results() {
@@ -105,7 +105,7 @@ pub(crate) fn captured_text(captured: &Captured) -> String {
 /// Scans and captures one answer: what it holds.
 pub(crate) fn scan_captured<'a>(
     format: RowFormat,
-    agreed: Agreed,
+    agreed: Capabilities,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<String, ProtocolError> {
     let mut scanner = ResponseScanner::new(agreed);
@@ -122,7 +122,7 @@ pub(crate) fn scan_captured<'a>(
 
 fn scan_answer<'a>(
     format: RowFormat,
-    agreed: Agreed,
+    agreed: Capabilities,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<String, ProtocolError> {
     let mut scanner = ResponseScanner::new(agreed);
@@ -154,7 +154,7 @@ fn scan_answer<'a>(
 }
 
 fn scan_preparation<'a>(
-    agreed: Agreed,
+    agreed: Capabilities,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<String, ProtocolError> {
     let mut scanner = PrepareScanner::new(agreed);

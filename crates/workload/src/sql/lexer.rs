@@ -208,7 +208,7 @@ fn begins_comment(after: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> Vec<String> {
+    fn tokens_of(text: &str) -> Vec<String> {
         let show = |item| match item {
             Item::Directive { line, name, arguments } => format!("{line} \\{name} [{arguments}]"),
             Item::Statement(statement) => {
@@ -224,7 +224,7 @@ mod tests {
     fn statements_end_at_semicolons_outside_quotes_and_comments() {
         let text = "SELECT ';', \"a\\\";\" -- not; this\n FROM t /* nor ; this */ WHERE x='it''s'; # nor;\nSELECT `a;b`";
         assert_eq!(
-            shown(text),
+            tokens_of(text),
             ["1 SELECT ';', \"a\\\";\" FROM t WHERE x='it''s'; []", "3 SELECT `a;b`; []"]
         );
     }
@@ -233,7 +233,7 @@ mod tests {
     fn variables_are_marked_outside_quotes_only() {
         let text = "SELECT ':no', @x := 1, 'a:b', c FROM t{n} WHERE id=:id AND t > '12:30' AND a::b = {d '2020-01-01'}";
         assert_eq!(
-            shown(text),
+            tokens_of(text),
             [
                 "1 SELECT ':no', @x := 1, 'a:b', c FROM t? WHERE id=? AND t > '12:30' AND a::b = {d '2020-01-01'}; [n,id]"
             ]
@@ -244,7 +244,7 @@ mod tests {
     fn directives_stand_in_comments_or_bare_and_keep_their_line() {
         let text = "-- \\set id random(1, 5)\n\\sleep 1 ms\n--\\text\nSELECT 1; -- \\gset p_\n-- words\nSELECT 2 \\gset\n";
         assert_eq!(
-            shown(text),
+            tokens_of(text),
             [
                 "1 \\set [id random(1, 5)]",
                 "2 \\sleep [1 ms]",
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn hints_and_code_in_comments_are_kept() {
         assert_eq!(
-            shown("SELECT /*+ NO_ICP(t) */ 1 /*!80000 , 2 */"),
+            tokens_of("SELECT /*+ NO_ICP(t) */ 1 /*!80000 , 2 */"),
             ["1 SELECT /*+ NO_ICP(t) */ 1 /*!80000 , 2 */; []"]
         );
     }

@@ -62,12 +62,12 @@ pub(super) fn statements(shown: &TabData, window: Window, with_observer: bool) -
         );
     }
     #[derive(Default)]
-    struct Found {
+    struct WaitSummary {
         times: u64,
         longest_ns: i64,
     }
     let mut hidden: BTreeSet<String> = BTreeSet::new();
-    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let mut found: BTreeMap<String, WaitSummary> = BTreeMap::new();
     let mut all = 0;
     for look in &looks {
         for row in &look.rows {

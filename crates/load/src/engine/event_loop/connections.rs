@@ -7,7 +7,7 @@ use whyso_wire::ProtocolError;
 
 use super::{Connections, Core, NO_TIMER};
 use crate::connection::session::{ExchangeError, Session};
-use crate::engine::opener::Opened;
+use crate::engine::opener::ConnectAttempt;
 use crate::engine::user::lost_between;
 use crate::error::LoadError;
 use crate::outcome::Cause;
@@ -122,7 +122,7 @@ impl Core<'_> {
     }
 
     pub(super) fn take_opened(&mut self) {
-        while let Ok(Opened { slot, result }) = self.opened.try_recv() {
+        while let Ok(ConnectAttempt { slot, result }) = self.opened.try_recv() {
             self.pending_opens -= 1;
             self.slots[slot as usize].is_opening = false;
             let Some(user) = self.slots[slot as usize].user else { continue };

@@ -34,7 +34,7 @@ pub struct ForPprof<'a> {
 /// # Errors
 /// None that is known: it is made in memory.
 pub fn pprof(of: ForPprof<'_>) -> Result<Vec<u8>, Error> {
-    let mut made = Made::new();
+    let mut made = ProfileBuilder::new();
     let metrics = &of.profile.metrics;
     for metric in metrics {
         for (kind, unit) in [(metric.clone(), "nanoseconds"), (format!("{metric}_samples"), "count")] {
@@ -111,7 +111,7 @@ struct Strings {
 type LocationKey = (u64, u64, Vec<(u64, i64)>);
 
 /// A file that is being made.
-struct Made {
+struct ProfileBuilder {
     profile: messages::Profile,
     strings: Strings,
     mappings: HashMap<(String, Option<String>), u64>,
@@ -119,9 +119,9 @@ struct Made {
     locations: HashMap<LocationKey, u64>,
 }
 
-impl Made {
-    fn new() -> Made {
-        let mut made = Made {
+impl ProfileBuilder {
+    fn new() -> ProfileBuilder {
+        let mut made = ProfileBuilder {
             profile: messages::Profile::default(),
             strings: Strings::default(),
             mappings: HashMap::new(),

@@ -15,7 +15,7 @@ pub use spec::AddOn;
 
 use sampler::{AddOnSampler, ServerAccess};
 
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 
 pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     sources: &["addon.…"],
@@ -25,13 +25,13 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let mut samplers = Vec::new();
     for addon in &context.spec.add_ons {
         let access =
             ServerAccess { server: context.spec.server.clone(), server_pid: context.spec.server_pid };
         let sampler = AddOnSampler::new(addon.clone(), access, context.stop.clone());
-        let scheduled = Scheduled::of_machine(sampler.counted_in(&context.statements));
+        let scheduled = ScheduledSampler::of_machine(sampler.counted_in(&context.statements));
         samplers.push(match addon.interval {
             Some(interval) => scheduled.every(interval),
             None => scheduled,

@@ -14,7 +14,7 @@ use whyso_record::data::Value;
 use crate::metric::{Metric, counter, gauge};
 use crate::pid::Pid;
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 use crate::sink::Batch;
 use crate::text::{cpu_list, first_number, number};
 use layout::{Group, Groups, find_groups};
@@ -27,11 +27,11 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     if !context.server_is_here() {
         return Vec::new();
     }
-    vec![Scheduled::of_server(Cgroup::new(context.server_pid.clone()))]
+    vec![ScheduledSampler::of_server(Cgroup::new(context.server_pid.clone()))]
 }
 
 pub(crate) const METRICS: [Metric; 11] = [

@@ -8,7 +8,7 @@ use whyso_record::data::TextRows;
 use crate::digest::digest;
 use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{NOW_AND_THEN, SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{NOW_AND_THEN, SamplerEntry, ScheduledSampler, StartContext};
 use crate::samplers::pfs::{self, Session, Sessions};
 use crate::sink::Batch;
 use crate::sql::{OwnConnections, Sql};
@@ -22,10 +22,10 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
 };
 
 /// It asks the Performance Schema, too, and waits for its turn.
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let (Some(sql), Some(reader)) = (context.sql(), context.pfs()) else { return Vec::new() };
     let sampler = Connections::new(sql, context.own_connections.clone(), reader);
-    vec![Scheduled::of_server(sampler).at_least_every(NOW_AND_THEN).on_thread(pfs::THREAD)]
+    vec![ScheduledSampler::of_server(sampler).at_least_every(NOW_AND_THEN).on_thread(pfs::THREAD)]
 }
 
 const NS_PER_MS: u64 = 1_000_000;

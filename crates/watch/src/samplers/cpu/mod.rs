@@ -7,7 +7,7 @@ use whyso_record::data::Value;
 
 use crate::metric::{Metric, counter, gauge};
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{SamplerEntry, Scheduled};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler};
 use crate::sink::Batch;
 use crate::text::{KernelFile, Machine, number};
 
@@ -16,7 +16,7 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     counts: "CPU time, switches, load",
     origin: "`/proc/stat`, `/proc/loadavg`",
     metrics: &[&TIMES, &COUNTS, &LOAD],
-    start: |context| vec![Scheduled::of_machine(Cpu::new(context.machine))],
+    start: |context| vec![ScheduledSampler::of_machine(Cpu::new(context.machine))],
 };
 
 /// In the order of the columns of `/proc/stat`, see proc_stat(5).

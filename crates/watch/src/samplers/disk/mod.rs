@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::metric::{Metric, counter, gauge};
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{SamplerEntry, Scheduled};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler};
 use crate::sink::Batch;
 use crate::text::{KernelFile, number};
 
@@ -17,7 +17,7 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     counts: "whole disks",
     origin: "`/proc/diskstats`",
     metrics: &[&METRICS],
-    start: |_| vec![Scheduled::of_machine(Disk::new())],
+    start: |_| vec![ScheduledSampler::of_machine(Disk::new())],
 };
 
 /// In the order of the columns, see Documentation/admin-guide/iostats.rst.

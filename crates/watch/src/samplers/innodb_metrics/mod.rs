@@ -9,7 +9,7 @@ use whyso_record::data::Kind;
 
 use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 use crate::samplers::status::{parse_number, text_of};
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -22,9 +22,9 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(sql) = context.sql() else { return Vec::new() };
-    vec![Scheduled::of_server(InnodbMetrics::new(sql))]
+    vec![ScheduledSampler::of_server(InnodbMetrics::new(sql))]
 }
 
 const BY_ENABLED: &str =

@@ -8,7 +8,7 @@ use whyso_clock::monotonic_ns;
 use crate::metric::{Metric, counter};
 use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{NOW_AND_THEN, SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{NOW_AND_THEN, SamplerEntry, ScheduledSampler, StartContext};
 use crate::samplers::status::text_of;
 use crate::schedule::Pace;
 use crate::sink::Batch;
@@ -22,9 +22,9 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(sql) = context.sql() else { return Vec::new() };
-    vec![Scheduled::of_server(InnodbMutexes::new(sql)).at_least_every(NOW_AND_THEN)]
+    vec![ScheduledSampler::of_server(InnodbMutexes::new(sql)).at_least_every(NOW_AND_THEN)]
 }
 
 pub(crate) const METRICS: [Metric; 1] =

@@ -15,11 +15,11 @@ const SNAPSHOT_FRESH_NS: i64 = 1_200_000_000;
 /// Written by the samplers of the status and of lock waits, read by those of lock waits and of sessions.
 #[derive(Clone, Default)]
 pub(crate) struct RowLockActivity {
-    shared: Arc<Shared>,
+    shared: Arc<ActivityState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct ActivityState {
     /// When a status without any row-lock wait since the one before was read; 0: never, or there were some.
     quiet_since_ns: AtomicI64,
     /// Row lock waits that the status counted as under way, and when it was read; -1: it does not have that.

@@ -76,7 +76,7 @@ pub(super) async fn learn(
             learn_from_pairs(waits, &pairs);
         }
         MetadataSource::Plugin => {
-            let held = held(conn).await?;
+            let held = read_held_locks(conn).await?;
             learn_from_held(waits, &held);
         }
     }
@@ -164,7 +164,7 @@ struct HeldLock {
     statement: Option<String>,
 }
 
-async fn held(conn: &mut ControlConnection<'_>) -> Result<Vec<HeldLock>, Error> {
+async fn read_held_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<HeldLock>, Error> {
     let question = bounded_select(&format!(
         "i.THREAD_ID, i.TABLE_SCHEMA, i.TABLE_NAME, p.INFO FROM information_schema.METADATA_LOCK_INFO i \
          LEFT JOIN information_schema.PROCESSLIST p ON p.ID = i.THREAD_ID WHERE i.TABLE_NAME <> '' LIMIT {ROWS_MAX}"

@@ -18,7 +18,7 @@ pub use sources::{LockSnapshot, lock_waits};
 
 use std::time::Duration;
 
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 
 pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     sources: &["lock_waits"],
@@ -31,8 +31,8 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
 /// Snapshots are this frequent, or more frequent where the interval is shorter.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(sql) = context.sql() else { return Vec::new() };
     let sampler = LockWaits::new(sql, context.row_lock_activity.clone());
-    vec![Scheduled::of_server(sampler).at_most_every(SNAPSHOT_INTERVAL)]
+    vec![ScheduledSampler::of_server(sampler).at_most_every(SNAPSHOT_INTERVAL)]
 }

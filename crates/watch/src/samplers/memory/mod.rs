@@ -2,7 +2,7 @@
 
 use crate::metric::{Metric, counter, gauge};
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{SamplerEntry, Scheduled};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler};
 use crate::sink::Batch;
 use crate::text::{KernelFile, first_number};
 
@@ -11,7 +11,7 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     counts: "memory and paging",
     origin: "`/proc/meminfo`, `/proc/vmstat`",
     metrics: &[&SIZES, &VMSTAT],
-    start: |_| vec![Scheduled::of_machine(Memory::new())],
+    start: |_| vec![ScheduledSampler::of_machine(Memory::new())],
 };
 
 pub(crate) const SIZES: [Metric; 20] = [

@@ -15,7 +15,7 @@ mod sampler;
 
 use sampler::{METRICS, Neighbours};
 
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 
 pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     sources: &["neighbours"],
@@ -25,10 +25,10 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     if !context.server_is_here() {
         return Vec::new();
     }
     let (pid, generator) = (context.server_pid.clone(), context.spec.generator_pid);
-    vec![Scheduled::of_server(Neighbours::new(pid, generator, context.server(), context.machine))]
+    vec![ScheduledSampler::of_server(Neighbours::new(pid, generator, context.server(), context.machine))]
 }

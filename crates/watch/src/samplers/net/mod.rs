@@ -6,7 +6,7 @@
 
 use crate::metric::{Metric, counter, gauge};
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{SamplerEntry, Scheduled};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler};
 use crate::sink::Batch;
 use crate::text::{KernelFile, number};
 
@@ -15,7 +15,7 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     counts: "interfaces and TCP",
     origin: "`/proc/net`",
     metrics: &[&INTERFACE, &TCP],
-    start: |_| vec![Scheduled::of_machine(Net::new())],
+    start: |_| vec![ScheduledSampler::of_machine(Net::new())],
 };
 
 pub(crate) const INTERFACE: [Metric; 8] = [

@@ -26,7 +26,7 @@ pub(crate) use sessions::{Session, Sessions};
 use setup::Setup;
 use views::Frequency;
 
-use crate::sampler_entry::{NOW_AND_THEN, SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{NOW_AND_THEN, SamplerEntry, ScheduledSampler, StartContext};
 
 /// The thread in which everything that asks the Performance Schema waits for its turn.
 pub(crate) const THREAD: &str = "pfs";
@@ -42,19 +42,20 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
 };
 
 /// Starts a sampler for each view. One thread reads them in turn.
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(reader) = context.pfs() else { return Vec::new() };
     let mut samplers = Vec::new();
     for view in &views::VIEWS {
-        samplers.push(scheduled(view.frequency, Scheduled::of_server(Summary::new(view, reader.clone()))));
+        samplers
+            .push(scheduled(view.frequency, ScheduledSampler::of_server(Summary::new(view, reader.clone()))));
     }
     let digests = Digests::new(reader.clone(), context.statements.clone());
-    samplers.push(scheduled(Frequency::NowAndThen, Scheduled::of_server(digests)));
-    samplers.push(scheduled(Frequency::Slowly, Scheduled::of_server(Setup::new(reader))));
+    samplers.push(scheduled(Frequency::NowAndThen, ScheduledSampler::of_server(digests)));
+    samplers.push(scheduled(Frequency::Slowly, ScheduledSampler::of_server(Setup::new(reader))));
     samplers
 }
 
-fn scheduled(frequency: Frequency, scheduled: Scheduled) -> Scheduled {
+fn scheduled(frequency: Frequency, scheduled: ScheduledSampler) -> ScheduledSampler {
     let scheduled = scheduled.on_thread(THREAD);
     match frequency {
         Frequency::Always => scheduled,

@@ -6,7 +6,7 @@
 
 use crate::metric::{Metric, counter};
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{SamplerEntry, Scheduled};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler};
 use crate::sink::Batch;
 use crate::text::{KernelFile, number};
 
@@ -15,7 +15,7 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     counts: "time in which tasks waited for CPU, memory or disk",
     origin: "`/proc/pressure`",
     metrics: &[&METRICS],
-    start: |_| vec![Scheduled::of_machine(Pressure::new())],
+    start: |_| vec![ScheduledSampler::of_machine(Pressure::new())],
 };
 
 pub(crate) const METRICS: [Metric; 2] = [

@@ -24,7 +24,7 @@ use crate::schedule::Pace;
 use crate::sink::Batch;
 use crate::text::{Machine, read_whole};
 
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 pub(crate) use parse::{MEMORY, parse_stat};
 pub(crate) use threads::THREAD_METRICS;
 
@@ -37,12 +37,12 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
 };
 
 /// Starts a sampler for the generator, and one for a server on this machine.
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let generator = Pid::new(Some(context.spec.generator_pid));
-    let mut samplers = vec![Scheduled::of_generator(Process::generator(generator, context.machine))];
+    let mut samplers = vec![ScheduledSampler::of_generator(Process::generator(generator, context.machine))];
     if context.server_is_here() {
         let server = Process::server(context.server_pid.clone(), context.machine);
-        samplers.push(Scheduled::of_server(server));
+        samplers.push(ScheduledSampler::of_server(server));
     }
     samplers
 }

@@ -13,7 +13,7 @@ use whyso_record::data::Kind;
 
 use crate::metric::{Metric, gauge};
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{NOW_AND_THEN, SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{NOW_AND_THEN, SamplerEntry, ScheduledSampler, StartContext};
 use crate::schedule::Pace;
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -29,9 +29,9 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(sql) = context.sql() else { return Vec::new() };
-    vec![Scheduled::of_server(Replication::new(sql)).at_least_every(NOW_AND_THEN)]
+    vec![ScheduledSampler::of_server(Replication::new(sql)).at_least_every(NOW_AND_THEN)]
 }
 
 pub(crate) const SOURCE_METRICS: [Metric; 2] = [

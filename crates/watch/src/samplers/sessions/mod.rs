@@ -17,7 +17,7 @@ pub(crate) use tally::SessionTally;
 
 use std::time::Duration;
 
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 
 pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     sources: &["sessions"],
@@ -32,9 +32,9 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 /// The process list is read this long after the lock tables, which show who of its sessions waits for rows.
 const AFTER_LOCK_WAITS_NS: i64 = 50_000_000;
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(sql) = context.sql() else { return Vec::new() };
     let (own, activity) = (context.own_connections.clone(), context.row_lock_activity.clone());
     let sampler = SessionStates::new(sql, own, activity, context.sessions.clone());
-    vec![Scheduled::of_server(sampler).at_most_every(SAMPLE_INTERVAL).delayed_by(AFTER_LOCK_WAITS_NS)]
+    vec![ScheduledSampler::of_server(sampler).at_most_every(SAMPLE_INTERVAL).delayed_by(AFTER_LOCK_WAITS_NS)]
 }

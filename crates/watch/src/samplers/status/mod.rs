@@ -18,7 +18,7 @@ use whyso_record::data::{Kind, TextRows, Value};
 
 use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 use crate::samplers::lock_waits::{RowLockActivity, RowLockCounts};
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -33,9 +33,9 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(sql) = context.sql() else { return Vec::new() };
-    vec![Scheduled::of_server(Status::new(sql, context.row_lock_activity.clone()))]
+    vec![ScheduledSampler::of_server(Status::new(sql, context.row_lock_activity.clone()))]
 }
 
 pub(crate) struct Status {

@@ -17,7 +17,7 @@ use crate::samplers::status::text_of;
 use crate::sink::Batch;
 use crate::sql::Sql;
 
-use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
 pub use mask::mask_variable;
 
 pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
@@ -28,9 +28,9 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(sql) = context.sql() else { return Vec::new() };
-    vec![Scheduled::of_server(Variables::new(sql)).slowly()]
+    vec![ScheduledSampler::of_server(Variables::new(sql)).slowly()]
 }
 
 /// What a variable was before and is now; `None` where it did not exist.
