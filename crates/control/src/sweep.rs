@@ -30,7 +30,7 @@ pub(crate) struct Sweep<'a> {
     pub(crate) actions: ActionRunner,
     /// Levels that are still to come, the present one not counted.
     pub(crate) levels_left: u32,
-    /// Measurement time of the levels before this one.
+    /// Measured time of the levels before this one.
     pub(crate) measured_before: Duration,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Attribution {
     is_load: Option<bool>,
     answers_since_direct: u64,
     before: RequestSums,
-    /// StrangeSums requests while that is open, and for how many readings it was.
+    /// Strange requests while that is open, and for how many readings it was.
     open: StrangeSums,
     open_readings: u32,
     to_load: ServerSums,

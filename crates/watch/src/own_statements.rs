@@ -35,7 +35,7 @@ const SYNONYMS: [(&str, &str); 12] = [
 
 /// How often a statement was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct SentStatement {
     /// Executions that began: the server has counted no more.
     pub(crate) begun: u64,
     /// Executions that are certainly over: the server has counted no less.
@@ -44,16 +44,16 @@ pub(crate) struct Sent {
 
 /// The statements that were sent, by their words.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SentStatements(HashMap<String, Sent>);
+pub(crate) struct SentStatements(HashMap<String, SentStatement>);
 
 impl SentStatements {
     /// How often the statements of a digest were sent.
-    pub(crate) fn of(&self, digest: &Digest) -> Sent {
+    pub(crate) fn of(&self, digest: &Digest) -> SentStatement {
         match digest {
             Digest::Whole(words) => self.0.get(words).copied().unwrap_or_default(),
             Digest::Beginning(begin) => {
                 let found = self.0.iter().filter(|(words, _)| words.starts_with(begin.as_str()));
-                found.fold(Sent::default(), |sum, (_, one)| Sent {
+                found.fold(SentStatement::default(), |sum, (_, one)| SentStatement {
                     begun: sum.begun + one.begun,
                     ended: sum.ended + one.ended,
                 })
@@ -305,11 +305,11 @@ mod tests {
         let own = OwnStatements::default();
         let under_way = OwnExecution::begin(&own, SCHEMA, &["SHOW GLOBAL VARIABLES"]);
         let digest = Digest::new("SHOW GLOBAL VARIABLES", false).unwrap();
-        assert_eq!(own.sent().of(&digest), Sent { begun: 1, ended: 0 });
+        assert_eq!(own.sent().of(&digest), SentStatement { begun: 1, ended: 0 });
         drop(under_way);
-        assert_eq!(own.sent().of(&digest), Sent { begun: 1, ended: 1 });
+        assert_eq!(own.sent().of(&digest), SentStatement { begun: 1, ended: 1 });
         drop(OwnExecution::begin(&own, "shop", &["SHOW GLOBAL VARIABLES"]));
-        assert_eq!(own.sent().of(&digest), Sent { begun: 1, ended: 1 });
+        assert_eq!(own.sent().of(&digest), SentStatement { begun: 1, ended: 1 });
     }
 
     #[test]
@@ -321,10 +321,10 @@ mod tests {
         own.end(&first);
         let cut = Digest::new("SELECT a , b , c , d , e , f , g , h , i FROM ...", false).unwrap();
         let sent = own.sent();
-        assert_eq!(sent.of(&cut), Sent { begun: 2, ended: 1 });
-        assert_eq!(sent.of(&Digest::new(&long[..40], true).unwrap()), Sent { begun: 2, ended: 1 });
+        assert_eq!(sent.of(&cut), SentStatement { begun: 2, ended: 1 });
+        assert_eq!(sent.of(&Digest::new(&long[..40], true).unwrap()), SentStatement { begun: 2, ended: 1 });
         assert_eq!(Digest::new("SELECT a , b ...", false), None);
-        assert_eq!(sent.of(&Digest::new("SELECT `a`", false).unwrap()), Sent::default());
+        assert_eq!(sent.of(&Digest::new("SELECT `a`", false).unwrap()), SentStatement::default());
     }
 
     #[test]

@@ -120,10 +120,10 @@ pub(crate) fn run_in_turn(mut runners: Vec<Runner>) {
             Err(Failure::Stopped) => break,
             Err(Failure::Absent(why)) => {
                 next.around.notes.add(why);
-                next.has_ended();
+                next.end();
             }
-            Err(Failure::NotHere) => next.has_ended(),
-            Err(Failure::Broken { why, patience }) => next.broken(why, patience),
+            Err(Failure::NotHere) => next.end(),
+            Err(Failure::Broken { why, patience }) => next.note_failure(why, patience),
         }
         runners.retain(|runner| !runner.schedule.is_over());
     }
@@ -156,7 +156,7 @@ impl Runner {
         self.sampler.source()
     }
 
-    fn has_ended(&mut self) {
+    fn end(&mut self) {
         self.schedule = Schedule::over();
     }
 
@@ -179,7 +179,7 @@ impl Runner {
             // What is put off has not come back.
             Ok(()) if put_off => {}
             Ok(()) => {
-                self.back(end_ns);
+                self.note_recovery(end_ns);
                 if let Some((begin_ns, end_ns)) = self.last.filter(|_| !taken.before.is_empty()) {
                     self.give(begin_ns, end_ns, Status::Ok, taken.before);
                 }
@@ -261,7 +261,7 @@ impl Runner {
     }
 
     /// One event when a gap begins; further failures only wait longer.
-    fn broken(&mut self, why: String, patience: Patience) {
+    fn note_failure(&mut self, why: String, patience: Patience) {
         let now_ns = monotonic_ns();
         let failures = match &mut self.outage {
             Some(outage) => {
@@ -280,7 +280,7 @@ impl Runner {
         }
     }
 
-    fn back(&mut self, now_ns: i64) {
+    fn note_recovery(&mut self, now_ns: i64) {
         if let Some(outage) = self.outage.take() {
             let gap_s = (now_ns - outage.since_ns) as f64 / 1e9;
             self.event("gap_end", now_ns, format!("back after {gap_s:.1} s"));

@@ -9,7 +9,7 @@ pub(crate) struct Schedule {
 
 /// Readings that were due while the one before was still going on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Missed {
+pub(crate) struct MissedReadings {
     /// When the first of them was due.
     pub(crate) first_ns: i64,
     pub(crate) count: u64,
@@ -35,14 +35,14 @@ impl Schedule {
 
     /// To be called when the reading that was due at `next_ns` has ended: goes on to the first
     /// time of the grid after `now_ns`.
-    pub(crate) fn advance(&mut self, now_ns: i64) -> Option<Missed> {
+    pub(crate) fn advance(&mut self, now_ns: i64) -> Option<MissedReadings> {
         let first_ns = self.next_ns + self.interval_ns;
         self.not_before(now_ns);
         let count = (self.next_ns - first_ns) / self.interval_ns;
         if count <= 0 {
             return None;
         }
-        Some(Missed { first_ns, count: count.unsigned_abs() })
+        Some(MissedReadings { first_ns, count: count.unsigned_abs() })
     }
 
     /// Goes on by at least one interval, to the first time of the grid after `t_ns`.

@@ -59,7 +59,7 @@ pub(crate) struct Batch<'a> {
 }
 
 /// What is left of a batch when its reading is over.
-pub(crate) struct Taken {
+pub(crate) struct BatchParts {
     pub(crate) values: Vec<(SeriesId, Value)>,
     pub(crate) before: Vec<(SeriesId, Value)>,
     pub(crate) absent: Vec<String>,
@@ -172,8 +172,8 @@ impl<'a> Batch<'a> {
         self.put_off
     }
 
-    pub(crate) fn into_parts(self) -> Taken {
-        Taken { values: self.values, before: self.before, absent: self.absent }
+    pub(crate) fn into_parts(self) -> BatchParts {
+        BatchParts { values: self.values, before: self.before, absent: self.absent }
     }
 }
 

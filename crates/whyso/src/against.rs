@@ -8,7 +8,7 @@ use whyso_profile::ComparedBy;
 use whyso_record::Recording;
 use whyso_report::ProfilePair;
 
-use crate::choice_args::{WindowArgs, chosen};
+use crate::choice_args::{WindowArgs, choose_part};
 use crate::profile_args::{AgainstArgs, ProfileArgs};
 use crate::profile_data::{SampledProfile, sample_part, sampled_metrics};
 use crate::recordings::open;
@@ -42,7 +42,7 @@ pub(crate) fn sample_both(
     metrics: &[&str],
 ) -> Result<Pair> {
     let (recording, _) = open(run, &args.runs)?;
-    let ours = chosen(&recording, &args.part)?;
+    let ours = choose_part(&recording, &args.part)?;
     let our_users = ours.level.as_ref().map(|level| level.users);
     let (other, users) = match &against.against {
         Some(text) => {
@@ -65,7 +65,7 @@ pub(crate) fn sample_both(
     // What both have.
     let metrics = sampled_metrics(their_recording, sampled_metrics(&recording, metrics));
     let mut here = sample_part(&recording, ours, args, metrics)?;
-    let mut there = sample_part(their_recording, chosen(their_recording, &theirs)?, args, metrics)?;
+    let mut there = sample_part(their_recording, choose_part(their_recording, &theirs)?, args, metrics)?;
     if other.is_none() && here.chosen.window == there.chosen.window {
         bail!(Error::Plan("that is the same level: give another with --against-users".to_string()));
     }

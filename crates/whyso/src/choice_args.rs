@@ -75,7 +75,7 @@ impl WindowArgs {
 }
 
 /// A part of a run.
-pub(crate) struct Chosen {
+pub(crate) struct RunPart {
     pub(crate) window: Window,
     /// Such as "the level of 16 users".
     pub(crate) words: String,
@@ -84,12 +84,12 @@ pub(crate) struct Chosen {
 }
 
 /// What was asked for; all of a recording in which no level ended.
-pub(crate) fn chosen(recording: &Recording, args: &WindowArgs) -> Result<Chosen> {
+pub(crate) fn choose_part(recording: &Recording, args: &WindowArgs) -> Result<RunPart> {
     if let Some(Stretch { begin_s, end_s }) = args.window {
         let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
         let at = |seconds: f64| origin_ns + (seconds * 1e9) as i64;
         let window = Window { begin_ns: at(begin_s), end_ns: at(end_s) };
-        return Ok(Chosen { window, words: format!("from {begin_s} to {end_s} s of the run"), level: None });
+        return Ok(RunPart { window, words: format!("from {begin_s} to {end_s} s of the run"), level: None });
     }
     let levels = &recording.run().levels;
     let level = match (args.level, args.users) {
@@ -99,10 +99,10 @@ pub(crate) fn chosen(recording: &Recording, args: &WindowArgs) -> Result<Chosen>
     };
     match (level, recording.window()) {
         (Some(level), _) => {
-            Ok(Chosen { window: level.window, words: words(level, levels), level: Some(level.clone()) })
+            Ok(RunPart { window: level.window, words: describe_level(level, levels), level: Some(level.clone()) })
         }
         (None, Some(window)) if levels.is_empty() && !args.is_given() => {
-            Ok(Chosen { window, words: "the recording".to_string(), level: None })
+            Ok(RunPart { window, words: "the recording".to_string(), level: None })
         }
         (None, _) if levels.is_empty() => bail!(Error::Plan(
             "no level of this run ended: say which part of it with --window A-B, or leave --users and --level away"
@@ -116,7 +116,7 @@ pub(crate) fn chosen(recording: &Recording, args: &WindowArgs) -> Result<Chosen>
     }
 }
 
-fn words(level: &Level, levels: &[Level]) -> String {
+fn describe_level(level: &Level, levels: &[Level]) -> String {
     let mut words = match level.users {
         0 if levels.len() == 1 => return "the recording".to_string(),
         1 => "the level of 1 user".to_string(),

@@ -154,7 +154,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
 fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
     let exported = if args.pprof {
         let (recording, _) = open(&args.run, &args.profile.runs)?;
-        let chosen = crate::choice_args::chosen(&recording, &args.profile.part)?;
+        let chosen = crate::choice_args::choose_part(&recording, &args.profile.part)?;
         let taken = sample_part(&recording, chosen, &args.profile, METRICS)?;
         taken.print_known_share();
         let (words, window) = (taken.title(), taken.chosen.window);

@@ -11,7 +11,7 @@ use whyso_explain::comparison::Metric;
 use whyso_query::{CompareBy, Stretch, compare_windows};
 use whyso_record::Recording;
 
-use crate::choice_args::{Stretch as TypedStretch, WindowArgs, chosen};
+use crate::choice_args::{Stretch as TypedStretch, WindowArgs, choose_part};
 use crate::recordings::open;
 
 #[derive(Args, Debug)]
@@ -91,7 +91,7 @@ impl Side {
         for (recording, window) in self.recordings.iter().zip(&self.windows) {
             let window = match window {
                 Some(_) => {
-                    chosen(recording, &WindowArgs { users: None, level: None, window: *window })?.window
+                    choose_part(recording, &WindowArgs { users: None, level: None, window: *window })?.window
                 }
                 None => recording.window().unwrap_or_default(),
             };

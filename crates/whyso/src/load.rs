@@ -12,7 +12,7 @@ use whyso_report::load::LoadResult;
 use crate::exit_codes::{FAILED, INTERRUPTED};
 use crate::load_args::LoadArgs;
 use crate::load_args::PlacementArg;
-use crate::load_view::{LoadView, Shown};
+use crate::load_view::{LoadView, TableColumns};
 use crate::plan_args::{
     OPEN_USERS, arrivals, knobs, seconds, source, think, throw_away, tuning, workload_options,
 };
@@ -31,7 +31,7 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
         write!(crate::out::stdout(), "{}", describe(&plan)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let view = LoadView::new(&args.output, shown(&plan))?;
+    let view = LoadView::new(&args.output, table_columns(&plan))?;
     let stop = handle_ctrl_c()?;
     let outcome = load(&plan, &view, stop, &ask_password);
     view.clear();
@@ -73,9 +73,9 @@ fn print(args: &LoadArgs, view: &LoadView, outcome: LoadOutcome) -> Result<()> {
     Ok(())
 }
 
-fn shown(plan: &LoadPlan) -> Shown {
+fn table_columns(plan: &LoadPlan) -> TableColumns {
     let names = plan.sources.iter().map(|source| source.name().chars().count());
-    Shown {
+    TableColumns {
         is_open: plan.is_open(),
         percentiles: plan.percentiles.clone(),
         workload_width: (plan.sources.len() > 1).then(|| names.max().unwrap_or(0)),

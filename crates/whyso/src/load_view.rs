@@ -15,8 +15,8 @@ use crate::load_args::OutputArgs;
 use crate::progress::Bars;
 use crate::terminal;
 
-/// What the table has to show.
-pub(crate) struct Shown {
+/// The columns of the table.
+pub(crate) struct TableColumns {
     pub(crate) is_open: bool,
     pub(crate) percentiles: Vec<f64>,
     /// Characters of the longest name, where there are two workloads.
@@ -29,7 +29,7 @@ pub(crate) struct LoadView {
     /// Draw the running level's line in place.
     in_place: bool,
     width: usize,
-    shown: Shown,
+    shown: TableColumns,
     table: Table,
     state: Mutex<State>,
 }
@@ -65,7 +65,7 @@ struct Files {
 impl LoadView {
     /// # Errors
     /// Where a file can't be made.
-    pub(crate) fn new(args: &OutputArgs, shown: Shown) -> Result<LoadView> {
+    pub(crate) fn new(args: &OutputArgs, shown: TableColumns) -> Result<LoadView> {
         let create =
             |path: &Path| File::create(path).with_context(|| format!("can't write {}", path.display()));
         let mut files = Files::default();

@@ -10,7 +10,7 @@ use whyso_control::Error;
 use whyso_query::locks_in;
 use whyso_report::LocksNowOf;
 
-use crate::choice_args::{Chosen, WindowArgs, chosen};
+use crate::choice_args::{RunPart, WindowArgs, choose_part};
 use crate::exit_codes::FAILED;
 use crate::recordings::open;
 use crate::user::ask_password;
@@ -65,7 +65,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
 
 fn of_run(args: &LocksArgs, run: &std::path::Path) -> Result<(String, serde_json::Value)> {
     let (recording, _) = open(run, &args.runs)?;
-    let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
+    let RunPart { window, words, .. } = choose_part(&recording, &args.part)?;
     let found = locks_in(&recording, window)?;
     let of = found.told(&words);
     Ok((whyso_report::locks(of), whyso_report::locks_json(of)))

@@ -24,11 +24,11 @@ struct Plain(StdoutLock<'static>);
 
 impl Write for Plain {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.0.write(bytes).map_err(named)
+        self.0.write(bytes).map_err(name_output)
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.0.flush().map_err(named)
+        self.0.flush().map_err(name_output)
     }
 }
 
@@ -39,10 +39,10 @@ pub(crate) fn own() -> StdoutLock<'static> {
 
 /// Writes out what still waits.
 pub(crate) fn finish() -> Result<()> {
-    std::io::stdout().flush().map_err(named)
+    std::io::stdout().flush().map_err(name_output)
 }
 
-fn named(error: Error) -> Error {
+fn name_output(error: Error) -> Error {
     Error::new(error.kind(), format!("the output can't be written: {error}"))
 }
 
@@ -69,12 +69,14 @@ impl<W: Write> Write for Escaping<W> {
             _ => begun.len(),
         };
         self.begun = begun[whole..].to_vec();
-        self.out.write_all(escape(&String::from_utf8_lossy(&begun[..whole])).as_bytes()).map_err(named)?;
+        self.out
+            .write_all(escape(&String::from_utf8_lossy(&begun[..whole])).as_bytes())
+            .map_err(name_output)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.out.flush().map_err(named)
+        self.out.flush().map_err(name_output)
     }
 }
 

@@ -13,7 +13,7 @@ use whyso_record::Recording;
 use whyso_report::{PfsOf, PfsTimersOf};
 
 use crate::against::run_and_users;
-use crate::choice_args::{Chosen, WindowArgs, chosen};
+use crate::choice_args::{RunPart, WindowArgs, choose_part};
 use crate::recordings::open;
 
 #[derive(Args, Debug)]
@@ -155,7 +155,7 @@ fn timers(out: &mut impl Write, recording: &Recording, args: &PfsArgs) -> Result
             "timers has no lines to choose, to sort or to compare: leave --by, --per, --like and --against away".to_string()
         ));
     }
-    let Chosen { window, words, .. } = chosen(recording, &args.part)?;
+    let RunPart { window, words, .. } = choose_part(recording, &args.part)?;
     let timing = whyso_query::timing_in(recording, window)?;
     let setup = recording.run().performance_schema().unwrap_or_else(|| "not recorded".to_string());
     let of = PfsTimersOf { window: &words, timing: &timing, setup: &setup };
@@ -177,7 +177,7 @@ struct Side {
 
 impl Side {
     fn take(recording: &Recording, view: &'static View, part: &WindowArgs, args: &PfsArgs) -> Result<Side> {
-        let Chosen { window, words, .. } = chosen(recording, part)?;
+        let RunPart { window, words, .. } = choose_part(recording, part)?;
         let mut over = pfs_in(recording, view, window)?;
         if args.observer {
             over.table.show_observer();

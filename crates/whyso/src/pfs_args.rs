@@ -38,8 +38,8 @@ pub(crate) struct PfsSetupArgs {
 }
 
 impl PfsSetupArgs {
-    /// What was asked for; `None`: nothing.
-    pub(crate) fn wanted(&self) -> Result<Option<PfsRequest>> {
+    /// Returns the setup that was asked for. `None`: nothing changes.
+    pub(crate) fn setup(&self) -> Result<Option<PfsRequest>> {
         let Some(preset) = self.pfs else { return Ok(None) };
         let wanted = PfsRequest {
             preset,

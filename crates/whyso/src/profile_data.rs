@@ -7,7 +7,7 @@ use whyso_query::{MainFiles, Sampled, ThreadFilter, main_files, profile_in, stat
 use whyso_record::Recording;
 use whyso_report::{SampledIn, StatesByRole};
 
-use crate::choice_args::{Chosen, chosen};
+use crate::choice_args::{RunPart, choose_part};
 use crate::profile_args::ProfileArgs;
 use crate::recordings::open;
 
@@ -22,7 +22,7 @@ pub(crate) const ALL: &str = "all";
 /// A profile, and the description of what it is of.
 pub(crate) struct SampledProfile {
     pub(crate) sampled: Sampled,
-    pub(crate) chosen: Chosen,
+    pub(crate) chosen: RunPart,
     pub(crate) states: StatesByRole,
     pub(crate) files: MainFiles,
     pub(crate) role: String,
@@ -64,13 +64,13 @@ impl SampledProfile {
 /// Reads the profile of a run. `metrics`: the default.
 pub(crate) fn sample(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<SampledProfile> {
     let (recording, _) = open(run, &args.runs)?;
-    sample_part(&recording, chosen(&recording, &args.part)?, args, metrics)
+    sample_part(&recording, choose_part(&recording, &args.part)?, args, metrics)
 }
 
 /// Reads the profile of a part of a run.
 pub(crate) fn sample_part(
     recording: &Recording,
-    chosen: Chosen,
+    chosen: RunPart,
     args: &ProfileArgs,
     metrics: &[&str],
 ) -> Result<SampledProfile> {

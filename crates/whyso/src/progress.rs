@@ -60,7 +60,7 @@ impl Bars {
     }
 
     fn show_functions(&self, busy: &BusyFunctions) {
-        let text = in_words(busy);
+        let text = describe_functions(busy);
         let Ok(mut functions) = self.functions.lock() else { return };
         if self.on_terminal {
             // The bar's own fields stand between braces.
@@ -145,7 +145,7 @@ impl Listener for Bars {
 }
 
 /// Such as `on CPUs in the last 10 s: page_cur_search_with_match 12 %, memcpy 8 %, send 6 %, others 74 % (1.8 CPUs)`.
-fn in_words(busy: &BusyFunctions) -> String {
+fn describe_functions(busy: &BusyFunctions) -> String {
     let named = busy.functions.iter().map(|(name, share)| {
         // Without its parameters; `(anonymous namespace)::f` begins with a bracket.
         let bare = name.get(1..).and_then(|rest| rest.find('(')).map_or(name.as_str(), |at| &name[..at + 1]);

@@ -11,12 +11,12 @@ use crate::exit_codes::{FAILED, INTERRUPTED};
 use crate::progress::Bars;
 use crate::record_args::RecordArgs;
 use crate::run::{ExplainedRun, explain_run, print_cost_of_sql_trace, print_json};
-use crate::stacks::named;
+use crate::stacks::record_target;
 use crate::user::{ask_password, handle_ctrl_c};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let plan = RecordPlan {
-        target: named(args.dsn.as_ref(), args.process.as_ref())?,
+        target: record_target(args.dsn.as_ref(), args.process.as_ref())?,
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,
@@ -27,7 +27,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         bytes_max: args.disk_max.map(|size| size.0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
-        pfs: args.pfs.wanted()?,
+        pfs: args.pfs.setup()?,
         out: args.output.out.clone(),
         command_line: crate::user::command_line(),
     };

@@ -158,7 +158,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         check_loops: true,
         actions,
         server,
-        pfs: args.pfs.wanted()?,
+        pfs: args.pfs.setup()?,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
         add_ons: args.others.add_ons()?,

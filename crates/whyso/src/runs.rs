@@ -106,7 +106,7 @@ fn list(args: &RunsArgs) -> Result<ExitCode> {
 }
 
 /// The runs that are named, each once.
-fn named(args: &RunsArgs, names: &[String]) -> Result<Vec<RunSummary>> {
+fn named_runs(args: &RunsArgs, names: &[String]) -> Result<Vec<RunSummary>> {
     let mut there = whyso_record::list_runs(&args.runs)?;
     let mut found = Vec::new();
     for name in names {
@@ -125,7 +125,7 @@ fn named(args: &RunsArgs, names: &[String]) -> Result<Vec<RunSummary>> {
 }
 
 fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
-    let runs = named(args, names)?;
+    let runs = named_runs(args, names)?;
     if !yes {
         if !std::io::stdin().is_terminal() {
             bail!(Error::Plan("nobody is there to be asked: add --yes to remove them".to_string()));
@@ -158,7 +158,7 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
 fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
     let runs = match names {
         [] => whyso_record::list_runs(&args.runs)?.into_iter().filter(|run| !run.live).collect(),
-        _ => named(args, names)?,
+        _ => named_runs(args, names)?,
     };
     let (mut freed, mut pruned) = (0, Vec::new());
     for run in runs.iter().filter(|run| run.bytes > size) {
@@ -180,7 +180,7 @@ fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
 fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
     let runs: Vec<RunSummary> = match names {
         [] => whyso_record::list_runs(&args.runs)?,
-        _ => named(args, names)?,
+        _ => named_runs(args, names)?,
     };
     let (mut files, mut problems) = (0, Vec::new());
     for run in &runs {
@@ -206,7 +206,7 @@ fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
 fn backup(args: &RunsArgs, names: &[String], output: &Path) -> Result<ExitCode> {
     let runs: Vec<RunSummary> = match names {
         [] => whyso_record::list_runs(&args.runs)?.into_iter().filter(|run| !run.live).collect(),
-        _ => named(args, names)?,
+        _ => named_runs(args, names)?,
     };
     if runs.is_empty() {
         bail!("there is no run to back up in {}", args.runs.display());

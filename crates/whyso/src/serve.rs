@@ -103,15 +103,15 @@ impl LiveRecorder for Records {
             bytes_max: Some(request.bytes_max),
             command_line: request.command_line.clone(),
         };
-        let outcome = whyso_control::record(&plan, &Passed(progress), stop, &|_| None);
+        let outcome = whyso_control::record(&plan, &ProgressListener(progress), stop, &|_| None);
         outcome?.failure.map_or(Ok(()), |why| Err(why.into()))
     }
 }
 
 /// Passes on what a recording reports.
-struct Passed<'a>(&'a (dyn Fn(RecordProgress<'_>) + Sync));
+struct ProgressListener<'a>(&'a (dyn Fn(RecordProgress<'_>) + Sync));
 
-impl Listener for Passed<'_> {
+impl Listener for ProgressListener<'_> {
     fn hear(&self, news: News<'_>) {
         match news {
             News::Step(step) => (self.0)(RecordProgress::Step(step)),

@@ -33,7 +33,7 @@ pub(crate) struct StacksArgs {
 }
 
 /// What `--dsn` or `--process` names.
-pub(crate) fn named(dsn: Option<&String>, process: Option<&String>) -> Result<RecordTarget> {
+pub(crate) fn record_target(dsn: Option<&String>, process: Option<&String>) -> Result<RecordTarget> {
     match (dsn, process) {
         (Some(dsn), None) => Ok(RecordTarget::Server(dsn.clone())),
         (None, Some(process)) => Ok(RecordTarget::Processes(process.clone())),
@@ -42,7 +42,7 @@ pub(crate) fn named(dsn: Option<&String>, process: Option<&String>) -> Result<Re
 }
 
 pub(crate) fn stacks(args: &StacksArgs) -> Result<ExitCode> {
-    let of = named(args.dsn.as_ref(), args.process.as_ref())?;
+    let of = record_target(args.dsn.as_ref(), args.process.as_ref())?;
     let found = stacks_now(&of, &args.whose.filter(), &ask_password)?;
     let mut out = crate::out::stdout();
     if args.json {

@@ -11,7 +11,7 @@ use whyso_explain::statements::{CommandMetric, by_statement};
 use whyso_query::{CommandFilter, commands_in};
 use whyso_report::CommandsOf;
 
-use crate::choice_args::{Chosen, WindowArgs, chosen};
+use crate::choice_args::{RunPart, WindowArgs, choose_part};
 use crate::recordings::open;
 
 /// What is shown where nothing is asked for.
@@ -72,7 +72,7 @@ pub(crate) struct StatementsArgs {
 
 pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
-    let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
+    let RunPart { window, words, .. } = choose_part(&recording, &args.part)?;
     let filter = CommandFilter {
         threads: args.thread.clone(),
         connections: args.connection.clone(),

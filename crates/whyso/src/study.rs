@@ -110,20 +110,20 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
             }
             let name = file.file_stem().unwrap_or_default();
             let dir = out.clone().unwrap_or_else(|| Path::new(FOLDER).join(name));
-            carry_out(Journal::create(&dir, kept).map_err(told)?, form(*json))
+            carry_out(Journal::create(&dir, kept).map_err(wrong_study)?, form(*json))
         }
         StudyCommand::Resume { dir, allow_programs, json } => {
-            let journal = Journal::open(dir).map_err(told)?;
+            let journal = Journal::open(dir).map_err(wrong_study)?;
             check_programs(journal.spec(), *allow_programs)?;
             carry_out(journal, form(*json))
         }
         StudyCommand::Show { dir, markdown, json } => {
             let form = if *markdown { Form::Markdown } else { form(*json) };
-            print_answer(&Journal::open(dir).map_err(told)?, form)?;
+            print_answer(&Journal::open(dir).map_err(wrong_study)?, form)?;
             Ok(ExitCode::SUCCESS)
         }
         StudyCommand::Report { dir, output } => {
-            let journal = Journal::open(dir).map_err(told)?;
+            let journal = Journal::open(dir).map_err(wrong_study)?;
             let page = output.clone().unwrap_or_else(|| dir.join(PAGE));
             write_page(&whyso_control::study_answer(&journal)?, &page)?;
             if output.is_none() {
@@ -135,7 +135,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
     }
 }
 
-fn told(error: whyso_study::Error) -> Error {
+fn wrong_study(error: whyso_study::Error) -> Error {
     Error::Plan(error.to_string())
 }
 

@@ -10,7 +10,7 @@ use whyso_control::Error;
 use whyso_query::ThreadsOver;
 use whyso_report::ThreadsWindow;
 
-use crate::choice_args::{WhoseArgs, WindowArgs, chosen};
+use crate::choice_args::{WhoseArgs, WindowArgs, choose_part};
 use crate::recordings::open;
 use crate::user::{ask_password, handle_ctrl_c};
 use crate::values::Length;
@@ -51,7 +51,7 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
                 print_stderr!("whyso: warning: not known: {words}");
             }
             let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
-            let window = chosen(&recording, &args.part)?.window;
+            let window = choose_part(&recording, &args.part)?.window;
             (whyso_query::threads_in(&recording, window)?, Some(origin_ns))
         }
         (None, Some(dsn)) => {

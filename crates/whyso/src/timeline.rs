@@ -10,7 +10,7 @@ use whyso_query::{TimelineOf, timeline_in};
 use whyso_report::{TimelineRow, TimelineView};
 use whyso_series::KnownBy;
 
-use crate::choice_args::{WhoseArgs, WindowArgs, chosen};
+use crate::choice_args::{WhoseArgs, WindowArgs, choose_part};
 use crate::recordings::open;
 use crate::terminal::width;
 
@@ -56,7 +56,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
     let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
     // All levels, unless one is asked for.
-    let window = if args.part.is_given() { Some(chosen(&recording, &args.part)?.window) } else { None };
+    let window = if args.part.is_given() { Some(choose_part(&recording, &args.part)?.window) } else { None };
     let filter = args.whose.filter();
     let columns = whyso_report::timeline_columns(width());
     let found = timeline_in(&recording, window, columns, &filter, args.waits)?;

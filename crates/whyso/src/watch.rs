@@ -76,7 +76,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
         bytes_max: Some(args.disk_max.unwrap_or(SIZE_MAX).0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
-        pfs: args.pfs.wanted()?,
+        pfs: args.pfs.setup()?,
         out: args.out.clone(),
         command_line: crate::user::command_line(),
     };

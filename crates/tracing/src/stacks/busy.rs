@@ -128,7 +128,7 @@ mod tests {
     fn of_thousands_of_functions_only_the_busiest_are_named() {
         let frames = (0..5_000).map(|at| (Frame { module: ModuleId(2), address: at }, 1 + at));
         let mut named = 0;
-        let told = told(frames.collect(), 10.0, |frame| {
+        let told = summarize(frames.collect(), 10.0, |frame| {
             named += 1;
             frame.address.to_string()
         });

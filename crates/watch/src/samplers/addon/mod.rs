@@ -13,7 +13,7 @@ pub use error::{AddOnError, StatementError};
 pub use sampler::{AddOnSeries, check};
 pub use spec::AddOn;
 
-use sampler::{AddOnSampler, Handed};
+use sampler::{AddOnSampler, ServerAccess};
 
 use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
 
@@ -28,8 +28,9 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
 fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
     let mut samplers = Vec::new();
     for addon in &context.spec.add_ons {
-        let handed = Handed { server: context.spec.server.clone(), server_pid: context.spec.server_pid };
-        let sampler = AddOnSampler::new(addon.clone(), handed, context.stop.clone());
+        let access =
+            ServerAccess { server: context.spec.server.clone(), server_pid: context.spec.server_pid };
+        let sampler = AddOnSampler::new(addon.clone(), access, context.stop.clone());
         let scheduled = Scheduled::of_machine(sampler.counted_in(&context.statements));
         samplers.push(match addon.interval {
             Some(interval) => scheduled.every(interval),

@@ -29,12 +29,12 @@ pub(super) struct Program {
     complaints: Option<std::fs::File>,
     pending: Vec<u8>,
     complaint: Vec<u8>,
-    reaped: Option<Ended>,
+    reaped: Option<ProgramEnd>,
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
+pub(super) struct ProgramEnd {
     pub(super) status: std::process::ExitStatus,
     /// CPU time of it and of those of its children that it waited for.
     pub(super) cpu_ns: u64,
@@ -42,7 +42,7 @@ pub(super) struct Ended {
 
 /// Why the reading of its output ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum ReadOutcome {
     /// There is a line, or there are several.
     Lines,
     /// It has closed its output.
@@ -72,17 +72,17 @@ impl Program {
         stop: &Stop,
         to_the_end: bool,
         mut line: impl FnMut(&str),
-    ) -> Heard {
+    ) -> ReadOutcome {
         let mut bytes_read = 0;
         let mut lines = 0_u64;
         let mut buffer = [0_u8; 16 << 10];
         loop {
             if stop.wait_until(0) {
-                return Heard::Stopped;
+                return ReadOutcome::Stopped;
             }
             self.listen_to_complaints();
             let Some(out) = &mut self.out else {
-                return Heard::Closed;
+                return ReadOutcome::Closed;
             };
             match out.read(&mut buffer) {
                 Ok(0) => {
@@ -91,33 +91,33 @@ impl Program {
                         self.pending.clear();
                     }
                     self.out = None;
-                    return Heard::Closed;
+                    return ReadOutcome::Closed;
                 }
                 Ok(count) => {
                     bytes_read += count;
                     if buffer[..count].contains(&0) {
-                        return Heard::Rubbish("it printed bytes that are no text");
+                        return ReadOutcome::Rubbish("it printed bytes that are no text");
                     }
                     if bytes_read > SAMPLE_BYTES_MAX {
-                        return Heard::Rubbish("it printed more than 1 MiB for one sample");
+                        return ReadOutcome::Rubbish("it printed more than 1 MiB for one sample");
                     }
                     lines += self.take_lines(&buffer[..count], &mut line);
                     if self.pending.len() > LINE_BYTES_MAX {
-                        return Heard::Rubbish("it printed more than 64 KiB without the end of a line");
+                        return ReadOutcome::Rubbish("it printed more than 64 KiB without the end of a line");
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if lines > 0 && !to_the_end {
-                        return Heard::Lines;
+                        return ReadOutcome::Lines;
                     }
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        return Heard::Silent;
+                        return ReadOutcome::Silent;
                     }
                     self.wait_for_output(left.min(LOOK));
                 }
-                Err(_) => return Heard::Rubbish("its output can't be read"),
+                Err(_) => return ReadOutcome::Rubbish("its output can't be read"),
             }
         }
     }
@@ -178,7 +178,7 @@ impl Program {
     }
 
     /// Waits for its end up to `until`, then ends it and all that it started.
-    pub(super) fn end(&mut self, until: Instant) -> Option<Ended> {
+    pub(super) fn end(&mut self, until: Instant) -> Option<ProgramEnd> {
         self.wait(until);
         if let Some(group) = Pid::from_raw(self.child.id() as i32) {
             // Also where it has ended by itself: what it started may go on. A group that is gone is no failure.
@@ -214,7 +214,7 @@ fn unblocked(fd: OwnedFd) -> std::io::Result<std::fs::File> {
 }
 
 /// Takes in the end of a child, if it has ended, with what it used: nothing else tells that of one child.
-fn reap(pid: u32) -> Option<Ended> {
+fn reap(pid: u32) -> Option<ProgramEnd> {
     use std::os::unix::process::ExitStatusExt;
     let mut status = 0;
     // SAFETY: `rusage` is plain numbers, for which zeros are valid; both pointers are to locals that outlive the call.
@@ -228,5 +228,5 @@ fn reap(pid: u32) -> Option<Ended> {
     }
     let time_ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
     let cpu_ns = time_ns(usage.ru_utime) + time_ns(usage.ru_stime);
-    Some(Ended { status: std::process::ExitStatus::from_raw(status), cpu_ns })
+    Some(ProgramEnd { status: std::process::ExitStatus::from_raw(status), cpu_ns })
 }

@@ -11,7 +11,7 @@ use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, TextRows, Va
 use super::error::AddOnError;
 use crate::own_statements::{ControlConnection, OwnStatements};
 use crate::sampler::{Failure, Sampler};
-use crate::samplers::addon::program::{Ended, Heard, Program};
+use crate::samplers::addon::program::{Program, ProgramEnd, ReadOutcome};
 use crate::samplers::addon::spec::{AddOn, Origin};
 use crate::samplers::addon::table::Table;
 use crate::schedule::Patience;
@@ -25,12 +25,12 @@ const ROWS_MAX: usize = 10_000;
 
 /// What a program is told of the server, in its environment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Handed {
+pub(crate) struct ServerAccess {
     pub(crate) server: Option<Opts>,
     pub(crate) server_pid: Option<u32>,
 }
 
-impl Handed {
+impl ServerAccess {
     fn give(&self, command: &mut Command, password: bool) {
         command.env_remove("MYSQL_PWD");
         if let Some(pid) = self.server_pid {
@@ -53,7 +53,7 @@ impl Handed {
 pub(crate) struct AddOnSampler {
     addon: AddOn,
     source: &'static str,
-    handed: Handed,
+    access: ServerAccess,
     sql: Option<Sql>,
     table: Table,
     /// One that runs for ever.
@@ -68,8 +68,8 @@ pub(crate) struct AddOnSampler {
 }
 
 impl AddOnSampler {
-    pub(crate) fn new(addon: AddOn, handed: Handed, stop: Stop) -> AddOnSampler {
-        let sql = match &handed.server {
+    pub(crate) fn new(addon: AddOn, access: ServerAccess, stop: Stop) -> AddOnSampler {
+        let sql = match &access.server {
             Some(opts) if addon.is_sql() => Some(Sql::new(opts, stop.clone())),
             _ => None,
         };
@@ -78,7 +78,7 @@ impl AddOnSampler {
             source: Box::leak(addon.source().into_boxed_str()),
             table: Table::new(&addon),
             addon,
-            handed,
+            access,
             sql,
             running: None,
             heard: Instant::now(),
@@ -109,7 +109,7 @@ impl AddOnSampler {
         if let Some(folder) = &self.addon.folder {
             command.current_dir(folder);
         }
-        self.handed.give(&mut command, self.addon.password);
+        self.access.give(&mut command, self.addon.password);
         for (name, value) in &self.addon.env {
             command.env(name, value);
         }
@@ -131,13 +131,13 @@ impl AddOnSampler {
         let until = Instant::now() + self.addon.timeout;
         let table = &mut self.table;
         let heard = program.read(until, &self.stop, true, |line| table.line(line));
-        let ended = program.end(if heard == Heard::Closed { until } else { Instant::now() });
+        let ended = program.end(if heard == ReadOutcome::Closed { until } else { Instant::now() });
         self.ended_cpu_ns += ended.map_or(0, |ended| ended.cpu_ns);
         match heard {
-            Heard::Stopped => Err(Failure::Stopped),
-            Heard::Rubbish(what) => Err(slow(format!("{what}: it was ended"))),
-            Heard::Silent => Err(slow(format!("{}: it was ended", self.too_long("it did not end")))),
-            Heard::Closed | Heard::Lines => match ended {
+            ReadOutcome::Stopped => Err(Failure::Stopped),
+            ReadOutcome::Rubbish(what) => Err(slow(format!("{what}: it was ended"))),
+            ReadOutcome::Silent => Err(slow(format!("{}: it was ended", self.too_long("it did not end")))),
+            ReadOutcome::Closed | ReadOutcome::Lines => match ended {
                 Some(ended) if ended.status.success() => Ok(()),
                 ended => Err(Failure::quick(died(ended, &mut program))),
             },
@@ -156,21 +156,23 @@ impl AddOnSampler {
             false => Instant::now(),
         };
         let table = &mut self.table;
-        let mut heard = Heard::Silent;
+        let mut heard = ReadOutcome::Silent;
         // A header alone is no sample.
         while table.is_empty() {
             heard = program.read(until, &self.stop, false, |line| table.line(line));
-            if heard != Heard::Lines {
+            if heard != ReadOutcome::Lines {
                 break;
             }
         }
         let outcome = match heard {
-            Heard::Lines => Ok(true),
-            Heard::Silent if self.heard.elapsed() < self.addon.timeout => Ok(false),
-            Heard::Silent => Err(slow(format!("{}: it was ended", self.too_long("it printed nothing")))),
-            Heard::Stopped => Err(Failure::Stopped),
-            Heard::Rubbish(what) => Err(slow(format!("{what}: it was ended"))),
-            Heard::Closed => {
+            ReadOutcome::Lines => Ok(true),
+            ReadOutcome::Silent if self.heard.elapsed() < self.addon.timeout => Ok(false),
+            ReadOutcome::Silent => {
+                Err(slow(format!("{}: it was ended", self.too_long("it printed nothing"))))
+            }
+            ReadOutcome::Stopped => Err(Failure::Stopped),
+            ReadOutcome::Rubbish(what) => Err(slow(format!("{what}: it was ended"))),
+            ReadOutcome::Closed => {
                 let ended = program.end(Instant::now() + Duration::from_millis(100));
                 self.ended_cpu_ns += ended.map_or(0, |ended| ended.cpu_ns);
                 self.running_cpu_ns = 0;
@@ -258,7 +260,7 @@ fn slow(why: String) -> Failure {
     Failure::Broken { why, patience: Patience::Slow }
 }
 
-fn died(ended: Option<Ended>, program: &mut Program) -> String {
+fn died(ended: Option<ProgramEnd>, program: &mut Program) -> String {
     let how = ended.map_or_else(|| "it closed its output".to_string(), |ended| format!("{}", ended.status));
     match program.complaint() {
         complaint if complaint.is_empty() => format!("the program ended ({how})"),
@@ -321,10 +323,10 @@ pub struct AddOnSeries {
 /// # Errors
 /// Nothing can be read.
 pub fn check(addon: &AddOn, server: Option<Opts>) -> Result<(Vec<AddOnSeries>, Vec<String>), AddOnError> {
-    let sink = KeysOnly::default();
+    let sink = KeySink::default();
     let mut cache = SeriesCache::default();
-    let handed = Handed { server, server_pid: None };
-    let mut sampler = AddOnSampler::new(addon.clone(), handed, Stop::new());
+    let access = ServerAccess { server, server_pid: None };
+    let mut sampler = AddOnSampler::new(addon.clone(), access, Stop::new());
     let source = sampler.source();
     let failed = |why| AddOnError::Reading { source_name: source.to_string(), why };
     let mut batch = Batch::new(&sink, "server", source, &mut cache);
@@ -352,11 +354,11 @@ pub fn check(addon: &AddOn, server: Option<Opts>) -> Result<(Vec<AddOnSeries>, V
 
 /// A sink for one reading, which remembers what its numbers are called.
 #[derive(Default)]
-struct KeysOnly {
+struct KeySink {
     keys: Mutex<Vec<SeriesKey>>,
 }
 
-impl KeysOnly {
+impl KeySink {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<SeriesKey>> {
         match self.keys.lock() {
             Ok(keys) => keys,
@@ -365,7 +367,7 @@ impl KeysOnly {
     }
 }
 
-impl Sink for KeysOnly {
+impl Sink for KeySink {
     fn series(&self, key: &SeriesKey) -> SeriesId {
         let mut keys = self.lock();
         keys.push(key.clone());

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::samplers::innodb_status::METRICS;
 
-    fn told(text: &str, name: &str) -> Option<u64> {
+    fn parsed(text: &str, name: &str) -> Option<u64> {
         numbers(text).into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
@@ -131,27 +131,27 @@ mod tests {
             ("pending_reads", 0),
             ("pending_writes", 0),
         ] {
-            assert_eq!(told(text, name), Some(value), "{name}");
+            assert_eq!(parsed(text, name), Some(value), "{name}");
         }
         let text = include_str!("../../../tests/data/innodb_status_mysql_9_7");
-        assert_eq!(told(text, "checkpoint_age"), Some(20_457_221 - 20_024_005));
-        assert_eq!(told(text, "mutex_spins"), None, "it has none any more");
+        assert_eq!(parsed(text, "checkpoint_age"), Some(20_457_221 - 20_024_005));
+        assert_eq!(parsed(text, "mutex_spins"), None, "it has none any more");
         let text = include_str!("../../../tests/data/innodb_status_mariadb_10_2");
-        assert_eq!((told(text, "rw_sx_rounds"), told(text, "rw_excl_os_waits")), (Some(124), Some(12)));
+        assert_eq!((parsed(text, "rw_sx_rounds"), parsed(text, "rw_excl_os_waits")), (Some(124), Some(12)));
         let text = include_str!("../../../tests/data/innodb_status_mariadb_11_8");
         assert_eq!(
-            (told(text, "history_list_length"), told(text, "checkpoint_age")),
+            (parsed(text, "history_list_length"), parsed(text, "checkpoint_age")),
             (Some(385), Some(558_345))
         );
-        assert_eq!(told(text, "pending_page_flushes"), Some(0));
-        assert_eq!(told(text, "semaphore_reservations"), None);
+        assert_eq!(parsed(text, "pending_page_flushes"), Some(0));
+        assert_eq!(parsed(text, "semaphore_reservations"), None);
     }
 
     #[test]
     fn what_a_statement_says_is_no_number() {
         let text = "------------------------\nLATEST DETECTED DEADLOCK\n------------------------\nSELECT '\nHistory list length 9\n'\n\
                     ------------\nTRANSACTIONS\n------------\nHistory list length 3\n";
-        assert_eq!(told(text, "history_list_length"), Some(3));
+        assert_eq!(parsed(text, "history_list_length"), Some(3));
     }
 
     #[test]

@@ -40,12 +40,12 @@ pub(crate) enum RowWaiters {
 
 /// The counters that tell it, as one reading of the status meets them.
 #[derive(Default)]
-pub(crate) struct Counted {
+pub(crate) struct RowLockCounts {
     waits: Option<f64>,
     current: Option<f64>,
 }
 
-impl Counted {
+impl RowLockCounts {
     pub(crate) fn meet(&mut self, name: &str, value: Value) {
         match name {
             "Innodb_row_lock_waits" => self.waits = Some(value.as_f64()),
@@ -55,14 +55,14 @@ impl Counted {
     }
 
     /// No row is waited for, and none was since the reading before.
-    fn is_quiet_since(&self, before: &Counted) -> bool {
+    fn is_quiet_since(&self, before: &RowLockCounts) -> bool {
         self.current == Some(0.0) && self.waits.is_some() && self.waits == before.waits
     }
 }
 
 impl RowLockActivity {
     /// Takes what a reading of the status told; `before` is what the one before had told.
-    pub(crate) fn told(&self, now: &Counted, before: &Counted, at_ns: i64) {
+    pub(crate) fn note_counts(&self, now: &RowLockCounts, before: &RowLockCounts, at_ns: i64) {
         let quiet_ns = if now.is_quiet_since(before) { at_ns } else { 0 };
         self.shared.quiet_since_ns.store(quiet_ns, Ordering::Relaxed);
         let current = now.current.map_or(-1, |current| current as i64);
@@ -102,8 +102,8 @@ impl RowLockActivity {
 mod tests {
     use super::*;
 
-    fn counted(waits: i64, current: i64) -> Counted {
-        let mut counted = Counted::default();
+    fn counted(waits: i64, current: i64) -> RowLockCounts {
+        let mut counted = RowLockCounts::default();
         counted.meet("Innodb_row_lock_waits", Value::Int(waits));
         counted.meet("Innodb_row_lock_current_waits", Value::Int(current));
         counted
@@ -113,23 +113,23 @@ mod tests {
     fn a_look_is_worth_it_unless_the_status_has_just_told_that_nobody_waits_or_waited() {
         let activity = RowLockActivity::default();
         assert!(activity.is_worth_a_look(10), "nothing is known yet");
-        activity.told(&counted(5, 0), &counted(5, 0), 1_000);
+        activity.note_counts(&counted(5, 0), &counted(5, 0), 1_000);
         assert!(!activity.is_worth_a_look(1_000 + FRESH_NS));
         assert!(activity.is_worth_a_look(1_001 + FRESH_NS), "an old word");
-        activity.told(&counted(6, 0), &counted(5, 0), 2_000);
+        activity.note_counts(&counted(6, 0), &counted(5, 0), 2_000);
         assert!(activity.is_worth_a_look(2_001), "somebody waited");
-        activity.told(&counted(6, 1), &counted(6, 0), 3_000);
+        activity.note_counts(&counted(6, 1), &counted(6, 0), 3_000);
         assert!(activity.is_worth_a_look(3_001), "somebody waits");
-        activity.told(&Counted::default(), &Counted::default(), 4_000);
+        activity.note_counts(&RowLockCounts::default(), &RowLockCounts::default(), 4_000);
         assert!(activity.is_worth_a_look(4_001), "a server that does not tell");
     }
 
     #[test]
     fn waiters_are_those_of_a_fresh_snapshot_else_as_many_as_the_status_counts() {
         let activity = RowLockActivity::default();
-        activity.told(&Counted::default(), &Counted::default(), 1_000);
+        activity.note_counts(&RowLockCounts::default(), &RowLockCounts::default(), 1_000);
         assert_eq!(activity.row_waiters(1_001), RowWaiters::Unknown);
-        activity.told(&counted(6, 3), &counted(5, 3), 2_000);
+        activity.note_counts(&counted(6, 3), &counted(5, 3), 2_000);
         assert_eq!(activity.row_waiters(2_001), RowWaiters::Count(3));
         activity.found_waiting(2_500, BTreeSet::from([7]));
         assert_eq!(activity.row_waiters(3_000), RowWaiters::These(BTreeSet::from([7])));

@@ -157,21 +157,21 @@ fn is_exclusive(mode: &str) -> bool {
 }
 
 /// A metadata lock on a table, as the plugin tells it: only such as are held.
-struct Held {
+struct HeldLock {
     connection: u64,
     schema: String,
     table: String,
     statement: Option<String>,
 }
 
-async fn held(conn: &mut ControlConnection<'_>) -> Result<Vec<Held>, Error> {
+async fn held(conn: &mut ControlConnection<'_>) -> Result<Vec<HeldLock>, Error> {
     let question = bounded_select(&format!(
         "i.THREAD_ID, i.TABLE_SCHEMA, i.TABLE_NAME, p.INFO FROM information_schema.METADATA_LOCK_INFO i \
          LEFT JOIN information_schema.PROCESSLIST p ON p.ID = i.THREAD_ID WHERE i.TABLE_NAME <> '' LIMIT {ROWS_MAX}"
     ));
     type Row = (u64, String, String, Option<String>);
     let rows: Vec<Row> = conn.query(question).await?;
-    let held = |(connection, schema, table, text): Row| Held {
+    let held = |(connection, schema, table, text): Row| HeldLock {
         connection,
         schema,
         table,
@@ -181,11 +181,11 @@ async fn held(conn: &mut ControlConnection<'_>) -> Result<Vec<Held>, Error> {
 }
 
 /// The plugin does not say what is waited for: it is a locked table that the waiting statement names, where there is one such.
-fn learn_from_held(waits: &mut [LockWait], held: &[Held]) {
+fn learn_from_held(waits: &mut [LockWait], held: &[HeldLock]) {
     let waiting: Vec<u64> = waits.iter().map(|wait| wait.waiting).collect();
     for wait in waits.iter_mut().filter(|wait| wait.kind == LockKind::Metadata) {
         let Some(text) = wait.statement.as_deref() else { continue };
-        let mut named: BTreeMap<(&str, &str), Vec<&Held>> = BTreeMap::new();
+        let mut named: BTreeMap<(&str, &str), Vec<&HeldLock>> = BTreeMap::new();
         for one in held.iter().filter(|one| one.connection != wait.waiting && names(text, &one.table)) {
             named.entry((&one.schema, &one.table)).or_default().push(one);
         }
@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    fn told(waits: &[LockWait]) -> Vec<(u64, Option<u64>, &str)> {
+    fn described(waits: &[LockWait]) -> Vec<(u64, Option<u64>, &str)> {
         waits.iter().map(|wait| (wait.waiting, wait.blocking, wait.object.as_str())).collect()
     }
 
@@ -249,7 +249,7 @@ mod tests {
             pair(2, "EXCLUSIVE", 1, "SHARED_READ"),
         ];
         learn_from_pairs(&mut waits, &pairs);
-        assert_eq!(told(&waits), [(2, Some(1), "t.accounts"), (3, Some(2), "t.accounts")]);
+        assert_eq!(described(&waits), [(2, Some(1), "t.accounts"), (3, Some(2), "t.accounts")]);
         assert_eq!(waits[1].blocking_statement.as_deref(), Some("of 2"));
     }
 
@@ -257,13 +257,13 @@ mod tests {
     fn of_a_lock_by_name_the_holder_is_known_and_the_name_is_not_recorded() {
         let mut waits = [LockWait { kind: LockKind::User, ..waiter(2, "SELECT GET_LOCK(?, ?)") }];
         learn_from_pairs(&mut waits, &[pair(2, "EXCLUSIVE", 1, "EXCLUSIVE")]);
-        assert_eq!(told(&waits), [(2, Some(1), "")]);
+        assert_eq!(described(&waits), [(2, Some(1), "")]);
         assert_eq!(waits[0].blocking_statement.as_deref(), Some("of 1"));
     }
 
     #[test]
     fn what_only_holders_are_told_of_is_found_by_the_name_in_the_statement() {
-        let held = |connection, table: &str| Held {
+        let held = |connection, table: &str| HeldLock {
             connection,
             schema: "t".to_string(),
             table: table.to_string(),
@@ -272,7 +272,7 @@ mod tests {
         let all = [held(1, "accounts"), held(2, "accounts"), held(1, "accounts_old")];
         let mut waits = [waiter(2, "ALTER TABLE t.accounts ADD x INT"), waiter(9, "DROP TABLE other")];
         learn_from_held(&mut waits, &all);
-        assert_eq!(told(&waits), [(2, Some(1), "t.accounts"), (9, None, "")]);
+        assert_eq!(described(&waits), [(2, Some(1), "t.accounts"), (9, None, "")]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod sampler;
 mod sources;
 mod text;
 
-pub(crate) use activity::{Counted, RowLockActivity, RowWaiters};
+pub(crate) use activity::{RowLockActivity, RowLockCounts, RowWaiters};
 use sampler::{LockWaits, METRICS};
 pub use sources::{LockSnapshot, lock_waits};
 

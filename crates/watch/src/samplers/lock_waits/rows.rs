@@ -131,8 +131,8 @@ async fn innodb_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>,
     for one in waiting {
         let requested = one.requested.clone().unwrap_or_default();
         let (object, index, mode) = locks.get(requested.as_str()).map_or(Default::default(), |lock| {
-            let told = |text: &Option<String>| unquoted(text.as_deref().unwrap_or_default());
-            (told(&lock.1), told(&lock.2), told(&lock.3))
+            let described = |text: &Option<String>| unquoted(text.as_deref().unwrap_or_default());
+            (described(&lock.1), described(&lock.2), described(&lock.3))
         });
         let wait = LockWait {
             kind: LockKind::Row,

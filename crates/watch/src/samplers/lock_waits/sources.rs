@@ -29,7 +29,7 @@ pub async fn lock_waits(conn: &mut Conn) -> Result<LockSnapshot, Error> {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Probed<T> {
+enum ProbeResult<T> {
     #[default]
     Not,
     Found(T),
@@ -38,8 +38,8 @@ enum Probed<T> {
 
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    rows: Probed<RowSource>,
-    metadata: Probed<MetadataSource>,
+    rows: ProbeResult<RowSource>,
+    metadata: ProbeResult<MetadataSource>,
     others_are_absent: bool,
     holders_of_user_locks_are_absent: bool,
     /// What was found not to be there, each told once.
@@ -50,16 +50,16 @@ impl Sources {
     /// Waits for InnoDB's locks.
     pub(super) async fn rows(&mut self, conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
         let candidates: &[RowSource] = match &self.rows {
-            Probed::Not => &RowSource::ALL,
-            Probed::Found(RowSource::DataLocks) => &[RowSource::DataLocks],
-            Probed::Found(RowSource::InnodbLocks) => &[RowSource::InnodbLocks],
-            Probed::Absent => return Ok(Vec::new()),
+            ProbeResult::Not => &RowSource::ALL,
+            ProbeResult::Found(RowSource::DataLocks) => &[RowSource::DataLocks],
+            ProbeResult::Found(RowSource::InnodbLocks) => &[RowSource::InnodbLocks],
+            ProbeResult::Absent => return Ok(Vec::new()),
         };
         let mut refused = None;
         for source in candidates {
             match source.read(conn).await {
                 Ok(waits) => {
-                    self.rows = Probed::Found(*source);
+                    self.rows = ProbeResult::Found(*source);
                     return Ok(waits);
                 }
                 // What the last one lacks is told, unless one before it is there and refused.
@@ -72,7 +72,7 @@ impl Sources {
                 Err(error) => return Err(error),
             }
         }
-        self.rows = Probed::Absent;
+        self.rows = ProbeResult::Absent;
         let why =
             refused.map_or(String::new(), |error| format!(": {} (error {})", error.message, error.code));
         self.absent.push(format!(
@@ -128,16 +128,16 @@ impl Sources {
         conn: &mut ControlConnection<'_>,
     ) -> Result<(), Error> {
         let candidates: &[MetadataSource] = match &self.metadata {
-            Probed::Not => &MetadataSource::ALL,
-            Probed::Found(MetadataSource::PerformanceSchema) => &[MetadataSource::PerformanceSchema],
-            Probed::Found(MetadataSource::Plugin) => &[MetadataSource::Plugin],
-            Probed::Absent => return Ok(()),
+            ProbeResult::Not => &MetadataSource::ALL,
+            ProbeResult::Found(MetadataSource::PerformanceSchema) => &[MetadataSource::PerformanceSchema],
+            ProbeResult::Found(MetadataSource::Plugin) => &[MetadataSource::Plugin],
+            ProbeResult::Absent => return Ok(()),
         };
         for source in candidates {
             match metadata::learn(waits, *source, conn).await {
                 // A table that is there and empty is that of an instrument that is off.
                 Ok(()) if waits.iter().any(|wait| !wait.object.is_empty()) => {
-                    self.metadata = Probed::Found(*source);
+                    self.metadata = ProbeResult::Found(*source);
                     return Ok(());
                 }
                 Ok(()) => {}
@@ -145,7 +145,7 @@ impl Sources {
                 Err(error) => return Err(error),
             }
         }
-        self.metadata = Probed::Absent;
+        self.metadata = ProbeResult::Absent;
         self.absent.push(
             "which table a metadata lock is on, and who holds it: turn on the Performance Schema's instrument \
              wait/lock/metadata/sql/mdl, or in MariaDB INSTALL SONAME 'metadata_lock_info'"

@@ -36,7 +36,7 @@ pub(super) enum Relation {
 
 impl Peers {
     /// Looks who is connected with the server now.
-    pub(super) fn look(server: u32, address: &Address) -> Peers {
+    pub(super) fn read(server: u32, address: &Address) -> Peers {
         let own = sockets_of(server).ok();
         let mut peers = Peers::default();
         let is_unix = |path: &[u8]| {
@@ -161,7 +161,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (_server, _) = listener.accept().unwrap();
-        let peers = Peers::look(std::process::id(), &Address::default());
+        let peers = Peers::read(std::process::id(), &Address::default());
         let inode = fs::metadata(format!("/proc/self/fd/{}", client.as_raw_fd())).unwrap().ino();
         assert!(peers.inodes.contains(&inode));
         assert_eq!(peers.relation(std::process::id()), Relation::Client, "both ends are ours");

@@ -44,9 +44,9 @@ const LOOKS_OF_STRANGER: u32 = 2;
 /// How often a neighbour is looked at again: it may become a client.
 const LOOK_AGAIN_NS: i64 = 5_000_000_000;
 
-/// Who a process is.
+/// What a process is to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Who {
+enum ProcessKind {
     Neighbour,
     Client,
     Unclear,
@@ -54,12 +54,12 @@ enum Who {
 
 /// A process that used a CPU.
 #[derive(Clone, Debug, Default)]
-struct Followed {
+struct FollowedProcess {
     start_ticks: u64,
     cpu_ticks: u64,
     /// Ticks that it used until it was known who it is.
     pending_ticks: u64,
-    who: Option<Who>,
+    who: Option<ProcessKind>,
     looks: u32,
     looked_ns: i64,
     /// As it was read last; `None`: not yet.
@@ -69,7 +69,7 @@ struct Followed {
 /// Sums of the processes of one name.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sums {
-    cpu_ticks: BTreeMap<Who, u64>,
+    cpu_ticks: BTreeMap<ProcessKind, u64>,
     disk_bytes: u64,
     resident_pages: u64,
     /// It was written before.
@@ -83,7 +83,7 @@ pub(crate) struct Neighbours {
     address: Address,
     machine: Machine,
     pace: Pace,
-    followed: HashMap<u32, Followed>,
+    followed: HashMap<u32, FollowedProcess>,
     by_name: BTreeMap<String, Sums>,
     last_ns: Option<i64>,
     /// Start of the youngest process that the last look saw, in ticks since the machine started.
@@ -138,13 +138,13 @@ impl Neighbours {
             }
             let known = before.remove(&stat.pid).filter(|known| known.start_ticks == stat.start_ticks);
             let is_new = known.is_none();
-            let mut followed = known.unwrap_or_else(|| Followed {
+            let mut followed = known.unwrap_or_else(|| FollowedProcess {
                 start_ticks: stat.start_ticks,
                 // One that began since the last look has used all of it since.
                 cpu_ticks: if stat.start_ticks > self.youngest_ticks { 0 } else { stat.cpu_ticks },
                 // What whyso started to load the server may not be connected yet.
-                who: (head == Some(self.own)).then_some(Who::Client),
-                ..Followed::default()
+                who: (head == Some(self.own)).then_some(ProcessKind::Client),
+                ..FollowedProcess::default()
             });
             if is_new && self.last_ns.is_none() {
                 followed.cpu_ticks = stat.cpu_ticks;
@@ -176,7 +176,7 @@ impl Neighbours {
         let Some(followed) = self.followed.get_mut(&stat.pid) else { return };
         let is_due = match followed.who {
             // Once a client, always one.
-            Some(Who::Client) => false,
+            Some(ProcessKind::Client) => false,
             Some(_) => now_ns - followed.looked_ns >= LOOK_AGAIN_NS,
             None => true,
         };
@@ -186,15 +186,15 @@ impl Neighbours {
             followed.looks += 1;
             followed.looked_ns = now_ns;
             followed.who = match relation(stat.pid) {
-                Relation::Client => Some(Who::Client),
-                Relation::Stranger if followed.looks >= LOOKS_OF_STRANGER => Some(Who::Neighbour),
+                Relation::Client => Some(ProcessKind::Client),
+                Relation::Stranger if followed.looks >= LOOKS_OF_STRANGER => Some(ProcessKind::Neighbour),
                 Relation::Stranger => followed.who,
-                Relation::Unclear => Some(Who::Unclear),
+                Relation::Unclear => Some(ProcessKind::Unclear),
             };
         }
         let now = disk_bytes(stat.pid);
         let was = std::mem::replace(&mut followed.disk_bytes, now);
-        if let (Some(Who::Neighbour), Some(was), Some(now)) = (followed.who, was, now) {
+        if let (Some(ProcessKind::Neighbour), Some(was), Some(now)) = (followed.who, was, now) {
             let moved = now.saturating_sub(was);
             place(&mut self.by_name, &stat.name).disk_bytes += moved;
         }
@@ -208,7 +208,7 @@ impl Neighbours {
             let ticks = std::mem::take(&mut followed.pending_ticks);
             let sums = place(&mut self.by_name, &stat.name);
             *sums.cpu_ticks.entry(who).or_default() += ticks;
-            if who == Who::Neighbour {
+            if who == ProcessKind::Neighbour {
                 sums.resident_pages += stat.resident_pages;
             }
         }
@@ -217,14 +217,16 @@ impl Neighbours {
     fn put(&mut self, batch: &mut Batch<'_>) {
         for (name, sums) in &mut self.by_name {
             let is_known = std::mem::replace(&mut sums.is_known, true);
-            for (who, metric) in [Who::Neighbour, Who::Client, Who::Unclear].into_iter().zip(&METRICS) {
+            for (who, metric) in
+                [ProcessKind::Neighbour, ProcessKind::Client, ProcessKind::Unclear].into_iter().zip(&METRICS)
+            {
                 if !is_known {
                     batch.was(metric, name, Value::Int(0));
                 }
                 let ticks = sums.cpu_ticks.get(&who).copied().unwrap_or(0);
                 batch.put(metric, name, ticks.saturating_mul(self.machine.tick_ns));
             }
-            if sums.cpu_ticks.contains_key(&Who::Neighbour) {
+            if sums.cpu_ticks.contains_key(&ProcessKind::Neighbour) {
                 batch.put(&DISK_BYTES, name, sums.disk_bytes);
                 let bytes = sums.resident_pages.saturating_mul(self.machine.page_bytes);
                 batch.put(&RESIDENT_BYTES, name, bytes);
@@ -256,9 +258,9 @@ impl Sampler for Neighbours {
         let address = self.address.clone();
         let mut peers: Option<Peers> = None;
         let mut relation =
-            |pid: u32| peers.get_or_insert_with(|| Peers::look(server, &address)).relation(pid);
+            |pid: u32| peers.get_or_insert_with(|| Peers::read(server, &address)).relation(pid);
         self.enter(&all, server, now_ns, &mut relation, &processes::disk_bytes);
-        if self.followed.values().any(|one| one.who == Some(Who::Unclear)) {
+        if self.followed.values().any(|one| one.who == Some(ProcessKind::Unclear)) {
             batch.absent(
                 "which other programs are the server's clients and which are neighbours: their sockets may not be seen by this \
                  user, so that the CPU time of some is of neither; run whyso as root, or as their user"
@@ -301,7 +303,7 @@ mod tests {
         sampler.enter(all, SERVER, at_s * S, &mut { relation }, &|_| None);
     }
 
-    fn ticks(sampler: &Neighbours, who: Who) -> BTreeMap<&str, u64> {
+    fn ticks(sampler: &Neighbours, who: ProcessKind) -> BTreeMap<&str, u64> {
         let named = sampler.by_name.iter();
         named.filter_map(|(name, sums)| Some((name.as_str(), *sums.cpu_ticks.get(&who)?))).collect()
     }
@@ -335,12 +337,12 @@ mod tests {
             enter(&mut sampler, &all(ticks), at_s, by_number);
         }
         assert_eq!(
-            ticks(&sampler, Who::Neighbour),
+            ticks(&sampler, ProcessKind::Neighbour),
             BTreeMap::from([("loop", 240)]),
             "what it used before counts"
         );
-        assert_eq!(ticks(&sampler, Who::Client), BTreeMap::from([("app", 240)]));
-        assert_eq!(ticks(&sampler, Who::Unclear), BTreeMap::from([("job", 120)]));
+        assert_eq!(ticks(&sampler, ProcessKind::Client), BTreeMap::from([("app", 240)]));
+        assert_eq!(ticks(&sampler, ProcessKind::Unclear), BTreeMap::from([("job", 120)]));
         assert_eq!(sampler.by_name["loop"].resident_pages, 10);
     }
 
@@ -353,8 +355,8 @@ mod tests {
             let ticks = 100 * at_s as u64;
             enter(&mut sampler, &[stat(40, "app", 1, ticks)], at_s, relation);
         }
-        assert_eq!(ticks(&sampler, Who::Client), BTreeMap::from([("app", 300)]));
-        assert!(ticks(&sampler, Who::Neighbour).is_empty());
+        assert_eq!(ticks(&sampler, ProcessKind::Client), BTreeMap::from([("app", 300)]));
+        assert!(ticks(&sampler, ProcessKind::Neighbour).is_empty());
     }
 
     #[test]
@@ -366,7 +368,7 @@ mod tests {
         let next = Stat { start_ticks: 400, ..stat(30, "loop", 1, 70) };
         enter(&mut sampler, std::slice::from_ref(&next), 3, by_number);
         enter(&mut sampler, &[Stat { cpu_ticks: 100, ..next }], 4, by_number);
-        assert_eq!(ticks(&sampler, Who::Neighbour), BTreeMap::from([("loop", 100)]));
+        assert_eq!(ticks(&sampler, ProcessKind::Neighbour), BTreeMap::from([("loop", 100)]));
     }
 
     #[test]
@@ -378,6 +380,6 @@ mod tests {
             enter(&mut sampler, &all, at_s, by_number);
         }
         assert_eq!(sampler.by_name.len(), NAMES_MAX + 1);
-        assert!(ticks(&sampler, Who::Neighbour)["others"] > 0);
+        assert!(ticks(&sampler, ProcessKind::Neighbour)["others"] > 0);
     }
 }

@@ -68,7 +68,7 @@ impl Digests {
                     self.own.learn(instance, schema.as_deref(), text, text.chars().count() >= TEXT_MAX);
                 }
             }
-            tell(batch, SOURCE, texts);
+            record_rows(batch, SOURCE, texts);
         }
         for own in self.own.own(&recorded.counts) {
             if let Some(was) = own.was {
@@ -81,7 +81,7 @@ impl Digests {
 }
 
 /// Texts of lines, as a table of the source: (instance, schema, text) each.
-pub(crate) fn tell(batch: &Batch<'_>, source: &str, rows: Vec<Vec<Option<String>>>) {
+pub(crate) fn record_rows(batch: &Batch<'_>, source: &str, rows: Vec<Vec<Option<String>>>) {
     batch.sink.rows(TextRows {
         source: source.to_string(),
         t_ns: monotonic_ns(),

@@ -20,7 +20,7 @@ pub(crate) struct Line {
 
 /// The lines that a reading recorded.
 #[derive(Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedLine {
     /// Those that were never recorded before.
     pub(crate) new: Vec<String>,
     /// How often the statement of each was executed.
@@ -29,7 +29,7 @@ pub(crate) struct Recorded {
 
 /// What was read of a line last.
 #[derive(Default)]
-struct Known {
+struct KnownLine {
     values: Vec<Option<i64>>,
     /// The reading at which it was recorded last, from 1; 0 for never.
     recorded_at: u64,
@@ -38,7 +38,7 @@ struct Known {
 #[derive(Default)]
 pub(crate) struct Growing {
     readings: u64,
-    known: HashMap<String, Known>,
+    known: HashMap<String, KnownLine>,
 }
 
 impl Growing {
@@ -48,7 +48,7 @@ impl Growing {
         batch: &mut Batch<'_>,
         columns: &[&'static Column],
         lines: Vec<Line>,
-    ) -> Recorded {
+    ) -> RecordedLine {
         self.readings += 1;
         let grown_of = |line: &Line| {
             let before = self.known.get(&line.instance).map_or(&[][..], |known| &known.values);
@@ -57,7 +57,7 @@ impl Growing {
         let mut lines: Vec<(i64, Line)> = lines.into_iter().map(|line| (grown_of(&line), line)).collect();
         lines.retain(|(grown, _)| *grown > 0);
         lines.sort_by_key(|(grown, _)| std::cmp::Reverse(*grown));
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedLine::default();
         for (place, (_, line)) in lines.into_iter().enumerate() {
             let known = self.known.entry(line.instance.clone()).or_default();
             if place < RECORDED_MAX {
@@ -126,10 +126,10 @@ mod tests {
             let mut batch = Batch::new(&sink, "h", "s", &mut cache);
             let new = growing.record(&mut batch, &columns, lines).new;
             let taken = batch.into_parts();
-            let told = |values: Vec<(_, Value)>| {
+            let recorded = |values: Vec<(_, Value)>| {
                 values.into_iter().map(|(_, value)| value.as_f64()).collect::<Vec<_>>()
             };
-            (new, told(taken.values), told(taken.before))
+            (new, recorded(taken.values), recorded(taken.before))
         };
         assert_eq!(read(vec![line("a", 1, 10)]), (vec!["a".to_string()], vec![1.0, 10.0], vec![]));
         let (new, values, before) = read(vec![line("a", 1, 10), line("b", 4, 40)]);

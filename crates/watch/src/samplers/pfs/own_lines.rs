@@ -21,7 +21,7 @@ pub(crate) struct Count {
 
 /// What whyso executed of a digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Own {
+pub(super) struct OwnCount {
     pub(super) instance: String,
     /// Since the digest was first read.
     pub(super) count: i64,
@@ -49,7 +49,7 @@ impl Around {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownLine {
     /// Own executions when their counting began: at least, at most.
     base: (i64, i64),
     /// The server's count without own executions since then: it never falls.
@@ -66,7 +66,7 @@ pub(super) struct OwnLines {
     readings: u64,
     /// By instance.
     digests: HashMap<String, Digest>,
-    known: HashMap<String, Known>,
+    known: HashMap<String, KnownLine>,
     /// Taken before the reading that is under way.
     begun: SentStatements,
     last: Around,
@@ -95,18 +95,18 @@ impl OwnLines {
     }
 
     /// What is whyso's own of the counts that were read last, of all digests in the samplers' schema.
-    pub(super) fn own(&mut self, counts: &[Count]) -> Vec<Own> {
+    pub(super) fn own(&mut self, counts: &[Count]) -> Vec<OwnCount> {
         counts.iter().filter_map(|count| self.own_of(count)).collect()
     }
 
-    fn own_of(&mut self, count: &Count) -> Option<Own> {
+    fn own_of(&mut self, count: &Count) -> Option<OwnCount> {
         let digest = self.digests.get(&count.instance)?;
         let (least, most) = (self.last.least(digest), self.last.most(digest));
         let base = match count.before {
             Some(_) => (self.one_before.least(digest), self.one_before.most(digest)),
             None => (least, most),
         };
-        let fresh = |others| Known { base, others, count: others, given_at: 0, is_others: false };
+        let fresh = |others| KnownLine { base, others, count: others, given_at: 0, is_others: false };
         let known = self.known.entry(count.instance.clone());
         let known = known.or_insert_with(|| fresh(count.before.unwrap_or(count.count)));
         if count.count < known.count {
@@ -123,7 +123,7 @@ impl OwnLines {
         };
         known.count = count.count;
         known.given_at = self.readings;
-        Some(Own { instance: count.instance.clone(), count: count.count - known.others, was })
+        Some(OwnCount { instance: count.instance.clone(), count: count.count - known.others, was })
     }
 }
 

@@ -102,19 +102,19 @@ async fn ask(conn: &mut ControlConnection<'_>, tables: &Tables) -> Result<Settin
 /// What differs, a sentence each: of a table of which much does, how much.
 fn changes(before: &Settings, now: &Settings) -> Vec<String> {
     let mut by_table: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    let mut tell = |table: &'static str, name: &str, old: &str, new: &str| {
+    let mut add_change = |table: &'static str, name: &str, old: &str, new: &str| {
         by_table.entry(table).or_default().push(format!("{name}: {old} → {new}"));
     };
     for ((table, name), new) in now {
         match before.get(&(*table, name.clone())) {
             Some(old) if old == new => {}
-            Some(old) => tell(table, name, old, new),
-            None => tell(table, name, "(did not exist)", new),
+            Some(old) => add_change(table, name, old, new),
+            None => add_change(table, name, "(did not exist)", new),
         }
     }
     for ((table, name), old) in before {
         if !now.contains_key(&(*table, name.clone())) {
-            tell(table, name, old, "(does not exist)");
+            add_change(table, name, old, "(does not exist)");
         }
     }
     let mut told = Vec::new();

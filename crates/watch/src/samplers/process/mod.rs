@@ -114,13 +114,13 @@ impl Process {
         Ok(String::from_utf8_lossy(&self.buffer[..length]).into_owned())
     }
 
-    fn gone(&self, pid: u32, error: &io::Error) -> Failure {
+    fn failure_of(&self, pid: u32, error: &io::Error) -> Failure {
         Failure::quick(format!("the {}'s process {pid} cannot be read: {error}", self.instance))
     }
 
     fn read_whole_process(&mut self, pid: u32, batch: &mut Batch<'_>) -> Result<(), Failure> {
         let instance = self.instance;
-        let stat = self.text(pid, "stat").map_err(|error| self.gone(pid, &error))?;
+        let stat = self.text(pid, "stat").map_err(|error| self.failure_of(pid, &error))?;
         let Some(stat) = parse_stat(&stat) else {
             return Err(Failure::quick(format!("/proc/{pid}/stat is not readable")));
         };

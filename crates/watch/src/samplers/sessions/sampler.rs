@@ -111,7 +111,8 @@ impl Sampler for SessionStates {
         }
         let (table, is_first) = (self.table, self.table.is_none());
         let asks_connected = self.sums.looks.is_multiple_of(CONNECTED_EVERY);
-        let (found, lines, connected) = self.sql.run(async |conn| look(conn, table, asks_connected).await)?;
+        let (found, lines, connected) =
+            self.sql.run(async |conn| read_sessions(conn, table, asks_connected).await)?;
         let Some(found) = found else {
             return Err(Failure::Absent(
                 "what sessions do and wait for: this user may not read the process list".to_string(),
@@ -138,7 +139,7 @@ impl Sampler for SessionStates {
 }
 
 /// The table that has lines, those lines, and how many connections the server counts.
-async fn look(
+async fn read_sessions(
     conn: &mut ControlConnection<'_>,
     table: Option<usize>,
     asks_connected: bool,

@@ -15,12 +15,12 @@ const ERRORS: [(&str, &str); 2] = [
 
 /// Counters that events are made of, from one reading to the next.
 #[derive(Default)]
-pub(super) struct Happened {
+pub(super) struct EventDetector {
     before: BTreeMap<String, i64>,
     now: BTreeMap<String, i64>,
 }
 
-impl Happened {
+impl EventDetector {
     /// A variable of the reading that is under way.
     pub(super) fn meet(&mut self, name: &str, value: Value) {
         let Value::Int(value) = value else { return };
@@ -29,8 +29,8 @@ impl Happened {
         }
     }
 
-    /// The reading is whole: (kind, text) of each thing that happened since the one before.
-    pub(super) fn tell(&mut self) -> Vec<(&'static str, String)> {
+    /// The reading is whole: (kind, text) of each thing that events since the one before.
+    pub(super) fn take_events(&mut self) -> Vec<(&'static str, String)> {
         let now = std::mem::take(&mut self.now);
         let before = std::mem::replace(&mut self.before, now);
         if before.is_empty() || self.before.is_empty() {
@@ -67,7 +67,7 @@ impl Happened {
         told
     }
 
-    /// A gap: what happened in it is told as one.
+    /// A gap: what events in it is told as one.
     pub(super) fn forget_half(&mut self) {
         self.now.clear();
     }
@@ -81,42 +81,42 @@ fn is_ddl(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(happened: &mut Happened, values: &[(&str, i64)]) -> Vec<(&'static str, String)> {
-        values.iter().for_each(|(name, value)| happened.meet(name, Value::Int(*value)));
-        happened.tell()
+    fn read(events: &mut EventDetector, values: &[(&str, i64)]) -> Vec<(&'static str, String)> {
+        values.iter().for_each(|(name, value)| events.meet(name, Value::Int(*value)));
+        events.take_events()
     }
 
     #[test]
     fn what_happened_between_two_readings_is_told_once() {
-        let mut happened = Happened::default();
+        let mut events = EventDetector::default();
         let first = [("Uptime", 100), ("Com_alter_table", 4), ("Com_create_index", 0), ("Com_select", 9)];
-        assert_eq!(read(&mut happened, &first), []);
-        assert_eq!(read(&mut happened, &first), []);
+        assert_eq!(read(&mut events, &first), []);
+        assert_eq!(read(&mut events, &first), []);
         let second = [
             ("Uptime", 101),
             ("Com_alter_table", 6),
             ("Com_create_index", 1),
             ("Com_create_temporary_table", 5),
         ];
-        assert_eq!(read(&mut happened, &second), [("ddl", "2 × ALTER TABLE, CREATE INDEX".to_string())]);
+        assert_eq!(read(&mut events, &second), [("ddl", "2 × ALTER TABLE, CREATE INDEX".to_string())]);
         // A reading that broke off tells nothing, and loses nothing.
-        happened.meet("Com_alter_table", Value::Int(7));
-        happened.forget_half();
+        events.meet("Com_alter_table", Value::Int(7));
+        events.forget_half();
         let third = [("Uptime", 102), ("Com_alter_table", 7), ("Connection_errors_max_connections", 0)];
-        assert_eq!(read(&mut happened, &third), [("ddl", "ALTER TABLE".to_string())]);
+        assert_eq!(read(&mut events, &third), [("ddl", "ALTER TABLE".to_string())]);
         let fourth = [("Uptime", 103), ("Com_alter_table", 7), ("Connection_errors_max_connections", 3)];
         assert_eq!(
-            read(&mut happened, &fourth),
+            read(&mut events, &fourth),
             [("server_error", "3 connections refused: max_connections was reached".to_string())]
         );
     }
 
     #[test]
     fn a_server_that_was_started_anew_says_nothing_of_its_counters() {
-        let mut happened = Happened::default();
-        read(&mut happened, &[("Uptime", 1000), ("Com_drop_table", 1), ("Connection_errors_internal", 3)]);
+        let mut events = EventDetector::default();
+        read(&mut events, &[("Uptime", 1000), ("Com_drop_table", 1), ("Connection_errors_internal", 3)]);
         let told =
-            read(&mut happened, &[("Uptime", 2), ("Com_drop_table", 5), ("Connection_errors_internal", 4)]);
+            read(&mut events, &[("Uptime", 2), ("Com_drop_table", 5), ("Connection_errors_internal", 4)]);
         assert_eq!(told, [("restart", "the server was restarted, 2 s ago".to_string())]);
     }
 }

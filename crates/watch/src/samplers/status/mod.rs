@@ -19,10 +19,10 @@ use whyso_record::data::{Kind, TextRows, Value};
 use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
-use crate::samplers::lock_waits::{Counted, RowLockActivity};
+use crate::samplers::lock_waits::{RowLockActivity, RowLockCounts};
 use crate::sink::Batch;
 use crate::sql::Sql;
-use events::Happened;
+use events::EventDetector;
 use kinds::{is_gauge, unit};
 
 pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
@@ -44,8 +44,8 @@ pub(crate) struct Status {
     words: HashMap<String, String>,
     /// Tells the sampler of lock waits whether rows are waited for.
     activity: RowLockActivity,
-    row_locks: Counted,
-    happened: Happened,
+    row_locks: RowLockCounts,
+    events: EventDetector,
 }
 
 impl Status {
@@ -54,8 +54,8 @@ impl Status {
             sql,
             words: HashMap::new(),
             activity,
-            row_locks: Counted::default(),
-            happened: Happened::default(),
+            row_locks: RowLockCounts::default(),
+            events: EventDetector::default(),
         }
     }
 }
@@ -66,15 +66,15 @@ impl Sampler for Status {
     }
 
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        let (words, happened) = (&mut self.words, &mut self.happened);
-        let mut row_locks = Counted::default();
-        happened.forget_half();
+        let (words, events) = (&mut self.words, &mut self.events);
+        let mut row_locks = RowLockCounts::default();
+        events.forget_half();
         let changed =
-            self.sql.run(async |conn| read_status(conn, words, &mut row_locks, happened, batch).await)?;
-        for (kind, text) in self.happened.tell() {
+            self.sql.run(async |conn| read_status(conn, words, &mut row_locks, events, batch).await)?;
+        for (kind, text) in self.events.take_events() {
             batch.event(kind, text);
         }
-        self.activity.told(&row_locks, &self.row_locks, whyso_clock::monotonic_ns());
+        self.activity.note_counts(&row_locks, &self.row_locks, whyso_clock::monotonic_ns());
         self.row_locks = row_locks;
         if !changed.is_empty() {
             batch.sink.rows(TextRows {
@@ -88,9 +88,9 @@ impl Sampler for Status {
     }
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        let (words, happened) = (&mut self.words, &mut self.happened);
-        let mut row_locks = Counted::default();
-        self.sql.run_last(async |conn| read_status(conn, words, &mut row_locks, happened, batch).await)?;
+        let (words, events) = (&mut self.words, &mut self.events);
+        let mut row_locks = RowLockCounts::default();
+        self.sql.run_last(async |conn| read_status(conn, words, &mut row_locks, events, batch).await)?;
         Ok(())
     }
 }
@@ -99,8 +99,8 @@ impl Sampler for Status {
 async fn read_status(
     conn: &mut ControlConnection<'_>,
     words: &mut HashMap<String, String>,
-    row_locks: &mut Counted,
-    happened: &mut Happened,
+    row_locks: &mut RowLockCounts,
+    events: &mut EventDetector,
     batch: &mut Batch<'_>,
 ) -> Result<Vec<Vec<Option<String>>>, Error> {
     let mut changed = Vec::new();
@@ -110,9 +110,9 @@ async fn read_status(
             continue;
         };
         match parse_value(value) {
-            Parsed::Number(value) => {
+            ParsedValue::Number(value) => {
                 row_locks.meet(name, value);
-                happened.meet(name, value);
+                events.meet(name, value);
                 if has_lost(name, value) {
                     batch.absent(format!(
                         "part of what the Performance Schema counts: {name} is above 0; start the server with a greater performance_schema setting for it"
@@ -120,12 +120,12 @@ async fn read_status(
                 }
                 batch.put_named(name, "", value, || (kind(name), unit(name)));
             }
-            Parsed::Switch(on) => {
+            ParsedValue::Switch(on) => {
                 let value = Value::Int(i64::from(on));
                 batch.put_named(name, "", value, || (Kind::Gauge, "1"));
             }
-            Parsed::Nothing => {}
-            Parsed::Word => {
+            ParsedValue::Nothing => {}
+            ParsedValue::Word => {
                 if words.get(name).is_some_and(|known| known == value) {
                     continue;
                 }
@@ -158,23 +158,23 @@ fn kind(name: &str) -> Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Parsed {
+enum ParsedValue {
     Number(Value),
     Switch(bool),
     Word,
     Nothing,
 }
 
-fn parse_value(text: &str) -> Parsed {
+fn parse_value(text: &str) -> ParsedValue {
     match text {
-        "" | "NULL" => return Parsed::Nothing,
-        "ON" | "YES" | "Yes" => return Parsed::Switch(true),
-        "OFF" | "NO" | "No" => return Parsed::Switch(false),
+        "" | "NULL" => return ParsedValue::Nothing,
+        "ON" | "YES" | "Yes" => return ParsedValue::Switch(true),
+        "OFF" | "NO" | "No" => return ParsedValue::Switch(false),
         _ => {}
     }
     match parse_number(text) {
-        Some(value) => Parsed::Number(value),
-        None => Parsed::Word,
+        Some(value) => ParsedValue::Number(value),
+        None => ParsedValue::Word,
     }
 }
 
@@ -202,16 +202,16 @@ mod tests {
 
     #[test]
     fn values_are_told_apart() {
-        assert_eq!(parse_value("12"), Parsed::Number(Value::Int(12)));
-        assert_eq!(parse_value("-1"), Parsed::Number(Value::Int(-1)));
-        assert_eq!(parse_value("0.25"), Parsed::Number(Value::Float(0.25)));
-        let beyond = Parsed::Number(Value::Float(18_446_744_073_709_551_615.0));
+        assert_eq!(parse_value("12"), ParsedValue::Number(Value::Int(12)));
+        assert_eq!(parse_value("-1"), ParsedValue::Number(Value::Int(-1)));
+        assert_eq!(parse_value("0.25"), ParsedValue::Number(Value::Float(0.25)));
+        let beyond = ParsedValue::Number(Value::Float(18_446_744_073_709_551_615.0));
         assert_eq!(parse_value("18446744073709551615"), beyond);
-        assert_eq!(parse_value("ON"), Parsed::Switch(true));
-        assert_eq!(parse_value("Primary"), Parsed::Word);
-        assert_eq!(parse_value("inf"), Parsed::Word);
-        assert_eq!(parse_value("2026-11-21 20:53:00"), Parsed::Word);
-        assert_eq!(parse_value(""), Parsed::Nothing);
+        assert_eq!(parse_value("ON"), ParsedValue::Switch(true));
+        assert_eq!(parse_value("Primary"), ParsedValue::Word);
+        assert_eq!(parse_value("inf"), ParsedValue::Word);
+        assert_eq!(parse_value("2026-11-21 20:53:00"), ParsedValue::Word);
+        assert_eq!(parse_value(""), ParsedValue::Nothing);
     }
 
     #[test]
@@ -230,8 +230,8 @@ mod tests {
                 continue;
             };
             match parse_value(value) {
-                Parsed::Number(_) if is_gauge(name) => gauges.push(name),
-                Parsed::Word => words.push(name),
+                ParsedValue::Number(_) if is_gauge(name) => gauges.push(name),
+                ParsedValue::Word => words.push(name),
                 _ => {}
             }
         }
@@ -266,7 +266,7 @@ mod tests {
     proptest! {
         #[test]
         fn garbage_is_survived(text in "(?s)[0-9.eE+-]{0,40}.{0,20}") {
-            if let Parsed::Number(value) = parse_value(&text) {
+            if let ParsedValue::Number(value) = parse_value(&text) {
                 prop_assert!(value.as_f64().is_finite());
             }
         }
