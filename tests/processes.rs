@@ -138,6 +138,6 @@ fn a_process_that_is_not_there_or_several_that_may_be_meant_is_one_sentence() {
     refused(&["record", "--for", "1s"]);
     refused(&["record", "--process", "x", "--dsn", "mysql://root@localhost/"]);
     let untraced = refused(&["record", "--process", "1", "--no-trace"]);
-    assert!(untraced.contains("leave --no-trace away"), "{untraced}");
+    assert!(untraced.contains("leave --no-trace out"), "{untraced}");
     assert!(!place.runs().exists(), "nothing was recorded");
 }

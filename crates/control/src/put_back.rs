@@ -78,7 +78,7 @@ pub(crate) fn describe_undone(undone: &Undone) -> String {
             format!("performance_schema.{table} is as it was")
         }
         Undone::SetupPutBack { table, left_alone } => format!(
-            "performance_schema.{table} is as it was but for {left_alone} rows, which somebody else set since"
+            "performance_schema.{table} is as it was, except for {left_alone} rows, which somebody else set since"
         ),
         Undone::SetupForgotten { table } => {
             format!("the server was restarted since and has forgotten what performance_schema.{table} was")

@@ -80,7 +80,7 @@ impl Counting {
             format!(
                 "where requests begin and end, what lies between client and server, waits by file, and pauses: {error}. The states \
                  of the server's threads are samples from /proc, several times per second. What connections' threads do, \
-                 apart from waiting for their clients, stands in for their requests"
+                 apart from waiting for their clients, counts as their requests"
             )
         } else {
             format!(

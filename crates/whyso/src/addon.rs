@@ -11,7 +11,7 @@ use whyso_watch::AddOn;
 
 /// The user's own sources, and where samples go in addition to the recording.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Beside the recording")]
+#[command(next_help_heading = "In addition to the recording")]
 pub(crate) struct OthersArgs {
     /// A source of your own: a TOML file (docs/reference/add-on-file.md), or the name of one of `whyso add-on list`; may be given more than once
     #[arg(long, value_name = "FILE.toml|NAME")]

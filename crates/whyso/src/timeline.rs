@@ -92,11 +92,11 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
         }
         match found.known_by {
             Some(KnownBy::SqlTrace) => {
-                writeln!(out, "Threads that worked on such a command meanwhile, as the SQL trace tells.")?
+                writeln!(out, "Threads that worked on such a command meanwhile, by the SQL trace.")?
             }
             Some(KnownBy::Looks) => writeln!(
                 out,
-                "Threads by the connection and the statement that each was last found with, in looks every few seconds (a run with --trace-sql tells it exactly)."
+                "Threads by the connection and the statement that each was last found with, in snapshots every few seconds (a run with --trace-sql has them exactly)."
             )?,
             None => {}
         }

@@ -67,7 +67,7 @@ impl RecordPlan {
         }
         if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {
             return Err(Error::Plan(
-                "of a process all is told by the tracer: leave --no-trace away".to_string(),
+                "only the tracer measures processes: leave --no-trace out".to_string(),
             ));
         }
         Ok(())
