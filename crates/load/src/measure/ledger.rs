@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::measure::closing::{Closed, Closing, Departure, Window};
+use crate::measure::closing::{Closing, Departure, Window, WindowEnd};
 use crate::measure::ring::{Event, What};
 use crate::measure::tally::{Sizes, Tally};
 
@@ -156,7 +156,7 @@ impl Ledger {
     }
 
     /// Closes the window, when every user has departed: see [`Closing::finish`].
-    pub(crate) fn close(&mut self) -> Closed {
+    pub(crate) fn close(&mut self) -> WindowEnd {
         let window = self.window();
         self.closing.finish(window)
     }
