@@ -63,7 +63,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 #[test]
 fn data_goes_one_way() {
     let allowed: [(&str, &[&str]); 26] = [
-        ("words", &[]),
+        ("words", &["model"]),
         ("model", &[]),
         ("random", &[]),
         ("clock", &[]),
@@ -73,8 +73,8 @@ fn data_goes_one_way() {
         ("series", &[]),
         ("load", &["clock", "wire", "workload"]),
         ("sysbench", &["clock", "wire", "workload", "load", "words"]),
-        ("server", &["clock", "connect", "random", "workload"]),
-        ("record", &["clock", "series"]),
+        ("server", &["model", "clock", "connect", "random", "workload"]),
+        ("record", &["model", "clock", "series"]),
         ("watch", &["model", "clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
         ("live", &["model", "clock", "record", "series", "explain", "report", "words"]),
@@ -85,7 +85,10 @@ fn data_goes_one_way() {
         ("explain", &["model", "series", "words", "inference", "profile"]),
         ("study", &["model", "random", "inference", "words"]),
         ("report", &["model", "record", "series", "inference", "profile", "explain", "study", "words"]),
-        ("query", &["model", "clock", "workload", "record", "series", "profile", "explain", "report"]),
+        (
+            "query",
+            &["model", "clock", "workload", "record", "series", "profile", "explain", "report", "words"],
+        ),
         (
             "tracing",
             &["model", "clock", "connect", "server", "watch", "trace", "stacks", "record", "explain"],

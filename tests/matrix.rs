@@ -189,8 +189,8 @@ impl LoadedServer {
         assert!(lacking.is_empty(), "{}: no {lacking:?} in {found:?}", self.name);
         let told = fs::read_to_string(recording.join("run.json")).unwrap();
         let told: Value = serde_json::from_str(&told).unwrap();
-        let missing: Vec<&str> =
-            told["not_measured"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let words = |one: &Value| format!("{}: {}", one["what"], one["reason"]);
+        let missing: Vec<String> = told["not_measured"].as_array().unwrap().iter().map(words).collect();
         for line in facts.without {
             assert!(missing.iter().any(|said| said.contains(line)), "{}: {missing:#?}", self.name);
         }

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::Path;
 
 use common::{Place, output, text};
-use serde_json::json;
 use whyso_record::data::{Kind, Reading, SeriesKey, Status, Value as Number};
 use whyso_record::run::{Ended, RunInfo};
 use whyso_record::{Options, Recorder};
@@ -51,7 +50,7 @@ fn record(dir: &Path) {
     }
     recorder.set_run(&RunInfo {
         id: "one".to_string(),
-        spec: json!({ "workload": "w" }),
+        spec: whyso_model::RunSpec { workload: Some("w".to_string()), ..whyso_model::RunSpec::default() },
         anchors: vec![whyso_clock::Anchor { monotonic_ns: 0, ..whyso_clock::Anchor::now() }],
         ended: Some(Ended::Complete { at_ns: SECONDS * S }),
         ..RunInfo::default()

@@ -50,7 +50,10 @@ fn a_recording_full_of_control_characters_steers_no_terminal() {
         }
         for name in ["not_measured", "warnings"] {
             if about.get(name).is_some_and(|list| list.as_array().is_some_and(Vec::is_empty)) {
-                about[name] = serde_json::json!([HARM]);
+                about[name] = match name {
+                    "not_measured" => serde_json::json!([{"source": "other", "what": HARM, "reason": HARM}]),
+                    _ => serde_json::json!([HARM]),
+                };
             }
         }
         fs::write(path, serde_json::to_vec(&about).unwrap()).unwrap();

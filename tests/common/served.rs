@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value as Number};
 use whyso_record::run::{Ended, RunInfo};
 use whyso_record::{Options, Recorder};
@@ -53,7 +53,7 @@ pub(crate) fn record(dir: &Path, id: &str) {
     recorder.event(Event { t_ns: 5 * S, host: String::new(), kind: "error".into(), text: HOSTILE.into() });
     let run = RunInfo {
         id: id.to_string(),
-        spec: json!({ "workload": HOSTILE }),
+        spec: whyso_model::RunSpec { workload: Some(HOSTILE.to_string()), ..whyso_model::RunSpec::default() },
         anchors: vec![whyso_clock::Anchor {
             monotonic_ns: 0,
             wall_ns: 1_700_000_000 * S,

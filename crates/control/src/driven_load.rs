@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_load::{Address, EngineKind, Interval, LevelOutcome, Pacing, Target, Tls};
+use whyso_model::{Missing, NotMeasured, RunSpec};
 use whyso_record::run::Level;
 use whyso_server::{Dsn, dsn};
 use whyso_trace::{Generator, StackSampling};
@@ -47,7 +47,7 @@ pub struct DrivenLoad {
 impl DrivenLoad {
     /// Its result as that of a run's only level. `interrupted`: somebody broke it off.
     pub fn level(&self, outcome: &LevelOutcome, interrupted: bool) -> Level {
-        let pacing = pacing::words(&self.pacing, None);
+        let pacing = pacing::recorded(&self.pacing, None);
         let asked = LevelRequest {
             workload: &self.workload,
             pacing: &pacing,
@@ -58,29 +58,30 @@ impl DrivenLoad {
         only_level(outcome, &asked, &Cut::of(outcome, interrupted))
     }
 
-    fn spec(&self, server_cpus: &[u32]) -> serde_json::Value {
-        json!({
-            "workload": self.workload,
-            "options": self.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
-            "seed": self.seed,
-            "users": [self.users],
-            "seconds": self.measure.map(|measure| measure.as_secs_f64()),
-            "warmup_seconds_max": self.warmup.as_secs_f64(),
-            "interval_ms": INTERVAL.as_millis() as u64,
-            "engine_asked": self.engine.to_string(),
-            "pacing": pacing::words(&self.pacing, None),
-            "server_cpus": server_cpus,
-            "client_cpus": facts::allowed_cpus(),
-        })
+    fn spec(&self, server_cpus: &[u32]) -> RunSpec {
+        RunSpec {
+            workload: Some(self.workload.clone()),
+            options: self.options.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            seed: Some(self.seed),
+            users: vec![self.users],
+            seconds: self.measure.map(|measure| measure.as_secs_f64()),
+            warmup_seconds_max: Some(self.warmup.as_secs_f64()),
+            interval_ms: Some(INTERVAL.as_millis() as u64),
+            engine_asked: Some(self.engine.to_string()),
+            pacing: Some(pacing::recorded(&self.pacing, None)),
+            server_cpus: server_cpus.to_vec(),
+            client_cpus: facts::allowed_cpus(),
+            ..RunSpec::default()
+        }
     }
 
     /// What a reader of the recording must know to be missing.
-    fn not_measured(&self) -> Vec<String> {
-        let mut lines = vec![
-            "a server at rest: the load began without waiting for what the server still did".to_string(),
-        ];
+    fn not_measured(&self) -> Vec<NotMeasured> {
+        let why = "the load began without waiting for what the server still did";
+        let mut lines = vec![NotMeasured::new(Missing::Other, "a server at rest", why)];
         if let [watched, _, ..] = &self.targets[..] {
-            lines.push(format!("servers other than {}: they were loaded, and not watched", watched.address));
+            let others = format!("servers other than {}", watched.address);
+            lines.push(NotMeasured::new(Missing::Other, others, "they were loaded, and not watched"));
         }
         lines
     }

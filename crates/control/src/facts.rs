@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, wall_ns};
+use whyso_model::{NotMeasured, RunSpec, SettingReason};
 use whyso_record::run::{RunInfo, ServerFacts};
 use whyso_server::answers::{answered, log_out, within};
 use whyso_server::{CpuSet, Dsn};
@@ -15,9 +15,6 @@ use whyso_workload::Workload;
 use crate::runtime::GOODBYE_TIME_MAX;
 use crate::server_under_test::ServerUnderTest;
 use crate::{Error, Plan};
-
-/// Listed as not measured in every recording without stacks.
-pub(crate) use whyso_explain::hidden::WITHOUT_STACKS;
 
 /// The beginning of `run.json`.
 pub(crate) fn run_info(
@@ -30,48 +27,49 @@ pub(crate) fn run_info(
     let throw_away = tested.throw_away.is_some();
     let server = server_now(&tested.dsn, throw_away, tested.pid, runtime)?;
     let server_cpus = tested.cpus.clone().unwrap_or_else(|| server.cpus.clone());
-    let performance_schema = match &tested.performance_schema {
-        serde_json::Value::Null => crate::pfs_setup::as_it_is(&tested.dsn, runtime),
-        asked => asked.clone(),
-    };
-    let knob = |(name, value, why): &(String, String, String)| {
-        let value = whyso_watch::mask_variable(&name.to_ascii_lowercase(), value);
-        json!({"name": name, "value": value, "why": why})
+    let asked = tested.performance_schema.clone();
+    let performance_schema = asked.unwrap_or_else(|| crate::pfs_setup::as_it_is(&tested.dsn, runtime));
+    let setting = |(name, value, why): &(String, String, String)| SettingReason {
+        name: name.clone(),
+        value: whyso_watch::mask_variable(&name.to_ascii_lowercase(), value),
+        why: why.clone(),
     };
     let option = |(name, value): &(String, String)| whyso_server::redact::text(&format!("{name}={value}"));
-    let spec = json!({
-        "workload": plan.source.name(),
-        "options": plan.options.iter().map(option).collect::<Vec<_>>(),
-        "describe": workload.describe(),
-        "tables": plan.tables,
-        "rows": plan.rows,
-        "table_engine": plan.table_engine,
-        "cold": plan.cold,
-        "seed": plan.seed,
-        "users": plan.users,
-        "rates_per_s": plan.rates_per_s,
-        "seconds": plan.measure.as_secs_f64(),
-        "warmup_seconds_max": plan.warmup_max.as_secs_f64(),
-        "interval_ms": plan.interval.as_millis() as u64,
-        "engine_asked": plan.engine.to_string(),
-        "loops_asked": plan.loops,
-        "pacing": crate::pacing::words(&plan.level_spec(1, plan.rates_per_s.first().copied()).pacing, None),
-        "slo": plan.slo,
-        "settings": tested.settings.iter().map(knob).collect::<Vec<_>>(),
-        "server_cpus": server_cpus,
-        "server_cpus_words": tested.cpus_words,
-        "client_cpus": client_cpus.map_or_else(allowed_cpus, |cpus| cpus.cpus().to_vec()),
-        "client_cpus_words": client_cpus.map_or(String::new(), ToString::to_string),
-        "notes": tested.notes,
-        "performance_schema": performance_schema,
-    });
+    let pacing = &plan.level_spec(1, plan.rates_per_s.first().copied()).pacing;
+    let spec = RunSpec {
+        workload: Some(plan.source.name().to_string()),
+        options: plan.options.iter().map(option).collect(),
+        describe: Some(workload.describe()),
+        tables: Some(plan.tables),
+        rows: Some(plan.rows),
+        table_engine: Some(plan.table_engine.clone()),
+        cold: plan.cold,
+        seed: Some(plan.seed),
+        users: plan.users.clone(),
+        rates_per_s: plan.rates_per_s.clone(),
+        seconds: Some(plan.measure.as_secs_f64()),
+        warmup_seconds_max: Some(plan.warmup_max.as_secs_f64()),
+        interval_ms: Some(plan.interval.as_millis() as u64),
+        engine_asked: Some(plan.engine.to_string()),
+        loops_asked: plan.loops,
+        pacing: Some(crate::pacing::recorded(pacing, None)),
+        slo: plan.slo.clone(),
+        settings: tested.settings.iter().map(setting).collect(),
+        server_cpus,
+        server_cpus_words: tested.cpus_words.clone(),
+        client_cpus: client_cpus.map_or_else(allowed_cpus, |cpus| cpus.cpus().to_vec()),
+        client_cpus_words: client_cpus.map_or(String::new(), ToString::to_string),
+        notes: tested.notes.clone(),
+        performance_schema: Some(performance_schema),
+        ..RunSpec::default()
+    };
     Ok(new_info(&plan.command, spec, server, tested.data_dir.as_deref()))
 }
 
 /// A recording's first facts, whatever drives the load.
 pub(crate) fn new_info(
     command: &[String],
-    spec: serde_json::Value,
+    spec: RunSpec,
     server: ServerFacts,
     data_dir: Option<&Path>,
 ) -> RunInfo {
@@ -83,7 +81,7 @@ pub(crate) fn new_info(
         host: host_facts(data_dir),
         server,
         anchors: vec![Anchor::now()],
-        not_measured: vec![WITHOUT_STACKS.to_string()],
+        not_measured: vec![NotMeasured::stacks()],
         ..RunInfo::default()
     }
 }

@@ -28,7 +28,7 @@ pub struct LocksNow {
     pub row_waits_counted: Option<u64>,
     pub trees: Vec<WaitingTree>,
     /// What the server does not report, and what would change that; one sentence each.
-    pub not_told: Vec<String>,
+    pub not_told: Vec<whyso_model::NotMeasured>,
 }
 
 /// Who waits for whom on a server, wherever it is, now.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 use whyso_load::{Arrivals, Pacing, Profile, Think};
+use whyso_model as model;
 
 use crate::Error;
 use crate::duration::parse_duration;
@@ -205,25 +206,30 @@ pub(crate) fn rate_per_s(pacing: &Pacing) -> Option<f64> {
     }
 }
 
-/// Describes a level's pacing, such as "open loop, 1000/s, poisson"; `stages` as they were typed.
-pub(crate) fn words(pacing: &Pacing, stages: Option<&Stages>) -> String {
+/// Returns a level's pacing as a recording has it; `stages` as they were typed.
+pub(crate) fn recorded(pacing: &Pacing, stages: Option<&Stages>) -> model::Pacing {
+    let stages = stages.map(|stages| stages.text.clone());
+    let think_time = |pause: Duration, is_exponential| model::ThinkTime {
+        mean_ms: pause.as_secs_f64() * 1e3,
+        is_exponential,
+    };
     match pacing {
         Pacing::Closed { think, .. } => {
-            let think = match think {
-                Think::None => String::new(),
-                Think::Fixed(pause) => format!(", think {} ms", pause.as_secs_f64() * 1e3),
-                Think::Exponential(mean) => format!(", think {} ms on average", mean.as_secs_f64() * 1e3),
+            let think = match *think {
+                Think::None => None,
+                Think::Fixed(pause) => Some(think_time(pause, false)),
+                Think::Exponential(mean) => Some(think_time(mean, true)),
             };
-            let stages = stages.map_or(String::new(), |stages| format!(", {}", stages.text));
-            format!("closed loop{think}{stages}")
+            model::Pacing::Closed { think, stages }
         }
         Pacing::Open { arrivals, rate } => {
-            let process = match arrivals {
-                Arrivals::Poisson => "poisson",
-                Arrivals::Uniform => "uniform",
+            let arrivals = match arrivals {
+                Arrivals::Poisson => model::Arrivals::Poisson,
+                Arrivals::Uniform => model::Arrivals::Uniform,
             };
-            let rate = stages.map_or_else(|| format!("{}/s", rate.max()), |stages| stages.text.clone());
-            format!("open loop, {rate}, {process}")
+            let rate =
+                stages.map_or_else(|| model::ArrivalRate::PerSecond(rate.max()), model::ArrivalRate::Stages);
+            model::Pacing::Open { rate, arrivals }
         }
     }
 }
@@ -299,12 +305,14 @@ mod tests {
     }
 
     #[test]
-    fn pacing_is_said_in_words() {
+    fn a_pacing_is_recorded_with_its_stages_as_they_were_typed() {
         let think = Pacing::Closed { think: Think::Exponential(Duration::from_millis(10)), active: None };
-        assert_eq!(words(&think, None), "closed loop, think 10 ms on average");
+        let mean = Some(model::ThinkTime { mean_ms: 10.0, is_exponential: true });
+        assert_eq!(recorded(&think, None), model::Pacing::Closed { think: mean, stages: None });
         let open = Pacing::Open { arrivals: Arrivals::Poisson, rate: Profile::constant(1000.0) };
-        assert_eq!(words(&open, None), "open loop, 1000/s, poisson");
+        let at = |rate| model::Pacing::Open { rate, arrivals: model::Arrivals::Poisson };
+        assert_eq!(recorded(&open, None), at(model::ArrivalRate::PerSecond(1000.0)));
         let stages = parse_stages("step 5/s 1s").unwrap();
-        assert_eq!(words(&open, Some(&stages)), "open loop, step 5/s 1s, poisson");
+        assert_eq!(recorded(&open, Some(&stages)), at(model::ArrivalRate::Stages("step 5/s 1s".to_string())));
     }
 }

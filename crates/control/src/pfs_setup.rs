@@ -1,10 +1,11 @@
 //! What the Performance Schema is to count in a run: set before it, recorded, put back after it.
 
 use mysql_async::Conn;
-use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use whyso_model::PerformanceSchema;
+use whyso_model::performance_schema::{EffectiveClass, EffectiveSetup, PfsState};
 use whyso_server::answers::{answered, log_out, within};
-use whyso_server::knobs::pfs::{EffectiveClass, EffectiveSetup, PfsRequest, SetupChange, SetupTables, State};
+use whyso_server::knobs::pfs::{PfsRequest, SetupChange, SetupTables, State};
 use whyso_server::knobs::{self, Undo};
 use whyso_server::{Dsn, StartSpec, ThrowAway};
 
@@ -20,7 +21,11 @@ const AS_IT_WAS: &str = "as the server had it";
 const READING: &str = "reading the Performance Schema's setup";
 
 /// Changes the setup tables of a server, and returns what the recording keeps of it. Where it fails, everything is put back.
-pub(crate) async fn set_up(wanted: &PfsRequest, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
+pub(crate) async fn set_up(
+    wanted: &PfsRequest,
+    conn: &mut Conn,
+    undo: &mut Undo,
+) -> Result<PerformanceSchema, Error> {
     let found = SetupTables::read(conn).await?;
     let changes = wanted.changes(&found)?;
     let sql: Vec<String> = changes.iter().flat_map(SetupChange::sql).collect();
@@ -32,20 +37,21 @@ pub(crate) async fn set_up(wanted: &PfsRequest, conn: &mut Conn, undo: &mut Undo
     // Some instruments can't be turned off, and some changes take a server's start.
     let remaining: Vec<String> = wanted.changes(&found)?.iter().flat_map(SetupChange::sql).collect();
     let in_force = found.in_force();
-    Ok(json!({
-        "preset": wanted.preset.to_string(),
-        "timing": wanted.timing.map(|timing| timing.to_string()),
-        "asked": wanted.words(),
-        "state": state_name(found.state()),
-        "words": format!("{}: {}", wanted.words(), describe_state(found.state(), &in_force)),
-        "in_force": in_force,
-        "statements": sql,
-        "not_taken": remaining,
-    }))
+    Ok(PerformanceSchema {
+        preset: Some(wanted.preset.to_string()),
+        timing: wanted.timing.map(|timing| timing.to_string()),
+        asked: Some(wanted.words()),
+        state: recorded_state(found.state()),
+        words: format!("{}: {}", wanted.words(), describe_state(found.state(), &in_force)),
+        in_force: Some(in_force),
+        statements: sql,
+        not_taken: remaining,
+        not_read: None,
+    })
 }
 
 /// Returns the same for a server of which nobody asked anything. Nothing is changed. A server that does not answer is recorded as unknown.
-pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
+pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> PerformanceSchema {
     let asked = runtime.block_on(async {
         within(GOODBYE_TIME_MAX, dsn, READING, async {
             let mut conn = dsn.connect_without_schema().await?;
@@ -58,22 +64,27 @@ pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
     let why = match asked {
         Ok(found) => {
             let in_force = found.in_force();
-            return json!({
-                "state": state_name(found.state()),
-                "words": format!("{AS_IT_WAS}: {}", describe_state(found.state(), &in_force)),
-                "in_force": in_force,
-            });
+            return PerformanceSchema {
+                state: recorded_state(found.state()),
+                words: format!("{AS_IT_WAS}: {}", describe_state(found.state(), &in_force)),
+                in_force: Some(in_force),
+                ..PerformanceSchema::default()
+            };
         }
         Err(error) => error.to_string(),
     };
-    json!({"state": "unknown", "words": format!("{AS_IT_WAS}, which is not known: {why}"), "not_read": why})
+    PerformanceSchema {
+        words: format!("{AS_IT_WAS}, which is not known: {why}"),
+        not_read: Some(why),
+        ..PerformanceSchema::default()
+    }
 }
 
-fn state_name(state: State) -> &'static str {
+fn recorded_state(state: State) -> PfsState {
     match state {
-        State::CompiledOut => "compiled-out",
-        State::Off => "off",
-        State::On => "on",
+        State::CompiledOut => PfsState::CompiledOut,
+        State::Off => PfsState::Off,
+        State::On => PfsState::On,
     }
 }
 

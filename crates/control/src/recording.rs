@@ -101,7 +101,8 @@ impl Recording {
                 info.not_measured.push(line);
             }
         }
-        info.not_measured.extend(self.relay.take().map(Relay::finish).unwrap_or_default());
+        let not_relayed = self.relay.take().map(Relay::finish).unwrap_or_default();
+        info.not_measured.extend(not_relayed.into_iter().map(whyso_model::NotMeasured::from));
         for (name, value) in variables.into_iter().flatten() {
             if info.server.variables.get(&name) != Some(&value) && !changes_by_itself(&name) {
                 info.server.variables_changed.insert(name, value);

@@ -5,6 +5,7 @@ use whyso_load::{
     EndpointOutcome, EngineUse, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, Times,
     TransactionOutcome, Tuning, UserTime,
 };
+use whyso_model::Pacing;
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{
     ArrivalsResult, Client, EndpointResult, EngineResult, InFlight, Latency, LevelResult, OutageResult,
@@ -19,8 +20,8 @@ pub(crate) struct LevelRequest<'a> {
     pub(crate) workload: &'a str,
     /// Transactions due per second, if the rate is constant.
     pub(crate) rate_per_s: Option<f64>,
-    /// Description of when transactions began.
-    pub(crate) pacing: &'a str,
+    /// When transactions began.
+    pub(crate) pacing: &'a Pacing,
     /// Percentiles, above 0, at most 100.
     pub(crate) percentiles: &'a [f64],
     pub(crate) slo: &'a [Requirement],
@@ -63,7 +64,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, request: &LevelRequest<'_>) -
         client: client(outcome),
         bins_100ms: outcome.bins_100ms.clone(),
         workload: request.workload.to_string(),
-        pacing: request.pacing.to_string(),
+        pacing: request.pacing.clone(),
         percentiles: percentiles.collect(),
         retried_ms: latency_ms(&outcome.retried),
         lost_ms_by_code: lost.map(|(code, ns)| (code.to_string(), *ns as f64 / NS_PER_MS)).collect(),

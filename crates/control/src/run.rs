@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use whyso_load::LoadSpec;
+use whyso_model::{Missing, NotMeasured};
 use whyso_record::private;
 use whyso_record::run::{Ended, Purpose};
 use whyso_server::CpuSet;
@@ -153,7 +154,8 @@ impl PreparedRun<'_> {
         )?;
         let unsettled = self.settle()?;
         if let Some(what) = unsettled {
-            info.not_measured.push(format!("a server at rest: when the first level began, {what}"));
+            let why = format!("when the first level began, {what}");
+            info.not_measured.push(NotMeasured::new(Missing::Other, "a server at rest", why));
         }
         let executions = self.execute_each_statement();
         info.statement_work = executions.work;

@@ -92,9 +92,9 @@ async fn throw_away(
     let performance_schema = match wanted.pfs {
         Some(wanted) => {
             let work = pfs_setup::set_up(wanted, &mut conn, &mut undo);
-            answered(&dsn, "setting up the Performance Schema", work).await?
+            Some(answered(&dsn, "setting up the Performance Schema", work).await?)
         }
-        None => serde_json::Value::Null,
+        None => None,
     };
     log_out(conn).await;
     if server.file_system().in_memory {
@@ -173,11 +173,11 @@ async fn remote(
         }
         settings.push((name.clone(), value.clone(), "asked for; put back at the end".to_string()));
     }
-    let mut performance_schema = serde_json::Value::Null;
+    let mut performance_schema = None;
     if let Some(wanted) = wanted.pfs {
         let work = pfs_setup::set_up(wanted, &mut conn, &mut undo);
         match answered(&dsn, "setting up the Performance Schema", work).await {
-            Ok(in_force) => performance_schema = in_force,
+            Ok(in_force) => performance_schema = Some(in_force),
             Err(error) => {
                 put_settings_back(&dsn, &mut undo, listener).await;
                 return Err(error);

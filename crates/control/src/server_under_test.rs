@@ -32,8 +32,8 @@ pub(crate) struct ServerUnderTest {
     pub(crate) notes: Vec<String>,
     /// Settings that it was started with, or that were set, and why.
     pub(crate) settings: Vec<(String, String, String)>,
-    /// What the Performance Schema was set to; null where nothing was asked for.
-    pub(crate) performance_schema: serde_json::Value,
+    /// What the Performance Schema was set to; `None` if nothing was asked for.
+    pub(crate) performance_schema: Option<whyso_model::PerformanceSchema>,
 }
 
 impl ServerUnderTest {

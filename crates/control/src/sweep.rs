@@ -75,7 +75,7 @@ impl Sweep<'_> {
     ) -> Result<(Level, Cut), Error> {
         let plan = self.plan;
         let spec = LevelSpec { loops, ..plan.level_spec(users, rate_per_s) };
-        let pacing = pacing::words(&spec.pacing, None);
+        let pacing = pacing::recorded(&spec.pacing, None);
         let request = LevelRequest {
             workload: plan.source.name(),
             rate_per_s,

@@ -5,20 +5,11 @@
 //! list's sampler, for one, finds waits for rows in MySQL 8's Performance Schema and counts them by state.
 
 use std::str::FromStr;
-use whyso_model::LockKind;
+use whyso_model::{LockKind, Missing, NotMeasured};
 
 use crate::locks;
 use crate::model::{Input, LevelInput, LockObject, Part, SeriesName};
 
-/// What of a recording without a tracer is not measured.
-pub const THREADS: &str = "the time of the server's threads";
-/// What of a recording without `--trace-sql` is not measured.
-pub const COMMANDS: &str = "the commands of the server's clients";
-/// What of a recording without stacks is not measured.
-pub const WITHOUT_STACKS: &str =
-    "where inside the server the time goes: which function, and which lock (no stacks were taken)";
-/// What of a recording with stacks of threads on CPUs only is not measured.
-pub const WITHOUT_WAIT_STACKS: &str = "where inside the server threads wait: in which function, and for which lock (the stacks of waits were not taken; --stacks takes them)";
 const PERFORMANCE_SCHEMA: &str = "the Performance Schema's counts, such as waits for one mutex";
 const HIDDEN: &str = "hidden by --without";
 
@@ -32,13 +23,11 @@ const NAMES: [(&str, Source); 4] = [
 
 /// Series that only the tracer records.
 const OF_TRACER: [&str; 6] = ["trace", "threads", "file_waits", "pauses", "trace_cost", "sql"];
-/// Beginnings of "not measured" lines that only a run with a tracer has.
-const LINES_OF_TRACER: [&str; 4] = [THREADS, "where requests begin and end", COMMANDS, "the connections of "];
+/// What only a run with a tracer says of itself that it lacks.
+const MISSING_OF_TRACER: [Missing; 4] =
+    [Missing::ServerThreads, Missing::Requests, Missing::Commands, Missing::ThreadConnections];
 /// The same of a run with stacks.
-const LINES_OF_STACKS: [&str; 3] =
-    [WITHOUT_STACKS, WITHOUT_WAIT_STACKS, "the stacks of the server's threads"];
-/// Beginnings of lines that name the Performance Schema and are there without it, too.
-const LINES_ABOUT_LOCKS: [&str; 2] = ["who waits for whom", "which table a metadata lock"];
+const MISSING_OF_STACKS: [Missing; 3] = [Missing::Stacks, Missing::WaitStacks, Missing::ThreadStacks];
 
 /// Something that whyso reads while a server runs, and may lack elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +76,8 @@ fn without_tracer(input: Input) -> Input {
         level.file_waits.clear();
         level.pauses.clear();
     }
-    drop_lines(&mut input, |line| begins_with_any(line, &LINES_OF_TRACER));
-    input.not_measured.push(format!("{THREADS}: {HIDDEN}"));
+    drop_missing(&mut input, |source| MISSING_OF_TRACER.contains(&source));
+    input.not_measured.push(NotMeasured::server_threads(HIDDEN));
     input
 }
 
@@ -99,8 +88,8 @@ fn without_stacks(mut input: Input) -> Input {
         level.activities.clear();
         level.ended_waits.clear();
     }
-    drop_lines(&mut input, |line| begins_with_any(line, &LINES_OF_STACKS));
-    input.not_measured.push(WITHOUT_STACKS.to_string());
+    drop_missing(&mut input, |source| MISSING_OF_STACKS.contains(&source));
+    input.not_measured.push(NotMeasured::stacks());
     input
 }
 
@@ -109,9 +98,9 @@ fn without_wait_stacks(mut input: Input) -> Input {
         level.wait_classes.retain(|one| one.state == Part::Cpu.name());
         level.ended_waits.clear();
     }
-    drop_lines(&mut input, |line| line.starts_with(WITHOUT_WAIT_STACKS));
-    if input.not_measured.iter().all(|line| !line.starts_with(WITHOUT_STACKS)) {
-        input.not_measured.push(WITHOUT_WAIT_STACKS.to_string());
+    drop_missing(&mut input, |source| source == Missing::WaitStacks);
+    if input.not_measured.iter().all(|one| one.source != Missing::Stacks) {
+        input.not_measured.push(NotMeasured::wait_stacks());
     }
     input
 }
@@ -128,12 +117,8 @@ fn without_performance_schema(mut input: Input) -> Input {
             (gauge.mean, gauge.max) = (0.0, 0.0);
         }
     }
-    drop_lines(&mut input, |line| {
-        let line_lower = line.to_lowercase();
-        let is_about = line_lower.contains("performance schema") || line_lower.contains("performance_schema");
-        is_about && !begins_with_any(line, &LINES_ABOUT_LOCKS)
-    });
-    input.not_measured.push(format!("{PERFORMANCE_SCHEMA}: {HIDDEN}"));
+    drop_missing(&mut input, Missing::is_of_performance_schema);
+    input.not_measured.push(NotMeasured::new(Missing::PerformanceSchema, PERFORMANCE_SCHEMA, HIDDEN));
     input.performance_schema = None;
     input.performance_schema_lost.clear();
     if let Some(value) = input.variables.get_mut("performance_schema") {
@@ -169,12 +154,8 @@ fn drop_series(level: &mut LevelInput, is_hidden: impl Fn(&SeriesName) -> bool) 
     level.gauges.retain(|gauge| !is_hidden(&gauge.series));
 }
 
-fn drop_lines(input: &mut Input, is_hidden: impl Fn(&str) -> bool) {
-    input.not_measured.retain(|line| !is_hidden(line));
-}
-
-fn begins_with_any(line: &str, beginnings: &[&str]) -> bool {
-    beginnings.iter().any(|beginning| line.starts_with(beginning))
+fn drop_missing(input: &mut Input, is_hidden: impl Fn(Missing) -> bool) {
+    input.not_measured.retain(|one| !is_hidden(one.source));
 }
 
 #[cfg(test)]
@@ -252,15 +233,17 @@ mod tests {
         };
         Input {
             levels: vec![level],
-            not_measured: [
-                "the connections of 3 of the 4 threads that answered requests: the server named none for them while they did",
-                "waits by instrument, such as those for one mutex: the Performance Schema's wait/synch instruments are off",
-                "who waits for whom in row locks; grant PROCESS, and SELECT on performance_schema.*",
-                "the disk",
-                WITHOUT_WAIT_STACKS,
-            ]
-            .map(str::to_string)
-            .to_vec(),
+            not_measured: vec![
+                NotMeasured::new(
+                    Missing::ThreadConnections,
+                    "the connections of 3 of the 4 threads",
+                    "none named",
+                ),
+                NotMeasured::new(Missing::InstrumentWaits, "waits by instrument", "wait/synch is off"),
+                NotMeasured::new(Missing::RowLockWaits, "who waits for whom in row locks; grant PROCESS", ""),
+                NotMeasured::new(Missing::Other, "the disk", ""),
+                NotMeasured::wait_stacks(),
+            ],
             variables: [("performance_schema", "ON"), ("version", "9.7.4-2")]
                 .map(|(name, value)| (name.to_string(), value.to_string()))
                 .into(),
@@ -288,8 +271,8 @@ mod tests {
         assert!(level.wait_classes.is_empty() && level.ended_waits.is_empty());
         assert_eq!((level.file_waits.len(), level.pauses.len(), level.lock_objects.len()), (1, 1, 2));
         assert!(!sources(&input).contains(&"stacks") && sources(&input).contains(&"trace"));
-        assert_eq!(input.not_measured.last().unwrap(), WITHOUT_STACKS);
-        assert!(!input.not_measured.iter().any(|line| line == WITHOUT_WAIT_STACKS));
+        assert_eq!(input.not_measured.last(), Some(&NotMeasured::stacks()));
+        assert!(!input.not_measured.contains(&NotMeasured::wait_stacks()));
     }
 
     #[test]
@@ -302,8 +285,8 @@ mod tests {
         let level = &input.levels[0];
         assert_eq!(level.wait_classes, [on_cpu]);
         assert!(level.ended_waits.is_empty() && sources(&input).contains(&"stacks"));
-        assert_eq!(input.not_measured.last().unwrap(), WITHOUT_WAIT_STACKS);
-        assert_eq!(input.not_measured.iter().filter(|line| *line == WITHOUT_WAIT_STACKS).count(), 1);
+        assert_eq!(input.not_measured.last(), Some(&NotMeasured::wait_stacks()));
+        assert_eq!(input.not_measured.iter().filter(|one| one.source == Missing::WaitStacks).count(), 1);
     }
 
     #[test]
@@ -314,9 +297,11 @@ mod tests {
         let left =
             ["pfs_file_types", "watch", "watch", "status", "status", "sessions", "lock_waits", "lock_waits"];
         assert_eq!(sources(&input), left);
-        let lines: Vec<&str> = input.not_measured[3..].iter().map(String::as_str).collect();
-        assert_eq!(lines, [WITHOUT_STACKS, "the time of the server's threads: hidden by --without"]);
-        assert!(!input.not_measured.iter().any(|line| line.starts_with("the connections of")));
+        let missing: Vec<Missing> = input.not_measured[3..].iter().map(|one| one.source).collect();
+        assert_eq!(missing, [Missing::Stacks, Missing::ServerThreads]);
+        let line = input.not_measured.last().map(ToString::to_string);
+        assert_eq!(line.as_deref(), Some("the time of the server's threads: hidden by --without"));
+        assert!(input.not_measured.iter().all(|one| one.source != Missing::ThreadConnections));
     }
 
     #[test]
@@ -331,8 +316,11 @@ mod tests {
         assert_eq!(objects, [("metadata", "")]);
         assert_eq!((input.performance_schema, input.performance_schema_lost.len()), (None, 0));
         assert_eq!(input.variables["performance_schema"], "OFF");
-        let mentions = |words: &str| input.not_measured.iter().filter(|line| line.contains(words)).count();
-        assert_eq!((mentions("wait/synch"), mentions("who waits for whom"), mentions("the disk")), (0, 1, 1));
+        let count = |source| input.not_measured.iter().filter(|one| one.source == source).count();
+        assert_eq!(
+            (count(Missing::InstrumentWaits), count(Missing::RowLockWaits), count(Missing::Other)),
+            (0, 1, 1)
+        );
 
         let mut mariadb = full();
         mariadb.variables.insert("version".to_string(), "11.4.5-MariaDB".to_string());

@@ -66,7 +66,6 @@ mod rates;
 mod regime;
 mod service_level;
 mod sessions;
-pub mod slo;
 pub mod statements;
 mod suspects;
 pub mod timer;
@@ -80,6 +79,7 @@ pub use activities::activity_of;
 pub use cpu::{cpu_use, server_cpu_s};
 pub use generator::rate_was_held;
 pub use in_flight::{explained_share, silence_s};
+pub use whyso_model::slo;
 
 use level::Level;
 use model::{Budget, Explanation, Finding, Input, LevelVerdict};

@@ -153,7 +153,7 @@ pub(crate) fn not_measured(input: &Input, levels: &[Level]) -> Option<Finding> {
     let mut parts: Vec<String> = input
         .not_measured
         .iter()
-        .map(|line| line.trim().trim_end_matches('.').to_string())
+        .map(|one| one.to_string().trim().trim_end_matches('.').to_string())
         .filter(|line| !line.is_empty())
         .collect();
     let mentions_cpu = parts.iter().any(|part| part.to_lowercase().contains("cpu"));

@@ -244,7 +244,7 @@ proptest! {
         let input = Input {
             levels,
             machine,
-            not_measured,
+            not_measured: not_measured.into_iter().map(whyso_model::NotMeasured::from).collect(),
             actions,
             variables,
             process,

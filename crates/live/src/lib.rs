@@ -25,7 +25,7 @@
 //!     fn trouble(&self) -> Option<String> {
 //!         None
 //!     }
-//!     fn not_measured(&self) -> Vec<String> {
+//!     fn not_measured(&self) -> Vec<whyso_model::NotMeasured> {
 //!         Vec::new()
 //!     }
 //! }
@@ -85,6 +85,6 @@ pub trait Control: Sync {
     fn is_over(&self) -> bool;
     /// Why nothing can be recorded any more, such as a full disk.
     fn trouble(&self) -> Option<String>;
-    /// What is not measured and why, in plain words.
-    fn not_measured(&self) -> Vec<String>;
+    /// What is not measured and why.
+    fn not_measured(&self) -> Vec<whyso_model::NotMeasured>;
 }

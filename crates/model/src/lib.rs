@@ -15,16 +15,25 @@
 mod lock_wait;
 pub mod measures;
 mod moments;
+mod not_measured;
+mod pacing;
 mod pause;
+pub mod performance_schema;
 pub mod role;
+mod run_spec;
 mod size;
+pub mod slo;
 pub mod state;
 mod stop;
 
 pub use lock_wait::{LockKind, LockWait};
 pub use moments::Moments;
+pub use not_measured::{Missing, NotMeasured};
+pub use pacing::{ArrivalRate, Arrivals, Pacing, ThinkTime};
 pub use pause::PauseRow;
+pub use performance_schema::PerformanceSchema;
 pub use role::Role;
+pub use run_spec::{RunSpec, SettingReason, Stacks};
 pub use size::parse_size;
 pub use state::{STATES, State};
 pub use stop::Stop;

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use whyso_model::{Missing, NotMeasured};
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
 
@@ -16,14 +17,15 @@ const THREADS_MIN: usize = 2;
 ///
 /// # Errors
 /// The recording's files can't be read.
-pub fn thread_disagreement(recording: &Recording) -> Result<Option<String>, Error> {
+pub fn thread_disagreement(recording: &Recording) -> Result<Option<NotMeasured>, Error> {
     let sources = recording.row_sources();
     if !["connections", "threads"].iter().all(|source| sources.iter().any(|one| one == source)) {
         return Ok(None);
     }
     let (told, seen) = (recording.rows("connections")?, recording.rows("threads")?);
     let handling = recording.run().server.variables.get("thread_handling").map(String::as_str);
-    Ok(compare(&told, &seen, handling != Some("pool-of-threads")))
+    let line = compare(&told, &seen, handling != Some("pool-of-threads"));
+    Ok(line.map(|line| NotMeasured::of_line(Missing::ThreadConnections, &line)))
 }
 
 /// A thread as the tracer had it at one moment: its requests up to then.

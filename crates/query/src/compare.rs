@@ -162,34 +162,28 @@ pub(crate) fn facts(run: &RunInfo) -> Facts {
             facts.insert((of, name.to_string()), value);
         }
     };
-    let spec = |name: &str| run.spec.get(name).map_or(String::new(), words);
-    for (name, key) in [("workload", "workload"), ("tables", "tables"), ("rows", "rows")] {
-        add(FactOf::Work, name, spec(key));
-    }
-    let mut options: Vec<String> = run
-        .spec
-        .get("options")
-        .and_then(|list| list.as_array())
-        .map_or(Vec::new(), |list| list.iter().map(words).collect());
+    let spec = &run.spec;
+    let workload = spec.workload.clone().unwrap_or_default();
+    add(FactOf::Work, "workload", workload.clone());
+    add(FactOf::Work, "tables", number(spec.tables));
+    add(FactOf::Work, "rows", number(spec.rows));
+    let mut options = spec.options.clone();
     options.sort();
     add(FactOf::Work, "workload options", options.join(" "));
     // What whyso's own send follows from their name and options, however a version words it.
-    if whyso_workload::Workload::builtin(&spec("workload"), &whyso_workload::Options::default()).is_err() {
-        add(FactOf::Work, "workload text", spec("describe"));
+    if whyso_workload::Workload::builtin(&workload, &whyso_workload::Options::default()).is_err() {
+        add(FactOf::Work, "workload text", spec.describe.clone().unwrap_or_default());
     }
-    add(FactOf::Work, "pacing", without_rate(&spec("pacing")));
-    for (name, key) in [
-        ("seconds of a level", "seconds"),
-        ("seconds of warm-up at most", "warmup_seconds_max"),
-        ("engine", "engine_asked"),
-        ("event loops", "loops_asked"),
-        ("interval ms", "interval_ms"),
-        ("seed", "seed"),
-        ("CPUs of the server", "server_cpus"),
-        ("CPUs of the load", "client_cpus"),
-    ] {
-        add(FactOf::Plan, name, spec(key));
-    }
+    // Levels are told apart by their rates.
+    add(FactOf::Work, "pacing", spec.pacing.as_ref().map_or(String::new(), whyso_words::pacing_without_rate));
+    add(FactOf::Plan, "seconds of a level", number(spec.seconds));
+    add(FactOf::Plan, "seconds of warm-up at most", number(spec.warmup_seconds_max));
+    add(FactOf::Plan, "engine", spec.engine_asked.clone().unwrap_or_default());
+    add(FactOf::Plan, "event loops", number(spec.loops_asked));
+    add(FactOf::Plan, "interval ms", number(spec.interval_ms));
+    add(FactOf::Plan, "seed", number(spec.seed));
+    add(FactOf::Plan, "CPUs of the server", numbers(&spec.server_cpus));
+    add(FactOf::Plan, "CPUs of the load", numbers(&spec.client_cpus));
     add(FactOf::Plan, "Performance Schema", run.performance_schema().unwrap_or_default());
     add(FactOf::Plan, "whyso", run.tool_version.clone());
     let server = &run.server;
@@ -221,19 +215,14 @@ pub(crate) fn facts(run: &RunInfo) -> Facts {
     facts
 }
 
-/// A value of the plan as text; lists with blanks between.
-fn words(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::Null => String::new(),
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Array(list) => list.iter().map(words).collect::<Vec<_>>().join(" "),
-        other => other.to_string(),
-    }
+/// Returns a number of the plan as text, a whole one of seconds as "20.0"; empty where it is absent.
+fn number(value: Option<impl std::fmt::Debug>) -> String {
+    value.map_or(String::new(), |value| format!("{value:?}"))
 }
 
-/// "open loop, poisson" of "open loop, 500/s, poisson": levels are told apart by their rates.
-fn without_rate(pacing: &str) -> String {
-    pacing.split(", ").filter(|part| !part.ends_with("/s")).collect::<Vec<_>>().join(", ")
+/// Returns numbers with blanks between.
+fn numbers(list: &[u32]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The folder that whyso made for a throw-away server, which is another one each time.
@@ -315,14 +304,25 @@ pub(crate) fn values(input: LevelInput) -> Vec<MetricValue> {
 
 #[cfg(test)]
 mod tests {
+    use whyso_model::{ArrivalRate, Arrivals, Pacing, RunSpec};
+
     use super::*;
 
     fn recorded(pairs: &[(&str, &str)]) -> RunInfo {
         let mut run = RunInfo {
-            spec: serde_json::json!({
-                "workload": "oltp-read-write", "tables": 2, "rows": 1000, "options": ["b=2", "a=1"],
-                "pacing": "open loop, 500/s, poisson", "server_cpus": [0, 1], "loops_asked": null,
-            }),
+            spec: RunSpec {
+                workload: Some("oltp-read-write".to_string()),
+                tables: Some(2),
+                rows: Some(1000),
+                options: vec!["b=2".to_string(), "a=1".to_string()],
+                pacing: Some(Pacing::Open {
+                    rate: ArrivalRate::PerSecond(500.0),
+                    arrivals: Arrivals::Poisson,
+                }),
+                seconds: Some(20.0),
+                server_cpus: vec![0, 1],
+                ..RunSpec::default()
+            },
             ..RunInfo::default()
         };
         run.server.throw_away = true;
@@ -348,9 +348,9 @@ mod tests {
             (facts(&of_start("/var/tmp/a1", "4000")), facts(&of_start("/var/tmp/b22", "4001")));
         assert_eq!(one, other);
         let mut own_sql = of_start("/var/tmp/a1", "4000");
-        own_sql.spec["describe"] = "shop: SELECT 1".into();
+        own_sql.spec.describe = Some("shop: SELECT 1".to_string());
         assert_eq!(facts(&own_sql), one, "what a built-in workload sends follows from its name");
-        own_sql.spec["workload"] = "shop".into();
+        own_sql.spec.workload = Some("shop".to_string());
         assert!(facts(&own_sql).contains_key(&(FactOf::Work, "workload text".to_string())));
         let of = |of: FactOf, name: &str| one.get(&(of, name.to_string())).map(String::as_str);
         assert_eq!(of(FactOf::Variable, "datadir"), Some("…/data/"));
@@ -358,6 +358,7 @@ mod tests {
         assert_eq!(of(FactOf::Work, "workload options"), Some("a=1 b=2"));
         assert_eq!(of(FactOf::Work, "pacing"), Some("open loop, poisson"));
         assert_eq!(of(FactOf::Plan, "CPUs of the server"), Some("0 1"));
+        assert_eq!(of(FactOf::Plan, "seconds of a level"), Some("20.0"));
         assert_eq!((of(FactOf::Plan, "event loops"), of(FactOf::Work, "rows")), (None, Some("1000")));
     }
 

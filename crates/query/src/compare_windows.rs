@@ -173,7 +173,7 @@ fn readings(stretch: &Stretch<'_>, metric: Metric) -> Result<Vec<f64>, Error> {
 
 /// Into how many parts a window is cut; 1 where it is too short.
 fn parts(stretch: &Stretch<'_>) -> usize {
-    let interval_s = stretch.recording.run().spec["interval_ms"].as_f64().map_or(1.0, |ms| ms / 1e3);
+    let interval_s = stretch.recording.run().spec.interval_ms.map_or(1.0, |ms| ms as f64 / 1e3);
     comparison::parts_of_window(stretch.window.seconds(), interval_s)
 }
 

@@ -5,6 +5,7 @@ use whyso_explain::model::{
     ActionInput, Counter, Explanation, Gauge, Input, LevelInput, LevelVerdict, Machine, Pacing, SeriesName,
     SloInput, StatementTime, StatementWork,
 };
+use whyso_model::{NotMeasured, RunSpec};
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult, StatementResult, Window};
@@ -74,12 +75,12 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
         locks::add(recording, &mut levels)?;
     }
     let mut not_measured = run.not_measured.clone();
-    not_measured.extend(recording.problems().iter().cloned());
+    not_measured.extend(recording.problems().iter().cloned().map(NotMeasured::from));
     not_measured.extend(thread_disagreement(recording)?);
     let actions = run.actions.iter().map(action_input).collect();
     let variables = run.server.variables.clone();
     let process = run.process().map(str::to_string);
-    let performance_schema = crate::pfs_setup::of_run(&run.spec["performance_schema"]);
+    let performance_schema = crate::pfs_setup::of_run(&run.spec);
     let performance_schema_lost = crate::pfs::lost(recording)?;
     Ok(Input {
         levels,
@@ -114,15 +115,10 @@ pub fn judge_alone(level: &Level) -> LevelVerdict {
 }
 
 pub fn machine(run: &RunInfo) -> Machine {
-    let cpus = |name: &str| -> Vec<u64> {
-        let list = run.spec.get(name).and_then(serde_json::Value::as_array);
-        list.map_or(Vec::new(), |list| list.iter().filter_map(serde_json::Value::as_u64).collect())
-    };
-    let client_cpus = cpus("client_cpus");
-    let server_cpus = cpus("server_cpus");
+    let RunSpec { client_cpus, server_cpus, .. } = &run.spec;
     Machine {
         server_cpus: server_cpus.len() as u32,
-        server_cpu_numbers: server_cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok()).collect(),
+        server_cpu_numbers: server_cpus.clone(),
         client_cpus: client_cpus.len() as u32,
         shared: server_cpus.iter().any(|cpu| client_cpus.contains(cpu)),
     }
@@ -200,16 +196,12 @@ fn warmup_steady(level: &Level) -> Option<bool> {
     could_show.then_some(level.warmup_steady)
 }
 
-/// From the words that a level's result has for it.
-fn pacing(words: &str) -> Pacing {
-    if words.starts_with("open loop") {
-        Pacing::Open
-    } else if words.contains("think") {
-        Pacing::ClosedWithPauses
-    } else if words == whyso_record::run::AS_IT_CAME {
-        Pacing::Recorded
-    } else {
-        Pacing::Closed
+fn pacing(recorded: &whyso_model::Pacing) -> Pacing {
+    match recorded {
+        whyso_model::Pacing::Closed { think: None, .. } => Pacing::Closed,
+        whyso_model::Pacing::Closed { think: Some(_), .. } => Pacing::ClosedWithPauses,
+        whyso_model::Pacing::Open { .. } => Pacing::Open,
+        whyso_model::Pacing::Recorded => Pacing::Recorded,
     }
 }
 

@@ -70,8 +70,13 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
 /// # Errors
 /// Where the recording's files can't be read, or it holds nothing of lock waits.
 pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Error> {
-    let not_measured: Vec<String> =
-        recording.run().not_measured.iter().filter(|line| is_about_locks(line)).cloned().collect();
+    let not_measured: Vec<String> = recording
+        .run()
+        .not_measured
+        .iter()
+        .filter(|one| one.source.is_of_locks())
+        .map(ToString::to_string)
+        .collect();
     if !holds_locks(recording) {
         let why = match not_measured.is_empty() {
             true => "whyso records them of servers since version 0.1.0".to_string(),
@@ -124,21 +129,6 @@ fn is_needed(key: &SeriesKey) -> bool {
         || is_of_requests
         || key.source == LockWait::SOURCE
         || is_lock_source(&key.source)
-}
-
-/// Lines that samplers of lock waits have for what is not there.
-fn is_about_locks(line: &str) -> bool {
-    const BEGINS: [&str; 8] = [
-        "who waits for whom",
-        "waits for metadata locks",
-        "which table a metadata lock",
-        "waits by instrument",
-        "the Performance Schema's counts",
-        "the time of waits by instrument",
-        "InnoDB's own count of waits",
-        "waits for InnoDB's locks",
-    ];
-    BEGINS.iter().any(|begin| line.starts_with(begin))
 }
 
 /// The time that connections waited by kind of lock: how many waited on the mean, times the window's length.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use whyso_explain::model::{Counter, LevelInput, PfsSetup};
 use whyso_explain::pfs::{Table, VIEWS, View};
 use whyso_explain::timer::{Timing, timing};
+use whyso_model::Missing;
 use whyso_record::Recording;
 use whyso_record::data::{LoadInterval, SeriesKey};
 use whyso_record::run::Window;
@@ -50,8 +51,11 @@ pub fn pfs_in(recording: &Recording, view: &'static View, window: Window) -> Res
         .run()
         .not_measured
         .iter()
-        .filter(|line| line.contains("Performance Schema") || line.contains("performance_schema"))
-        .cloned()
+        .filter(|one| {
+            let of_lock_tables = matches!(one.source, Missing::RowLockWaits | Missing::MetadataLockTables);
+            one.source.is_of_performance_schema() || of_lock_tables
+        })
+        .map(ToString::to_string)
         .collect();
     let has = |source: &str| recording.series().iter().any(|one| one.key.source == source);
     if !has(view.source) {
@@ -87,7 +91,7 @@ pub(crate) fn every_view(
     }
     let windows: Vec<Window> = parts.iter().map(|(_, window)| *window).collect();
     let load = recording.load(None)?;
-    let setup = pfs_setup::of_run(&recording.run().spec["performance_schema"]);
+    let setup = pfs_setup::of_run(&recording.run().spec);
     let mut timings = match setup.filter(|setup| !setup.timers.is_empty()) {
         Some(setup) => timings(recording, &setup, &windows, &load)?.into_iter().map(Some).collect(),
         None => vec![None; parts.len()],
@@ -109,7 +113,7 @@ pub(crate) fn every_view(
 
 /// Whether a recording tells what the server's timers take.
 pub fn timing_is_known(recording: &Recording) -> bool {
-    let setup = pfs_setup::of_run(&recording.run().spec["performance_schema"]);
+    let setup = pfs_setup::of_run(&recording.run().spec);
     setup.is_some_and(|setup| !setup.timers.is_empty())
 }
 
@@ -120,7 +124,7 @@ pub fn timing_is_known(recording: &Recording) -> bool {
 pub fn timing_in(recording: &Recording, window: Window) -> Result<Timing, Error> {
     let run = recording.run();
     let state = || run.performance_schema().unwrap_or_else(|| "not recorded".to_string());
-    let setup = pfs_setup::of_run(&run.spec["performance_schema"]).unwrap_or_default();
+    let setup = pfs_setup::of_run(&run.spec).unwrap_or_default();
     if setup.timers.is_empty() {
         return Err(Error::NotRecorded(format!(
             "this run does not have what the server's timers take (Performance Schema: {}): record it again with --pfs default, or \

@@ -4,7 +4,7 @@ mod choice;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whyso_model::{State, state};
+use whyso_model::{Missing, State, state};
 use whyso_profile::{
     FunctionName, METRICS, ObserverStacks, Profile, ProfileSample, SourcePlace, Wake, is_own_metric,
 };
@@ -15,7 +15,6 @@ use whyso_series::KnownBy;
 
 use crate::{Error, ThreadFilter};
 use choice::{Choice, Taken};
-use whyso_explain::hidden::THREADS;
 
 /// A profile, and what it rests on.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -151,11 +150,11 @@ impl Sampled {
     }
 }
 
-fn why_no_stacks(recording: &Recording) -> &str {
+fn why_no_stacks(recording: &Recording) -> String {
     let not_measured = &recording.run().not_measured;
-    let line = |begin: &str| not_measured.iter().find(|line| line.starts_with(begin));
-    let why = line("the stacks of").or_else(|| line(THREADS));
-    why.map_or("it was recorded with --stacks=none", String::as_str)
+    let missing = |source| not_measured.iter().find(|one| one.source == source);
+    let why = missing(Missing::ThreadStacks).or_else(|| missing(Missing::ServerThreads));
+    why.map_or("it was recorded with --stacks=none".to_string(), ToString::to_string)
 }
 
 /// By a state's name: the metrics that its time belongs to, as places in what was asked for.

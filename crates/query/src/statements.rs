@@ -8,8 +8,7 @@ use whyso_record::data::ClientCommand;
 use whyso_record::run::Window;
 
 use crate::{Error, ThreadFilter};
-use whyso_explain::hidden::COMMANDS;
-use whyso_model::COMMANDS_INTERVAL;
+use whyso_model::{COMMANDS_INTERVAL, Missing};
 
 /// Who sent a command, where it was this program.
 const OWN: &str = "own";
@@ -98,13 +97,13 @@ pub fn commands_in(
 ) -> Result<CommandsIn, Error> {
     let Some(trace) = sql_trace_cost(recording)? else {
         let not_measured = &recording.run().not_measured;
-        let because = not_measured.iter().find_map(|line| line.strip_prefix(COMMANDS)?.strip_prefix(": "));
-        let why = because.unwrap_or("it was recorded without --trace-sql");
+        let because = not_measured.iter().find(|one| one.source == Missing::Commands);
+        let why = because.map_or("it was recorded without --trace-sql", |one| &one.reason);
         return Err(Error::NotRecorded(format!("this run holds no commands: {why}")));
     };
     let mut commands = recording.commands(Some(window))?;
     if !filter.connections.is_empty() && commands.iter().all(|one| one.connection.is_none()) {
-        let because = recording.run().not_measured.iter().find(|line| line.starts_with(COMMANDS));
+        let because = recording.run().not_measured.iter().find(|one| one.source == Missing::Commands);
         let why = because.map_or(String::new(), |line| format!(" ({line})"));
         return Err(Error::NotRecorded(format!(
             "this run does not tell which connection a command was of{why}: leave --connection away"

@@ -1,7 +1,7 @@
 //! Each thread of a server: where its time went over a window of a recording.
 
 use whyso_explain::model::Pauses;
-use whyso_model::PauseRow;
+use whyso_model::{Missing, PauseRow};
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_series::{ThreadTable, ThreadTime};
@@ -29,12 +29,9 @@ pub struct ThreadsOver {
 pub fn threads_in(recording: &Recording, window: Window) -> Result<ThreadsOver, Error> {
     let table = recording.threads()?;
     if table.t_ns.is_empty() {
-        let because = recording
-            .run()
-            .not_measured
-            .iter()
-            .find(|line| line.starts_with("the time of the server's threads"));
-        let why = because.map_or("whyso traces since version 0.1.0, where it may", String::as_str);
+        let because = recording.run().not_measured.iter().find(|one| one.source == Missing::ServerThreads);
+        let why =
+            because.map_or("whyso traces since version 0.1.0, where it may".to_string(), ToString::to_string);
         return Err(Error::NotRecorded(format!("this run holds no threads: {why}")));
     }
     match table.covering(window.begin_ns, window.end_ns) {

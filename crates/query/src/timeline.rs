@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whyso_model::Role;
+use whyso_model::{Missing, Role};
 use whyso_profile::{FunctionName, Rules, SingleWait, place};
 use whyso_record::Recording;
 use whyso_record::data::StackWait;
@@ -42,12 +42,8 @@ pub fn timeline_in(
 ) -> Result<TimelineOf, Error> {
     let looks = recording.state_looks()?;
     let (Some(first_ns), Some(last_ns)) = (looks.t_ns.first(), looks.t_ns.last()) else {
-        let because = recording
-            .run()
-            .not_measured
-            .iter()
-            .find(|line| line.starts_with("the time of the server's threads"));
-        let why = because.map_or("it was not traced", String::as_str);
+        let because = recording.run().not_measured.iter().find(|one| one.source == Missing::ServerThreads);
+        let why = because.map_or("it was not traced".to_string(), ToString::to_string);
         return Err(Error::NotRecorded(format!("this run holds no threads: {why}")));
     };
     let looked = Window { begin_ns: *first_ns, end_ns: *last_ns };

@@ -25,7 +25,6 @@ fn level(index: u32, users: u32, transactions: u64, response_ms: f64) -> Level {
             latency_ms: Latency { mean: response_ms, ..Latency::default() },
             service_ms: Latency { mean: response_ms, ..Latency::default() },
             bins_100ms: vec![(transactions / 100) as u32; 100],
-            pacing: "closed loop".to_string(),
             ..LevelResult::default()
         },
         ended: Ended::Complete { at_ns: begin_ns + 10 * S },

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use whyso_clock::Anchor;
+use whyso_model::{NotMeasured, Pacing, RunSpec, Stacks};
 pub use whyso_series::{InFlight, UserSeconds};
 
 /// The format of recordings that this version writes, and the newest that it knows: a higher one may hold what it would misread. What is
-/// merely added keeps the number.
-pub const FORMAT: u32 = 1;
+/// merely added keeps the number. Format 2 has the plan, the pacing and what was not measured in parts, which were texts before.
+pub const FORMAT: u32 = 2;
 
 /// A recording's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,8 +39,8 @@ pub struct RunInfo {
     pub tool_version: String,
     /// The command line, with secrets masked.
     pub command: Vec<String>,
-    /// The plan as it was asked for and as it was resolved (workload, users, seconds, CPU sets, …).
-    pub spec: serde_json::Value,
+    /// The plan as it was asked for and as it was resolved.
+    pub spec: RunSpec,
     pub host: HostFacts,
     pub server: ServerFacts,
     /// First at the start, then one each minute, last at the end.
@@ -51,8 +52,8 @@ pub struct RunInfo {
     /// What was done to the server in mid-run, on request.
     #[serde(default)]
     pub actions: Vec<ActionRecord>,
-    /// What was not measured, and why; in plain words.
-    pub not_measured: Vec<String>,
+    /// What was not measured, and why.
+    pub not_measured: Vec<NotMeasured>,
     /// `None` while the run goes on, and after a crash.
     pub ended: Option<Ended>,
 }
@@ -65,21 +66,23 @@ impl RunInfo {
 
     /// What the watched processes are called, where they are no server's: then there are no requests and no transactions.
     pub fn process(&self) -> Option<&str> {
-        self.spec.get("process").and_then(serde_json::Value::as_str)
+        self.spec.process.as_deref()
     }
 
     /// Whether stacks were sampled lightly: fewer, without those of waits, and without files and lines. Recordings that do not say have
     /// all or none.
     pub fn has_light_stacks(&self) -> bool {
-        self.spec.get("stacks").and_then(serde_json::Value::as_str) == Some("light")
+        self.spec.stacks == Some(Stacks::Light)
     }
 
     /// How the Performance Schema was set, such as "synch, not timed: on, 320 of 900 instruments, none timed" or "as the server had it: off";
     /// `None` where that was not recorded.
     pub fn performance_schema(&self) -> Option<String> {
-        let told = self.spec.get("performance_schema")?;
-        let text = |name: &str| told.get(name).and_then(serde_json::Value::as_str);
-        text("words").or_else(|| text("asked")).map(str::to_string)
+        let setup = self.spec.performance_schema.as_ref()?;
+        match setup.words.as_str() {
+            "" => setup.asked.clone(),
+            words => Some(words.to_string()),
+        }
     }
 
     /// The sweep's level with the highest throughput: repeats of a level do not count.
@@ -239,9 +242,9 @@ pub struct LevelResult {
     /// Name of the workload; empty in recordings that have only one.
     #[serde(default)]
     pub workload: String,
-    /// When transactions began, in words, such as "closed loop" or "open loop, 1000/s, poisson".
+    /// When transactions began.
     #[serde(default)]
-    pub pacing: String,
+    pub pacing: Pacing,
     /// The percentiles that were asked for.
     #[serde(default)]
     pub percentiles: Vec<PercentileResult>,
@@ -295,14 +298,11 @@ pub struct SessionsResult {
     pub clients_mean: f64,
 }
 
-/// What [`LevelResult::pacing`] is where something else than whyso loaded the server.
-pub const AS_IT_CAME: &str = "as it came";
-
 impl LevelResult {
     /// Something else loaded the server. Requests that the kernel saw, or else the server's own `Questions`, stand in for transactions and
     /// for queries; of their time the mean alone is known, and of the generator nothing.
     pub fn is_recorded(&self) -> bool {
-        self.pacing == AS_IT_CAME
+        self.pacing == Pacing::Recorded
     }
 }
 

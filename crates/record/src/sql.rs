@@ -147,7 +147,7 @@ fn runs_view(runs: &[RunSummary]) -> String {
             text(&run.id),
             text(&run.path.display().to_string()),
             format!("make_timestamp_ns({began_ns})"),
-            text(run.run.spec.get("workload").and_then(serde_json::Value::as_str).unwrap_or("")),
+            text(run.run.spec.workload.as_deref().unwrap_or("")),
             text(&run.run.server.flavor),
             text(&run.run.server.version),
             text(&run.run.host.hostname),

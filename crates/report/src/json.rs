@@ -92,7 +92,7 @@ pub(crate) fn measured(level: &Level) -> Value {
         },
         "client_limit": result.client_limit,
         "warmup_steady": level.warmup_steady,
-        "pacing": result.pacing,
+        "pacing": whyso_words::pacing(&result.pacing),
         "rate_per_s": result.rate_per_s,
         "slo": result.slo,
         "kinds": result.by_transaction,

@@ -362,7 +362,7 @@ fn facts(out: &mut Markdown, run: &RunInfo) {
     if !run.not_measured.is_empty() {
         out.heading("What was not measured");
         for line in &run.not_measured {
-            out.line(&format!("- {}", escaped(line)));
+            out.line(&format!("- {}", escaped(&line.to_string())));
         }
     }
 }

@@ -142,7 +142,7 @@ pub fn run_line(summary: &RunSummary) -> String {
         Some(result) if run.process().is_some() => seconds(result.seconds),
         Some(result) => format!("best {}", amount(result.transactions_per_s, &format!("{}s/s", unit(run)))),
     };
-    let workload = run.spec.get("workload").and_then(serde_json::Value::as_str).unwrap_or("?");
+    let workload = run.spec.workload.as_deref().unwrap_or("?");
     let ended = match (&run.ended, summary.live) {
         (_, true) => "going on".to_string(),
         (Some(Ended::Complete { .. }), _) => "complete".to_string(),

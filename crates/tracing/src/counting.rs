@@ -12,7 +12,7 @@ use crate::error::Error;
 
 use crate::processes::Processes;
 
-use whyso_explain::hidden::THREADS;
+use whyso_model::{Missing, NotMeasured};
 
 /// How much of a server's work is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Counting {
         stacks: StackSampling,
         generator: Generator,
         client_ports: Vec<u16>,
-    ) -> Result<(Counting, Option<String>), Error> {
+    ) -> Result<(Counting, Option<NotMeasured>), Error> {
         let spec = TraceSpec { servers: vec![pid], stacks, generator, client_ports, ..TraceSpec::default() };
         match Tracer::start(&spec) {
             Ok(tracer) => Ok((Counting::Traced(Box::new(tracer)), None)),
@@ -59,7 +59,7 @@ impl Counting {
     pub fn of_processes(
         processes: &Processes,
         stacks: StackSampling,
-    ) -> Result<(Counting, Option<String>), Error> {
+    ) -> Result<(Counting, Option<NotMeasured>), Error> {
         let program = Some(processes.program());
         match Tracer::start(&TraceSpec { program, stacks, ..TraceSpec::default() }) {
             Ok(tracer) => Ok((Counting::Traced(Box::new(tracer)), None)),
@@ -71,34 +71,41 @@ impl Counting {
     }
 
     /// Samples from `/proc`, because the programs are not allowed.
-    fn sampled(pid: u32, error: whyso_trace::Error) -> Result<(Counting, Option<String>), Error> {
+    fn sampled(pid: u32, error: whyso_trace::Error) -> Result<(Counting, Option<NotMeasured>), Error> {
         let sampler = match Sampler::start(pid) {
             Ok(sampler) => sampler,
             Err(sampling) => return Err(Error::NoSamples { trace: error, sampling }),
         };
         let lost = if sampler.sees_waits() {
-            format!(
-                "where requests begin and end, what lies between client and server, waits by file, and pauses: {error}. The states \
-                 of the server's threads are samples from /proc, several times per second. What connections' threads do, \
-                 apart from waiting for their clients, counts as their requests"
+            NotMeasured::new(
+                Missing::Requests,
+                "where requests begin and end, what lies between client and server, waits by file, and pauses",
+                format!(
+                    "{error}. The states of the server's threads are samples from /proc, several times per second. What \
+                     connections' threads do, apart from waiting for their clients, counts as their requests"
+                ),
             )
         } else {
-            format!(
-                "{THREADS}, except for how long they ran and were ready to: {error}. What they wait for can't be read in \
-                 /proc either: that takes CAP_SYS_PTRACE, or to be the server's user"
+            NotMeasured::new(
+                Missing::ServerThreads,
+                "the time of the server's threads, except for how long they ran and were ready to",
+                format!(
+                    "{error}. What they wait for can't be read in /proc either: that takes CAP_SYS_PTRACE, or to be the \
+                     server's user"
+                ),
             )
         };
         Ok((Counting::Sampled(Box::new(sampler)), Some(lost)))
     }
 
     /// Only the load's side of the wire, and what that leaves out, for the report.
-    pub fn of_the_wire() -> Result<(Counting, Option<String>), Error> {
+    pub fn of_the_wire() -> Result<(Counting, Option<NotMeasured>), Error> {
         let tracer = Tracer::start(&TraceSpec::default()).map_err(|trace| Error::NoWire { trace })?;
-        let lost = format!(
-            "{THREADS}: {}. The time budget stops at the wire. Suspects come from the server's process list, its \
+        let lost = NotMeasured::server_threads(format!(
+            "{}. The time budget stops at the wire. Suspects come from the server's process list, its \
              lock tables and its counters",
             Error::NotHere
-        );
+        ));
         Ok((Counting::Wire(Box::new(tracer)), Some(lost)))
     }
 

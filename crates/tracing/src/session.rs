@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use whyso_explain::hidden::{COMMANDS, THREADS, WITHOUT_STACKS, WITHOUT_WAIT_STACKS};
+use whyso_model::{Missing, NotMeasured, Stacks};
 use whyso_record::Recorder;
 use whyso_record::run::RunInfo;
 use whyso_trace::{Generator, Reading, StackSampling};
@@ -67,9 +67,9 @@ impl Tracing {
             Ok(tracing) => Some(tracing),
             Err(why) => {
                 if follows {
-                    info.not_measured.push(format!("{COMMANDS}: {why}"));
+                    info.not_measured.push(NotMeasured::commands(why.to_string()));
                 }
-                info.not_measured.push(format!("{THREADS}: {why}"));
+                info.not_measured.push(NotMeasured::server_threads(why.to_string()));
                 None
             }
         }
@@ -108,12 +108,16 @@ impl Tracing {
             (Counting::Sampled(_), _) => Err(Error::NotAllowed),
         };
         let stacks = stacks.unwrap_or_else(|why| {
-            info.not_measured.push(format!("the stacks of the server's threads: {why}"));
+            info.not_measured.push(NotMeasured::new(
+                Missing::ThreadStacks,
+                "the stacks of the server's threads",
+                why.to_string(),
+            ));
             None
         });
         let sql = wanted.sql.map(|follow| sql_tracing(&counting, follow, info, recorder)).transpose();
         let sql = sql.unwrap_or_else(|why| {
-            info.not_measured.push(format!("{COMMANDS}: {why}"));
+            info.not_measured.push(NotMeasured::commands(why.to_string()));
             None
         });
         let (sender, requests) = sync_channel(REQUESTS_MAX);
@@ -192,13 +196,17 @@ impl Drop for Tracing {
 
 /// What of the stacks is taken, and what is missing.
 fn note_sampling(info: &mut RunInfo, taken: StackSampling) {
-    info.spec["stacks"] = taken.name().into();
+    info.spec.stacks = Some(match taken {
+        StackSampling::Off => Stacks::Off,
+        StackSampling::Light => Stacks::Light,
+        StackSampling::Full => Stacks::Full,
+    });
     match taken {
         StackSampling::Off => return,
-        StackSampling::Light => info.not_measured.push(WITHOUT_WAIT_STACKS.to_string()),
+        StackSampling::Light => info.not_measured.push(NotMeasured::wait_stacks()),
         StackSampling::Full => {}
     }
-    info.not_measured.retain(|line| line != WITHOUT_STACKS);
+    info.not_measured.retain(|one| one.source != Missing::Stacks);
 }
 
 fn sql_tracing(

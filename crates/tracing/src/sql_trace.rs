@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use mysql_async::Opts;
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
-use whyso_explain::hidden::COMMANDS;
 use whyso_model::COMMANDS_INTERVAL;
+use whyso_model::NotMeasured;
 use whyso_record::Recorder;
 use whyso_record::data::{ClientCommand, CommandTimes, Kind, Reading, SeriesId, SeriesKey, Status, Value};
 use whyso_record::run::RunInfo;
@@ -143,14 +143,14 @@ impl Follower {
     }
 
     /// Finds out where the server keeps its counts. Returns what is unknown of commands, and why.
-    fn calibrate(&mut self) -> Vec<String> {
+    fn calibrate(&mut self) -> Vec<NotMeasured> {
         let work = &mut self.work;
         let found = calibration::calibrate(&mut self.trace, &self.opts, |command| work.enter(command));
         let (places, missing) = found.unwrap_or_else(|why| {
             (Places::default(), vec![format!("their rows, errors and connections: {why}")])
         });
         self.trace.set_places(&places);
-        missing.into_iter().map(|line| format!("{COMMANDS}: {line}")).collect()
+        missing.into_iter().map(NotMeasured::commands).collect()
     }
 
     fn run(&mut self, requests: &Receiver<Request>) {

@@ -1,10 +1,11 @@
 //! What a sampler is, and the loop that every sampler's thread runs.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
+use whyso_model::{Missing, NotMeasured};
 use whyso_record::data::{Reading, SeriesId, Status, Value};
 
 use crate::cost::Cost;
@@ -52,21 +53,22 @@ impl Failure {
 /// What was not measured, in plain words, each line once.
 #[derive(Clone, Default)]
 pub(crate) struct Notes {
-    lines: Arc<Mutex<BTreeSet<String>>>,
+    lines: Arc<Mutex<BTreeMap<String, NotMeasured>>>,
 }
 
 impl Notes {
-    pub(crate) fn add(&self, line: String) {
+    pub(crate) fn add(&self, line: NotMeasured) {
+        let words = line.to_string();
         match self.lines.lock() {
-            Ok(mut lines) => lines.insert(line),
-            Err(poisoned) => poisoned.into_inner().insert(line),
+            Ok(mut lines) => lines.insert(words, line),
+            Err(poisoned) => poisoned.into_inner().insert(words, line),
         };
     }
 
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<NotMeasured> {
         match self.lines.lock() {
-            Ok(lines) => lines.iter().cloned().collect(),
-            Err(poisoned) => poisoned.into_inner().iter().cloned().collect(),
+            Ok(lines) => lines.values().cloned().collect(),
+            Err(poisoned) => poisoned.into_inner().values().cloned().collect(),
         }
     }
 }
@@ -119,7 +121,8 @@ pub(crate) fn run_in_turn(mut runners: Vec<Runner>) {
             Ok(()) => {}
             Err(Failure::Stopped) => break,
             Err(Failure::Absent(why)) => {
-                next.around.notes.add(why);
+                let source = next.source();
+                next.around.notes.add(NotMeasured::of_line(missing_of(source), &why));
                 next.end();
             }
             Err(Failure::NotHere) => next.end(),
@@ -133,6 +136,16 @@ pub(crate) fn run_in_turn(mut runners: Vec<Runner>) {
             // The run is over: a failure of this last look changes nothing that was recorded.
             let _ = runner.read_once(true);
         }
+    }
+}
+
+/// Returns what is missing without a sampler.
+fn missing_of(source: &str) -> Missing {
+    match source {
+        "connections" => Missing::ConnectionThreads,
+        "innodb_mutexes" => Missing::InnodbMutexes,
+        _ if source.starts_with("pfs") => Missing::PerformanceSchema,
+        _ => Missing::Other,
     }
 }
 

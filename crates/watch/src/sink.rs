@@ -1,5 +1,6 @@
 //! Where readings go.
 
+use whyso_model::NotMeasured;
 use whyso_record::Recorder;
 use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, TextRows, Value};
 
@@ -53,7 +54,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) values: Vec<(SeriesId, Value)>,
     /// What series had at the reading before, of those that it did not tell.
     before: Vec<(SeriesId, Value)>,
-    absent: Vec<String>,
+    absent: Vec<NotMeasured>,
     idle: bool,
     put_off: bool,
 }
@@ -62,7 +63,7 @@ pub(crate) struct Batch<'a> {
 pub(crate) struct BatchParts {
     pub(crate) values: Vec<(SeriesId, Value)>,
     pub(crate) before: Vec<(SeriesId, Value)>,
-    pub(crate) absent: Vec<String>,
+    pub(crate) absent: Vec<NotMeasured>,
 }
 
 impl<'a> Batch<'a> {
@@ -149,8 +150,8 @@ impl<'a> Batch<'a> {
     }
 
     /// A part of the source that this machine or server does not have; said once to the user.
-    pub(crate) fn absent(&mut self, what: String) {
-        self.absent.push(what);
+    pub(crate) fn absent(&mut self, what: impl Into<NotMeasured>) {
+        self.absent.push(what.into());
     }
 
     /// There is nothing to read at present, such as no process to follow: no reading is recorded.

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
+use whyso_model::{Missing, NotMeasured};
 
 use crate::cost::Cost;
 use crate::error::Error;
@@ -69,10 +70,10 @@ impl Watcher {
             threads: Vec::new(),
         };
         if !watcher.server_pid_expected {
-            watcher.notes.add(format!(
-                "the machine of the server, {}: its CPUs, memory, disks and network are not read \
-                 from here",
-                spec.server_host
+            watcher.notes.add(NotMeasured::new(
+                Missing::Other,
+                format!("the machine of the server, {}", spec.server_host),
+                "its CPUs, memory, disks and network are not read from here",
             ));
         }
         let context = watcher.start_context(&spec);
@@ -163,11 +164,12 @@ impl Watcher {
         self.sessions.get()
     }
 
-    /// What is not measured and why, in plain words, as far as is known by now.
-    pub fn not_measured(&self) -> Vec<String> {
+    /// What is not measured and why, as far as is known by now.
+    pub fn not_measured(&self) -> Vec<NotMeasured> {
         let mut lines = self.notes.lines();
         if self.server_pid_expected && self.server_pid.get().is_none() {
-            lines.push("the server's process and its threads: its process id is not known".to_string());
+            let what = "the server's process and its threads";
+            lines.push(NotMeasured::new(Missing::Other, what, "its process id is not known"));
         }
         lines
     }
@@ -175,7 +177,7 @@ impl Watcher {
     /// Takes a last reading of the server and ends every sampler. Gives what was not measured, as
     /// [`not_measured`](Watcher::not_measured) does. Returns within two seconds: a sampler that hangs is
     /// left behind, ends when its source answers, and is named too.
-    pub fn stop(mut self) -> Vec<String> {
+    pub fn stop(mut self) -> Vec<NotMeasured> {
         self.stop.stop();
         let deadline = Instant::now() + STOP_TIME_MAX;
         let mut left_behind = Vec::new();
@@ -190,7 +192,7 @@ impl Watcher {
             }
         }
         let mut lines = self.not_measured();
-        lines.extend(left_behind);
+        lines.extend(left_behind.into_iter().map(NotMeasured::from));
         lines
     }
 }
@@ -219,7 +221,7 @@ mod tests {
         };
         let watcher = Watcher::start(spec, sink.clone()).unwrap();
         let lines = watcher.not_measured();
-        assert!(lines.iter().any(|line| line.contains("db1")), "{lines:?}");
+        assert!(lines.iter().any(|line| line.what.contains("db1")), "{lines:?}");
         let begin = Instant::now();
         while sink.readings.lock().unwrap().len() < 10 && begin.elapsed().as_secs() < 10 {
             std::thread::sleep(Duration::from_millis(10));

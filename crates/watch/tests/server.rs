@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use common::{MemorySink, Server, wait_for};
 use rustix::process::Signal;
+use whyso_model::{Missing, NotMeasured};
 use whyso_record::data::Status;
 use whyso_record::run::{Ended, RunInfo};
 use whyso_record::{Options, Recorder, Recording};
@@ -30,8 +31,8 @@ const SOURCES: [&str; 12] = [
 const OF_SERVER: [&str; 5] = ["server_process", "status", "innodb_metrics", "lock_waits", "variables"];
 
 /// What is not measured of a MariaDB with its default settings.
-fn is_without_instruments(lines: &[String]) -> bool {
-    matches!(lines, [only] if only.starts_with("the Performance Schema's counts") && only.contains("performance_schema=ON"))
+fn is_without_instruments(lines: &[NotMeasured]) -> bool {
+    matches!(lines, [only] if only.source == Missing::PerformanceSchema && only.reason.contains("performance_schema=ON"))
 }
 
 fn spec(server: &Server) -> WatchSpec {
@@ -179,7 +180,7 @@ fn what_a_user_may_not_read_is_not_measured_and_a_wrong_password_is_one_gap() {
     wait_for_readings(&kept, &["status"], 2);
     wait_for("the note", || {
         let lines = watcher.not_measured();
-        lines.iter().any(|line| line.contains("PROCESS"))
+        lines.iter().any(|line| line.to_string().contains("PROCESS"))
     });
     assert_eq!(kept.events("gap", ""), Vec::<String>::new());
     watcher.stop();

@@ -166,7 +166,7 @@ impl Control for Keys<'_> {
         self.watched.trouble()
     }
 
-    fn not_measured(&self) -> Vec<String> {
+    fn not_measured(&self) -> Vec<whyso_model::NotMeasured> {
         self.watched.not_measured()
     }
 }

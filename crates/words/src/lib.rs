@@ -17,6 +17,7 @@
 //! ```
 
 mod number;
+mod pacing;
 mod phrase;
 mod quantity;
 pub mod terminal;
@@ -24,5 +25,6 @@ pub mod terminal;
 pub use number::{
     NOTHING, number, p_value, percent, percent_change, percent_number, ratio, short, signed_number, whole,
 };
+pub use pacing::{pacing, pacing_without_rate};
 pub use phrase::{at_least, count, growth, list, times, users};
 pub use quantity::{amount, bytes, change, clock, milliseconds, nanoseconds, rate, rough_time, seconds};

@@ -73,8 +73,8 @@ export interface LevelResult {
   client: { cpu_s: number; cpu_us_per_query: number; max_rss_kb: number; saturated: boolean; saturated_why: string };
   engine: { kind: string; loops: number; why: string };
   bins_100ms: number[];
-  /** When transactions began, in words. */
-  pacing?: string;
+  /** When transactions began; missing in older recordings. */
+  pacing?: Pacing;
   /** Transactions that were to be due a second, in an open loop of one rate. */
   rate_per_s?: number | null;
   arrivals?: { due: number; held: boolean } | null;
@@ -97,11 +97,32 @@ export interface Level {
   ended: Ended;
 }
 
+/** When transactions of a level began. */
+export type Pacing =
+  | { loop: 'closed'; think?: { mean_ms: number; is_exponential: boolean }; stages?: string }
+  | { loop: 'open'; rate: { per_second: number } | { stages: string }; arrivals: 'poisson' | 'uniform' }
+  | { loop: 'recorded' };
+
+/** What a recording lacks, and why; `reason` is empty where `what` says it. */
+export interface NotMeasured {
+  source: string;
+  what: string;
+  reason: string;
+}
+
+/** Of the plan of a run, what the page shows. */
+export interface RunSpec {
+  workload: string | null;
+  /** What the watched processes are called, where they are no server's. */
+  process: string | null;
+  performance_schema: { asked: string | null; words: string } | null;
+}
+
 export interface RunInfo {
   id: string;
   tool_version: string;
   command: string[];
-  spec: unknown;
+  spec: RunSpec;
   host: {
     hostname: string;
     kernel: string;
@@ -129,7 +150,7 @@ export interface RunInfo {
   };
   anchors: { monotonic_ns: number; wall_ns: number }[];
   levels: Level[];
-  not_measured: string[];
+  not_measured: NotMeasured[];
   ended: Ended | null;
 }
 

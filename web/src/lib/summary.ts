@@ -14,13 +14,7 @@ export interface Badge {
 
 /** The workload, as far as the spec or the command line names it. */
 export function workloadOf(run: RunInfo): string {
-  const { spec } = run;
-  if (spec !== null && typeof spec === 'object' && 'workload' in spec) {
-    const workload = (spec as { workload: unknown }).workload;
-    if (typeof workload === 'string') return workload;
-    if (workload !== null && typeof workload === 'object' && 'name' in workload && typeof workload.name === 'string') return workload.name;
-  }
-  return run.command[2] ?? run.id;
+  return run.spec.workload ?? run.command[2] ?? run.id;
 }
 
 /** How the machine is made: "a kvm virtual machine"; nothing for bare metal. A guess may be a whole phrase already. */

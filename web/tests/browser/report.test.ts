@@ -217,7 +217,7 @@ test('everything from a server is shown as text', async () => {
   const changed = variant((head) => {
     head.run.server.version = HOSTILE;
     head.run.server.variables[HOSTILE] = HOSTILE;
-    head.run.not_measured.push(HOSTILE);
+    head.run.not_measured.push({ source: 'other', what: HOSTILE, reason: '' });
     head.problems.push(HOSTILE);
     head.events.push({ t_ns: head.origin_ns + 1e9, host: HOSTILE, kind: HOSTILE, text: HOSTILE });
     head.explanation.findings.push({ id: HOSTILE, text: HOSTILE, evidence: [{ is: 'fact', path: HOSTILE, value: HOSTILE }] });

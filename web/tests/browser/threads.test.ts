@@ -181,7 +181,7 @@ test('a load that another program drove is shown in requests, without unknown co
   const changed = variant((one) => {
     for (const level of one.run.levels) {
       const unknown = { p50: 0, p95: 0, p99: 0, p999: 0, max: 0 };
-      level.result.pacing = 'as it came';
+      level.result.pacing = { loop: 'recorded' };
       level.result.latency_ms = { ...level.result.latency_ms, ...unknown };
     }
   });

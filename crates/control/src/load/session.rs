@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
             return Ok(false);
         }
         let index = self.outcome.levels.len() as u32;
-        let pacing = pacing::words(&level.spec.pacing, self.plan.stages.as_ref());
+        let pacing = pacing::recorded(&level.spec.pacing, self.plan.stages.as_ref());
         let plan = self.plan;
         let rate_per_s = pacing::rate_per_s(&level.spec.pacing);
         let request = LevelRequest {

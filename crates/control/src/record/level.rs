@@ -1,7 +1,7 @@
 //! What was seen between two edges, as a level's result.
 
-use whyso_model::{Role, State};
-use whyso_record::run::{AS_IT_CAME, Ended, Latency, Level, LevelResult, Purpose, SessionsResult, Window};
+use whyso_model::{Pacing, Role, State};
+use whyso_record::run::{Ended, Latency, Level, LevelResult, Purpose, SessionsResult, Window};
 use whyso_trace::{Reading, ThreadSums};
 use whyso_watch::SessionSums;
 
@@ -27,7 +27,7 @@ pub(super) fn level(context: LevelContext<'_>, index: u32, begin: &Edge, end: &E
     let mut result = LevelResult {
         seconds,
         workload: context.workload.to_string(),
-        pacing: AS_IT_CAME.to_string(),
+        pacing: Pacing::Recorded,
         ..LevelResult::default()
     };
     let mut users = 0;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::json;
+use whyso_model::RunSpec;
 use whyso_server::Dsn;
 use whyso_trace::{Generator, StackSampling};
 use whyso_tracing::{FollowSpec, Literals, TracingSpec};
@@ -76,15 +76,16 @@ impl RecordPlan {
         self.command.first().map_or("recorded", String::as_str)
     }
 
-    pub(super) fn spec(&self, server_cpus: &[u32]) -> serde_json::Value {
-        json!({
-            "workload": self.workload(),
-            "seconds": self.length.map(|length| length.as_secs_f64()),
-            "interval_ms": self.interval.as_millis() as u64,
-            "server_cpus": server_cpus,
-            "client_cpus": facts::allowed_cpus(),
-            "recorded": true,
-        })
+    pub(super) fn spec(&self, server_cpus: &[u32]) -> RunSpec {
+        RunSpec {
+            workload: Some(self.workload().to_string()),
+            recorded: true,
+            seconds: self.length.map(|length| length.as_secs_f64()),
+            interval_ms: Some(self.interval.as_millis() as u64),
+            server_cpus: server_cpus.to_vec(),
+            client_cpus: facts::allowed_cpus(),
+            ..RunSpec::default()
+        }
     }
 
     /// `dsn`: the server's; of processes there is none.

@@ -1,6 +1,6 @@
 //! Records processes of any kind.
 
-use serde_json::json;
+use whyso_model::{Missing, NotMeasured, RunSpec};
 use whyso_record::run::ServerFacts;
 use whyso_tracing::{Counting, Processes, Tracing};
 use whyso_watch::{WatchSpec, Watcher};
@@ -25,16 +25,16 @@ pub(super) fn record_processes(
     let runtime = runtime()?;
     let pid = processes.pids.first().copied();
     let server = ServerFacts { endpoint: processes.words.clone(), pid, ..ServerFacts::default() };
-    let mut spec = plan.spec(&facts::allowed_cpus());
-    spec["process"] = json!(processes.words);
+    let process = Some(processes.words.clone());
+    let spec = RunSpec { process, ..plan.spec(&facts::allowed_cpus()) };
     let mut info = facts::new_info(&plan.command_line, spec, server, None);
-    info.not_measured = vec![facts::WITHOUT_STACKS.to_string()];
+    info.not_measured = vec![NotMeasured::stacks()];
     info.not_measured.extend(lost);
     if processes.pids.len() > 1 {
-        info.not_measured.push(format!(
-            "memory, page faults and open files of the other {} processes: the kernel's own counters were read only for process {}",
-            processes.pids.len() - 1,
-            processes.pids[0]
+        info.not_measured.push(NotMeasured::new(
+            Missing::Other,
+            format!("memory, page faults and open files of the other {} processes", processes.pids.len() - 1),
+            format!("the kernel's own counters were read only for process {}", processes.pids[0]),
         ));
     }
     let watched = WatchSpec {

@@ -1,6 +1,7 @@
 //! Begins to record a server, and puts back what was changed for it.
 
 use tokio::runtime::Runtime;
+use whyso_model::{Missing, NotMeasured, PerformanceSchema, RunSpec};
 use whyso_server::answers::{answered, log_out};
 use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, schema};
@@ -52,7 +53,7 @@ async fn set_up(
     dsn: &mut Dsn,
     listener: &dyn Listener,
     ask_password: &AskPassword,
-) -> Result<(Option<Undo>, serde_json::Value), Error> {
+) -> Result<(Option<Undo>, Option<PerformanceSchema>), Error> {
     let mut conn = login::log_in(dsn, ask_password).await?;
     let exists = answered(dsn, "looking for the schema", schema::exists(&mut conn, &dsn.schema)).await?;
     if dsn.schema_given && !exists {
@@ -67,12 +68,12 @@ async fn set_up(
         listener
             .hear(News::Warning(&format!("an earlier run ended without putting a setting back; {undone}")));
     }
-    let (mut undo, mut told) = (None, serde_json::Value::Null);
+    let (mut undo, mut setup) = (None, None);
     if let Some(wanted) = &plan.pfs {
         let mut journal = answered(dsn, "preparing to change settings", Undo::open(&mut conn)).await?;
         let work = pfs_setup::set_up(wanted, &mut conn, &mut journal);
         match answered(dsn, "setting up the Performance Schema", work).await {
-            Ok(in_force) => told = in_force,
+            Ok(in_force) => setup = Some(in_force),
             Err(error) => {
                 put_settings_back(dsn, &mut journal, listener).await;
                 return Err(error);
@@ -81,28 +82,25 @@ async fn set_up(
         undo = Some(journal);
     }
     log_out(conn).await;
-    Ok((undo, told))
+    Ok((undo, setup))
 }
 
 /// Begins to record a server that is set up.
 fn begin(
     plan: &RecordPlan,
     dsn: &Dsn,
-    performance_schema: serde_json::Value,
+    performance_schema: Option<PerformanceSchema>,
     runtime: &Runtime,
 ) -> Result<(Recording, Watcher, Option<Tracing>), Error> {
     let server = facts::server_now(dsn, false, None, runtime)?;
-    let mut spec = plan.spec(&server.cpus);
-    spec["performance_schema"] = match performance_schema {
-        serde_json::Value::Null => pfs_setup::as_it_is(dsn, runtime),
-        asked => asked,
-    };
+    let performance_schema = performance_schema.unwrap_or_else(|| pfs_setup::as_it_is(dsn, runtime));
+    let spec = RunSpec { performance_schema: Some(performance_schema), ..plan.spec(&server.cpus) };
     let mut info = facts::new_info(&plan.command_line, spec, server, None);
-    info.not_measured.push(
-        "response times as clients see them: the load is not whyso's own, so that only what the kernel saw of its \
-         requests is known, and no percentiles"
-            .to_string(),
-    );
+    info.not_measured.push(NotMeasured::new(
+        Missing::Other,
+        "response times as clients see them",
+        "the load is not whyso's own, so that only what the kernel saw of its requests is known, and no percentiles",
+    ));
     let pid = info.server.pid;
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.relay(&plan.relay)?;

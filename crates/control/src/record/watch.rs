@@ -92,8 +92,8 @@ impl WatchedServer<'_> {
         self.recorder.failed().or_else(|| self.windows.trouble())
     }
 
-    /// What is not measured and why, in plain words.
-    pub fn not_measured(&self) -> Vec<String> {
+    /// What is not measured and why.
+    pub fn not_measured(&self) -> Vec<whyso_model::NotMeasured> {
         let mut lines = self.run.not_measured.clone();
         lines.extend(
             self.watcher.not_measured().into_iter().filter(|line| !self.run.not_measured.contains(line)),

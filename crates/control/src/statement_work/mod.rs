@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
+use whyso_model::{Missing, NotMeasured};
 use whyso_record::run::StatementWork;
 use whyso_server::Dsn;
 use whyso_server::answers::log_out;
@@ -30,8 +31,8 @@ const COUNTERS: &str = "SHOW SESSION STATUS WHERE Variable_name LIKE 'Handler\\_
 #[derive(Debug, Default)]
 pub(crate) struct Executions {
     pub(crate) work: Vec<StatementWork>,
-    /// One sentence; `None` where each kind was executed.
-    pub(crate) not_measured: Option<String>,
+    /// `None` where each kind was executed.
+    pub(crate) not_measured: Option<NotMeasured>,
 }
 
 /// Executes one statement of each kind that only reads rows. Never fails: what can't be executed is left out.
@@ -101,8 +102,8 @@ async fn measure_all(dsn: &Dsn, mut conn: Conn, examples: &[Example], executions
     log_out(conn).await;
 }
 
-fn not_measured(what: &str, why: &str) -> String {
-    format!("what one execution of {what} does in the server: {why}")
+fn not_measured(what: &str, why: &str) -> NotMeasured {
+    NotMeasured::new(Missing::Other, format!("what one execution of {what} does in the server"), why)
 }
 
 /// Ends a connection whose statement takes too long.

@@ -19,7 +19,7 @@ pub struct Input {
     #[serde(default)]
     pub actions: Vec<ActionInput>,
     /// What was not measured, in plain words; repeated in the findings.
-    pub not_measured: Vec<String>,
+    pub not_measured: Vec<whyso_model::NotMeasured>,
     /// The server's global variables at the start of the run, as the server names them.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,

@@ -19,6 +19,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::{DefaultTerminal, Frame};
 use whyso_clock::monotonic_ns;
+use whyso_model::Missing;
 
 use crate::history::History;
 use crate::{About, Control};
@@ -34,8 +35,6 @@ const REDRAW: Duration = Duration::from_millis(500);
 const MESSAGE_TIME: Duration = Duration::from_secs(4);
 /// A source that can't be read is reported from this on: one reading may fail by chance.
 const FAILED_NS: i64 = 1_500_000_000;
-/// How a recording's list of what is not measured begins to say that no thread is accounted for.
-const THREADS: &str = "the time of the server's threads";
 const WIDTH_MIN: u16 = 60;
 const HEIGHT_MIN: u16 = 18;
 /// A terminal this high has room for charts next to a table.
@@ -178,8 +177,8 @@ impl<'a> Screen<'a> {
         let explanation = self.explained.latest();
         let found = explanation.and_then(|explanation| explanation.budgets.first());
         let untold = self.control.not_measured();
-        let untold = untold.iter().find(|line| line.starts_with(THREADS));
-        let why = untold.map_or("no request was answered in this window", |line| line.as_str());
+        let untold = untold.iter().find(|one| one.source == Missing::ServerThreads).map(ToString::to_string);
+        let why = untold.as_deref().unwrap_or("no request was answered in this window");
         budget::draw(frame, budget, found.ok_or(why), self.color);
         self.draw_tabs(frame, tabs);
         match &listing {

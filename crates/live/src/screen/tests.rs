@@ -26,7 +26,7 @@ impl Control for Still {
     fn trouble(&self) -> Option<String> {
         None
     }
-    fn not_measured(&self) -> Vec<String> {
+    fn not_measured(&self) -> Vec<whyso_model::NotMeasured> {
         Vec::new()
     }
 }

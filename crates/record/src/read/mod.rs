@@ -2,6 +2,7 @@
 
 mod at_work;
 mod collections;
+mod old_format;
 mod open;
 mod parts;
 mod rollups;

@@ -2,7 +2,9 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use whyso_model::RunSpec;
 
+use super::old_format;
 use crate::run::{FORMAT, Format, RunInfo};
 
 /// This version of whyso.
@@ -12,12 +14,13 @@ const TOLD_MAX: usize = 6;
 
 /// What is understood of `json`, and what is wrong with it, a sentence each. `name`: of the file, for the sentences.
 pub(crate) fn run_of(json: &[u8], name: &str) -> (RunInfo, Vec<String>) {
-    let value = match serde_json::from_slice::<Value>(json) {
+    let mut value = match serde_json::from_slice::<Value>(json) {
         Ok(value) if value.is_object() => value,
         Ok(_) => return (RunInfo::default(), vec![format!("{name} can't be read: it holds no object")]),
         Err(cause) => return (RunInfo::default(), vec![format!("{name} can't be read: {cause}")]),
     };
     let mut left_out = Vec::new();
+    old_format::convert(&mut value, &mut left_out);
     let mut run = serde_json::from_value(value.clone()).unwrap_or_else(|_| understood(&value, &mut left_out));
     if let Some(format) = value.get("format").filter(|format| u32_of(format).is_none()) {
         run.format = Format(u32::MAX);
@@ -82,11 +85,31 @@ fn understood(value: &Value, left_out: &mut Vec<String>) -> RunInfo {
             }
         }
     }
-    // Of a list, what can be read stays.
+    // Of a list, and of the plan, what can be read stays.
+    run.spec = of_plan(value, run.spec, left_out);
     run.levels = of_list(value, "levels", run.levels, left_out);
+    run.not_measured = of_list(value, "not_measured", run.not_measured, left_out);
     run.actions = of_list(value, "actions", run.actions, left_out);
     run.anchors = of_list(value, "anchors", run.anchors, left_out);
     run
+}
+
+fn of_plan(value: &Value, whole: RunSpec, left_out: &mut Vec<String>) -> RunSpec {
+    let Some(keys) =
+        value["spec"].as_object().filter(|_| left_out.iter().any(|line| line.starts_with("spec (")))
+    else {
+        return whole;
+    };
+    left_out.retain(|line| !line.starts_with("spec ("));
+    let mut readable = serde_json::Map::new();
+    for (key, part) in keys {
+        let alone = Value::Object([(key.clone(), part.clone())].into_iter().collect());
+        match serde_json::from_value::<RunSpec>(alone) {
+            Ok(_) => drop(readable.insert(key.clone(), part.clone())),
+            Err(cause) => left_out.push(format!("spec.{key} ({cause})")),
+        }
+    }
+    serde_json::from_value(Value::Object(readable)).unwrap_or(whole)
 }
 
 fn of_list<T: DeserializeOwned>(
@@ -145,6 +168,8 @@ fn some_of(list: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use whyso_model::performance_schema::PfsState;
+    use whyso_model::{Missing, NotMeasured, Pacing};
 
     use super::*;
     use crate::run::{Ended, Level, LevelResult, Purpose, Window};
@@ -181,7 +206,29 @@ mod tests {
         assert_eq!(read(&value).1, Vec::<String>::new());
         value.as_object_mut().unwrap().remove("format");
         let (run, problems) = read(&value);
-        assert_eq!((run.format, problems), (Format(1), Vec::new()));
+        assert_eq!((run.format, problems), (Format(FORMAT), Vec::new()));
+    }
+
+    #[test]
+    fn recordings_of_the_first_format_are_read_without_a_word() {
+        let (run, problems) = run_of(include_bytes!("../../tests/data/format-1/run.json"), "run.json");
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(run.spec.pacing, Some(Pacing::default()));
+        assert_eq!((run.spec.tables, run.spec.users.as_slice()), (Some(2), [1, 4].as_slice()));
+        let setup = run.spec.performance_schema.as_ref().unwrap();
+        assert_eq!((setup.state, setup.in_force.as_ref().unwrap().timed), (PfsState::On, 284));
+        assert!(run.has_light_stacks());
+
+        let missing: Vec<Missing> = run.not_measured.iter().map(|one| one.source).collect();
+        assert_eq!(missing, [Missing::WaitStacks, Missing::SessionEvents, Missing::InstrumentWaits]);
+        assert_eq!(run.not_measured[0], NotMeasured::wait_stacks());
+
+        let process = include_bytes!("../../tests/data/format-1/record-process.json");
+        let (run, problems) = run_of(process, "run.json");
+        assert_eq!(problems, Vec::<String>::new());
+        assert!(run.levels[0].result.is_recorded());
+        assert_eq!(run.process(), Some("web-a6489"));
+        assert_eq!(run.format, Format(FORMAT));
     }
 
     #[test]
@@ -204,10 +251,12 @@ mod tests {
         value["levels"][0]["purpose"] = json!("seance");
         value["host"] = json!("a name alone");
         value["ended"] = json!({"how": "evaporated"});
+        value["spec"] = json!({"workload": "oltp", "tables": "many", "weather": 1});
         let (run, problems) = read(&value);
         assert_eq!((run.levels.len(), run.levels[0].users, run.ended), (1, 8, None));
+        assert_eq!((run.spec.workload.as_deref(), run.spec.tables), (Some("oltp"), None));
         let told = &problems[1];
-        for part in ["ended (", "host (", "levels[0] ("] {
+        for part in ["ended (", "host (", "levels[0] (", "spec.tables ("] {
             assert!(told.contains(part), "{told}");
         }
         assert!(!told.contains("levels[1] ("), "{told}");

@@ -1,5 +1,5 @@
 use whyso_record::data::{StackFrame, StackSample, StackWait};
-use whyso_record::run::{AS_IT_CAME, Ended, Level, LevelResult, Purpose, RunInfo, Window};
+use whyso_record::run::{Ended, Level, LevelResult, Purpose, RunInfo, Window};
 
 use super::*;
 
@@ -204,7 +204,7 @@ fn another_run_s_levels_stand_in_the_same_tree_with_names_of_their_own() {
     assert_eq!(Flame::columns(&tree, 1).next().unwrap()[copy], 6.0);
     assert_eq!(head.levels.iter().map(|level| level.level).collect::<Vec<_>>(), [Some(3), None]);
     let recorded = |mut run: RunInfo| {
-        run.levels.iter_mut().for_each(|level| level.result.pacing = AS_IT_CAME.to_string());
+        run.levels.iter_mut().for_each(|level| level.result.pacing = whyso_model::Pacing::Recorded);
         run
     };
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Who waits for whom now: trees with the connection that waits for nobody at the root.
 
 use std::fmt::Write as _;
-use whyso_model::LockKind;
+use whyso_model::{LockKind, Missing, NotMeasured};
 
 use serde_json::{Value, json};
 use whyso_explain::locks::{WaitingConnection, WaitingTree};
@@ -22,7 +22,7 @@ pub struct LocksNowOf<'a> {
     /// Connections that InnoDB counts as waiting for a row.
     pub row_waits_counted: Option<u64>,
     pub trees: &'a [WaitingTree],
-    pub not_told: &'a [String],
+    pub not_told: &'a [NotMeasured],
 }
 
 impl LocksNowOf<'_> {
@@ -32,7 +32,7 @@ impl LocksNowOf<'_> {
 
     /// Returns whether the server reports waits for rows.
     fn tells_rows(&self) -> bool {
-        !self.not_told.iter().any(|line| line.starts_with("who waits for whom"))
+        !self.not_told.iter().any(|one| one.source == Missing::RowLockWaits)
     }
 
     /// That InnoDB's counter says otherwise; `None` where it does not.
@@ -78,7 +78,7 @@ pub fn locks_now(of: LocksNowOf) -> String {
     if !of.not_told.is_empty() {
         out.push_str("\nNot told by this server:\n");
         for line in of.not_told {
-            out.push_str(&wrapped(&clean(line), "  ", TEXT_WIDTH));
+            out.push_str(&wrapped(&clean(&line.to_string()), "  ", TEXT_WIDTH));
         }
     }
     out
@@ -141,7 +141,7 @@ pub fn locks_now_json(of: LocksNowOf) -> Value {
             "contradiction": of.contradiction(),
         },
         "trees": of.trees.iter().map(tree_json).collect::<Vec<_>>(),
-        "not_told": of.not_told,
+        "not_told": of.not_told.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use whyso_explain::locks::{WaitingConnection, WaitingTree};
-use whyso_model::LockKind;
+use whyso_model::{LockKind, Missing, NotMeasured};
 
 fn object(object: &str, samples: u64, share: f64, statement: Option<&str>) -> LockObject {
     LockObject {
@@ -129,7 +129,8 @@ fn that_nobody_waits_is_said_with_the_time_of_the_snapshot_and_only_where_it_is_
     assert!(told.contains("But InnoDB counts that 3 connections wait for a row now"), "{told}");
     assert_eq!(locks_now_json(now(&[tree()]))["snapshot"]["contradiction"], Value::Null);
 
-    let not_told = ["who waits for whom in row locks; grant PROCESS".to_string()];
+    let not_told =
+        [NotMeasured::new(Missing::RowLockWaits, "who waits for whom in row locks; grant PROCESS", "")];
     let told = locks_now(LocksNowOf { not_told: &not_told, ..now(&[]) });
     assert!(told.starts_with("Who waits for rows is not known"), "{told}");
 }

@@ -22,8 +22,7 @@ pub(crate) fn due_name(level: &Level) -> String {
 
 /// The workload as the plan names it, else the run's name.
 pub(crate) fn workload(run: &RunInfo) -> &str {
-    let workload = run.spec.get("workload");
-    let name = workload.and_then(|workload| workload.as_str().or_else(|| workload.get("name")?.as_str()));
+    let name = run.spec.workload.as_deref();
     name.or(run.command.get(2).map(String::as_str)).unwrap_or(&run.id)
 }
 

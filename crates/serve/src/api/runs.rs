@@ -138,9 +138,8 @@ fn workload(run: &RunInfo) -> String {
     if let Some(process) = run.process() {
         return process.to_string();
     }
-    let workload = &run.spec["workload"];
-    let name = workload.as_str().or_else(|| workload["name"].as_str());
-    name.map_or_else(|| run.command.get(1).cloned().unwrap_or_default(), str::to_string)
+    let named = run.spec.workload.clone();
+    named.unwrap_or_else(|| run.command.get(1).cloned().unwrap_or_default())
 }
 
 fn server(run: &RunInfo) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use whyso_model::Missing;
 use whyso_record::run::Window;
 use whyso_series::is_idle;
 use whyso_words::{nanoseconds, percent};
@@ -19,9 +20,9 @@ const LOOK_NS: i64 = 12_000_000_000;
 pub(super) fn listing(shown: &TabData, window: Window, with_observer: bool) -> Listing {
     let looked = Window { begin_ns: window.end_ns - LOOK_NS, ..window };
     let Some(look) = shown.history.connection_looks(looked).into_iter().next() else {
-        let untold = shown.not_measured.iter().find(|line| line.starts_with("which thread works for which"));
+        let untold = shown.not_measured.iter().find(|one| one.source == Missing::ConnectionThreads);
         return Listing::nothing(
-            untold.map_or("connections were not looked at yet".to_string(), |why| plain(why)),
+            untold.map_or("connections were not looked at yet".to_string(), |why| plain(&why.to_string())),
         );
     };
     let (states, threads) = shown.history.threads(window);

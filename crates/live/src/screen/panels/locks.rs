@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use whyso_explain::locks::{Snapshots, WaitingConnection, WaitingTree, objects, waiting_trees};
+use whyso_model::Missing;
 use whyso_record::run::Window;
 use whyso_words::{milliseconds, number, percent, seconds, whole};
 
@@ -107,7 +108,7 @@ fn waited_for(shown: &TabData, window: Window) -> Listing {
     });
     let last = Window { begin_ns: window.begin_ns.min(window.end_ns - LAST_NS), end_ns: window.end_ns };
     let snapshots = shown.history.lock_snapshots(last);
-    let untold = shown.not_measured.iter().find(|line| line.starts_with("who waits for whom"));
+    let untold = shown.not_measured.iter().find(|one| one.source == Missing::RowLockWaits);
     Listing {
         columns: vec![
             Column { title: "found", width: 8 },
@@ -119,7 +120,7 @@ fn waited_for(shown: &TabData, window: Window) -> Listing {
         sort: Some(0),
         about: format!("{}; found waiting {}", nobody_waits(snapshots).trim_end_matches('.'), over(window)),
         empty: match untold {
-            Some(why) => plain(why),
+            Some(why) => plain(&why.to_string()),
             None if !snapshots.are_good() => nobody_waits(snapshots),
             None => {
                 "nobody waited for a lock in this window: w makes it longer, ← goes back in time".to_string()

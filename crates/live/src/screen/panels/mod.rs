@@ -22,7 +22,7 @@ use crate::history::read::Cells;
 pub(super) struct TabData<'a> {
     pub(super) history: &'a History,
     pub(super) explanation: Option<&'a Explanation>,
-    pub(super) not_measured: &'a [String],
+    pub(super) not_measured: &'a [whyso_model::NotMeasured],
     pub(super) span_ns: (i64, i64),
 }
 

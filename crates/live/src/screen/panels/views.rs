@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use whyso_explain::pfs::{Per, Quantity, Table, View};
+use whyso_model::Missing;
 use whyso_report::{observer_words, own_label};
 use whyso_words::{bytes, nanoseconds, number, percent};
 
@@ -21,14 +22,13 @@ const COURSE_WIDTH: usize = 20;
 pub(super) fn listing(shown: &TabData, view: &'static View, app: &App) -> Listing {
     let end_ns = app.end_ns(shown.span_ns);
     let Some(window) = shown.history.aligned(view.source, app.length_ns(), end_ns) else {
-        let untold = shown.not_measured.iter().find(|line| {
-            line.contains(view.name)
-                || line.contains("Performance Schema")
-                || line.contains("performance_schema")
+        let untold = shown.not_measured.iter().find(|one| {
+            let of_lock_tables = matches!(one.source, Missing::RowLockWaits | Missing::MetadataLockTables);
+            one.source.is_of_performance_schema() || of_lock_tables || one.to_string().contains(view.name)
         });
         let why = match (shown.history.has_source(view.source), untold) {
             (true, _) => "it was not read at this time: wait for two readings".to_string(),
-            (false, Some(why)) => plain(why),
+            (false, Some(why)) => plain(&why.to_string()),
             (false, None) => "this server counted nothing there, or has no such table".to_string(),
         };
         return Listing { about: heading(view), ..Listing::nothing(why) };

@@ -12,7 +12,7 @@ pub(super) fn listing(shown: &TabData) -> Listing {
     };
     let found = explanation.findings.iter().filter(|finding| !OF_SWEEPS.contains(&finding.id.as_str()));
     let found = found.map(|finding| (finding.id.clone(), plain(&finding.text)));
-    let untold = shown.not_measured.iter().map(|line| ("not measured".to_string(), plain(line)));
+    let untold = shown.not_measured.iter().map(|line| ("not measured".to_string(), plain(&line.to_string())));
     let lines = found.chain(untold).map(|(id, text)| Line {
         whole: format!("{id}: {text}"),
         cells: vec![Cell::Text(id), Cell::Text(text)],

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 
 pub use change::SetupChange;
 pub use names::Names;
-pub use setup_tables::{AvailableTimer, EffectiveClass, EffectiveSetup, SetupTables, State};
+pub use setup_tables::{SetupTables, State};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

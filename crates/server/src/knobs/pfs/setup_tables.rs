@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mysql_async::prelude::{FromRow, Queryable};
 use mysql_async::{Conn, Value};
-use serde::Serialize;
+use whyso_model::performance_schema::{AvailableTimer, EffectiveClass, EffectiveSetup, InstrumentNames};
 
 use super::change::{Row, denied};
 use super::names::Names;
@@ -54,45 +54,6 @@ pub struct SetupTables {
     pub(super) objects: Vec<Row>,
     /// Threads of clients, except our own.
     pub(super) threads: Vec<Thread>,
-}
-
-/// How the Performance Schema is set, in numbers, for the recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct EffectiveSetup {
-    pub instruments: usize,
-    pub enabled: usize,
-    pub timed: usize,
-    /// Those that are enabled.
-    pub consumers: Vec<String>,
-    /// "wait by CYCLE"; empty where the server has no such table.
-    pub timers: Vec<String>,
-    pub timers_there: Vec<AvailableTimer>,
-    /// By the first part of their names: "wait", "stage", "statement", "transaction", "idle", "memory", "error".
-    pub classes: Vec<EffectiveClass>,
-    /// Instruments that are timed, enabled or not.
-    pub timed_instruments: Names,
-}
-
-/// How the instruments of one class are set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct EffectiveClass {
-    pub class: String,
-    pub instruments: usize,
-    pub enabled: usize,
-    /// Of those that are enabled.
-    pub timed: usize,
-}
-
-/// A timer of the server; its numbers are `None` where this machine lacks it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct AvailableTimer {
-    pub name: String,
-    /// Units in a second.
-    pub frequency: Option<i64>,
-    /// Units by which it goes forward at once.
-    pub resolution: Option<i64>,
-    /// CPU cycles that a reading takes at least.
-    pub overhead_cycles: Option<i64>,
 }
 
 impl SetupTables {
@@ -170,7 +131,7 @@ impl SetupTables {
             timers: self.timers.iter().map(|(what, timer)| format!("{what} by {timer}")).collect(),
             timers_there: self.timers_there.clone(),
             classes: self.classes(),
-            timed_instruments: self.timed_instruments(),
+            timed_instruments: Some(self.timed_instruments()),
         }
     }
 
@@ -190,10 +151,11 @@ impl SetupTables {
         classes.into_values().collect()
     }
 
-    fn timed_instruments(&self) -> Names {
+    fn timed_instruments(&self) -> InstrumentNames {
         let all: BTreeSet<&str> = self.instruments.iter().map(|one| one.name.as_str()).collect();
         let timed = self.instruments.iter().filter(|one| one.timed == "YES");
-        Names::cover(&timed.map(|one| one.name.as_str()).collect(), &all)
+        let Names { beginnings, names } = Names::cover(&timed.map(|one| one.name.as_str()).collect(), &all);
+        InstrumentNames { beginnings, names }
     }
 
     pub(super) fn has(&self, column: &str) -> bool {

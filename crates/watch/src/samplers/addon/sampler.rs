@@ -349,7 +349,7 @@ pub fn check(addon: &AddOn, server: Option<Opts>) -> Result<(Vec<AddOnSeries>, V
             value,
         })
     });
-    Ok((named.collect(), taken.absent))
+    Ok((named.collect(), taken.absent.iter().map(ToString::to_string).collect()))
 }
 
 /// A sink for one reading, which remembers what its numbers are called.

@@ -6,14 +6,14 @@ use super::metadata::{self, MetadataSource};
 use super::rows::RowSource;
 use crate::own_statements::ControlConnection;
 use crate::sql::is_not_for_us;
-use whyso_model::{LockKind, LockWait};
+use whyso_model::{LockKind, LockWait, Missing, NotMeasured};
 
 /// What one look found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockSnapshot {
     pub waits: Vec<LockWait>,
     /// What the server does not tell, or not to this user, and what would change that; a sentence each.
-    pub absent: Vec<String>,
+    pub absent: Vec<NotMeasured>,
 }
 
 /// Every connection that waits for a lock now.
@@ -43,7 +43,7 @@ pub(super) struct Sources {
     others_are_absent: bool,
     holders_of_user_locks_are_absent: bool,
     /// What was found not to be there, each told once.
-    pub(super) absent: Vec<String>,
+    pub(super) absent: Vec<NotMeasured>,
 }
 
 impl Sources {
@@ -75,9 +75,10 @@ impl Sources {
         self.rows = ProbeResult::Absent;
         let why =
             refused.map_or(String::new(), |error| format!(": {} (error {})", error.message, error.code));
-        self.absent.push(format!(
+        let line = format!(
             "who waits for whom in row locks{why}; grant PROCESS, and SELECT on performance_schema.*"
-        ));
+        );
+        self.absent.push(NotMeasured::of_line(Missing::RowLockWaits, &line));
         Ok(Vec::new())
     }
 
@@ -90,8 +91,9 @@ impl Sources {
             Ok(waits) => waits,
             Err(Error::Server(error)) if is_not_for_us(error.code) => {
                 self.others_are_absent = true;
-                self.absent
-                    .push(format!("waits for metadata locks: {} (error {})", error.message, error.code));
+                let why = format!("{} (error {})", error.message, error.code);
+                let what = "waits for metadata locks";
+                self.absent.push(NotMeasured::new(Missing::MetadataLockWaits, what, why));
                 return Ok(Vec::new());
             }
             Err(error) => return Err(error),
@@ -146,11 +148,12 @@ impl Sources {
             }
         }
         self.metadata = ProbeResult::Absent;
-        self.absent.push(
-            "which table a metadata lock is on, and who holds it: turn on the Performance Schema's instrument \
-             wait/lock/metadata/sql/mdl, or in MariaDB INSTALL SONAME 'metadata_lock_info'"
-                .to_string(),
-        );
+        self.absent.push(NotMeasured::new(
+            Missing::MetadataLockTables,
+            "which table a metadata lock is on, and who holds it",
+            "turn on the Performance Schema's instrument wait/lock/metadata/sql/mdl, or in MariaDB INSTALL SONAME \
+             'metadata_lock_info'",
+        ));
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use mysql_async::Error;
+use whyso_model::{Missing, NotMeasured};
 
 use crate::own_statements::ControlConnection;
 use crate::sql::is_not_for_us;
@@ -15,7 +16,7 @@ const NO_SUCH_VARIABLE: u16 = 1193;
 pub(crate) struct Tables {
     columns: HashMap<String, HashSet<String>>,
     /// What is missing, in plain words.
-    pub(crate) absent: Vec<String>,
+    pub(crate) absent: Vec<NotMeasured>,
 }
 
 impl Tables {
@@ -30,25 +31,29 @@ impl Tables {
     }
 }
 
+const COUNTS: &str = "the Performance Schema's counts, such as waits for one mutex";
+
 /// Asks what there is.
 pub(crate) async fn tables(conn: &mut ControlConnection<'_>) -> Result<Tables, Error> {
     let mut tables = Tables::default();
     let is_on = match conn.query_first::<Option<String>, _>("SELECT @@performance_schema").await {
         Ok(is_on) => is_on.flatten().is_some_and(|is_on| is_on == "1"),
         Err(Error::Server(error)) if error.code == NO_SUCH_VARIABLE => {
-            tables.absent.push(
-                "the Performance Schema's counts, such as waits for one mutex: this server was built without it".to_string(),
-            );
+            tables.absent.push(NotMeasured::new(
+                Missing::PerformanceSchema,
+                COUNTS,
+                "this server was built without it",
+            ));
             return Ok(tables);
         }
         Err(error) => return Err(error),
     };
     if !is_on {
-        tables.absent.push(
-            "the Performance Schema's counts, such as waits for one mutex: it is off; start the server with \
-             performance_schema=ON"
-                .to_string(),
-        );
+        tables.absent.push(NotMeasured::new(
+            Missing::PerformanceSchema,
+            COUNTS,
+            "it is off; start the server with performance_schema=ON",
+        ));
         return Ok(tables);
     }
     let question = "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS \
@@ -63,23 +68,24 @@ pub(crate) async fn tables(conn: &mut ControlConnection<'_>) -> Result<Tables, E
 }
 
 /// A sentence about what each session does right now, where the server keeps no current events.
-async fn consumers(conn: &mut ControlConnection<'_>) -> Result<Option<String>, Error> {
+async fn consumers(conn: &mut ControlConnection<'_>) -> Result<Option<NotMeasured>, Error> {
     let question = "SELECT NAME FROM performance_schema.setup_consumers WHERE ENABLED = 'NO' \
                     AND NAME IN ('events_waits_current', 'events_stages_current')";
     match conn.query::<String, _>(question).await {
         Ok(off) if off.is_empty() => Ok(None),
         Ok(off) => {
             let what = off.iter().map(|name| if name.contains("waits") { "wait" } else { "stage" });
-            Ok(Some(format!(
-                "the {} of each session: the Performance Schema's {} off; UPDATE performance_schema.setup_consumers \
-                 SET ENABLED = 'YES' WHERE NAME IN ('{}')",
-                what.collect::<Vec<_>>().join(" and the "),
+            let reason = format!(
+                "the Performance Schema's {} off; UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' \
+                 WHERE NAME IN ('{}')",
                 match off.as_slice() {
                     [one] => format!("consumer {one} is"),
                     several => format!("consumers {} are", several.join(" and ")),
                 },
                 off.join("', '")
-            )))
+            );
+            let what = format!("the {} of each session", what.collect::<Vec<_>>().join(" and the "));
+            Ok(Some(NotMeasured::new(Missing::SessionEvents, what, reason)))
         }
         Err(Error::Server(error)) if is_not_for_us(error.code) => Ok(None),
         Err(error) => Err(error),
@@ -87,25 +93,27 @@ async fn consumers(conn: &mut ControlConnection<'_>) -> Result<Option<String>, E
 }
 
 /// A sentence about waits that the server could count, and does not.
-async fn instruments(conn: &mut ControlConnection<'_>) -> Result<Option<String>, Error> {
+async fn instruments(conn: &mut ControlConnection<'_>) -> Result<Option<NotMeasured>, Error> {
+    let missing =
+        |what: &str, reason: &str| Ok(Some(NotMeasured::new(Missing::InstrumentWaits, what, reason)));
     let question = "SELECT COUNT(*), CAST(COALESCE(SUM(TIMED = 'YES'), 0) AS UNSIGNED) \
                     FROM performance_schema.setup_instruments WHERE NAME LIKE 'wait/synch/%' AND ENABLED = 'YES'";
     match conn.query_first::<(u64, u64), _>(question).await {
         Ok(Some((1.., 1..))) => Ok(None),
-        Ok(Some((1.., 0))) => Ok(Some(
-            "the time of waits by instrument: the Performance Schema's wait/synch instruments are not timed; UPDATE \
-             performance_schema.setup_instruments SET TIMED = 'YES' WHERE NAME LIKE 'wait/synch/%'"
-                .to_string(),
-        )),
-        Ok(_) => Ok(Some(
-            "waits by instrument, such as those for one mutex: the Performance Schema's wait/synch instruments are off; UPDATE \
-             performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'wait/synch/%'"
-                .to_string(),
-        )),
-        Err(Error::Server(error)) if is_not_for_us(error.code) => Ok(Some(format!(
-            "waits by instrument: {} (error {}); grant SELECT on performance_schema.*",
-            error.message, error.code
-        ))),
+        Ok(Some((1.., 0))) => missing(
+            "the time of waits by instrument",
+            "the Performance Schema's wait/synch instruments are not timed; UPDATE performance_schema.setup_instruments \
+             SET TIMED = 'YES' WHERE NAME LIKE 'wait/synch/%'",
+        ),
+        Ok(_) => missing(
+            "waits by instrument, such as those for one mutex",
+            "the Performance Schema's wait/synch instruments are off; UPDATE performance_schema.setup_instruments \
+             SET ENABLED = 'YES', TIMED = 'YES' WHERE NAME LIKE 'wait/synch/%'",
+        ),
+        Err(Error::Server(error)) if is_not_for_us(error.code) => missing(
+            "waits by instrument",
+            &format!("{} (error {}); grant SELECT on performance_schema.*", error.message, error.code),
+        ),
         Err(error) => Err(error),
     }
 }

@@ -14,6 +14,7 @@ mod kinds;
 use std::collections::HashMap;
 
 use mysql_async::Error;
+use whyso_model::{Missing, NotMeasured};
 use whyso_record::data::{Kind, TextRows, Value};
 
 use crate::own_statements::ControlConnection;
@@ -114,8 +115,10 @@ async fn read_status(
                 row_locks.meet(name, value);
                 events.meet(name, value);
                 if has_lost(name, value) {
-                    batch.absent(format!(
-                        "part of what the Performance Schema counts: {name} is above 0; start the server with a greater performance_schema setting for it"
+                    batch.absent(NotMeasured::new(
+                        Missing::PerformanceSchema,
+                        "part of what the Performance Schema counts",
+                        format!("{name} is above 0; start the server with a greater performance_schema setting for it"),
                     ));
                 }
                 batch.put_named(name, "", value, || (kind(name), unit(name)));

@@ -12,7 +12,7 @@ const TRANSACTION: &str = "transaction";
 /// both have a kind of this name, `transaction:new_order:p90=50ms` is that of the transaction.
 ///
 /// ```
-/// use whyso_explain::slo::Requirement;
+/// use whyso_model::slo::Requirement;
 ///
 /// let required: Requirement = "point_select:p95=2ms".parse().unwrap();
 /// assert_eq!(required.kind, "point_select");
