@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::answers::{answered, log_out};
-use crate::dataset::{Dataset, Loaded, OnProgress, ensure};
+use crate::dataset::{Dataset, LoadSummary, OnProgress, ensure};
 use crate::error::{Error, Result, io, refused};
 use crate::find::{Binary, Flavor};
 use crate::paths::{cache_dir, unique_name};
