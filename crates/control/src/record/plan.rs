@@ -66,9 +66,7 @@ impl RecordPlan {
             }
         }
         if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {
-            return Err(Error::Plan(
-                "only the tracer measures processes: leave --no-trace out".to_string(),
-            ));
+            return Err(Error::Plan("only the tracer measures processes: leave --no-trace out".to_string()));
         }
         Ok(())
     }
