@@ -385,7 +385,7 @@ mod tests {
     fn failure(file: &str) -> (String, Duration) {
         let addon = AddOn::parse(&format!("name = \"a\"\n{file}\n[[column]]\nname = \"x\""), None).unwrap();
         let began = Instant::now();
-        (check(&addon, None).unwrap_err(), began.elapsed())
+        (check(&addon, None).unwrap_err().to_string(), began.elapsed())
     }
 
     #[test]
@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn a_statement_without_a_server_is_refused() {
         let addon = AddOn::parse("name = \"a\"\nsql = \"SELECT 1\"", None).unwrap();
-        assert!(check(&addon, None).unwrap_err().contains("none is watched"));
+        assert!(check(&addon, None).unwrap_err().to_string().contains("none is watched"));
     }
 
     #[test]
