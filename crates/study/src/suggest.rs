@@ -116,7 +116,7 @@ impl StoredStudy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::tests::done;
+    use crate::answer::tests::finished_starts;
 
     fn stored() -> StoredStudy {
         let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\nrepeats = 2\nusers = [8, 64, 256, 1024]\n[suggest]\nknob = 'innodb_thread_concurrency'\n\
@@ -126,7 +126,7 @@ mod tests {
 
     fn measured(kept: &StoredStudy, best: u32) -> Vec<StartRecord> {
         let value = |_, users: u32| Some(if users == best { 5000.0 } else { 3000.0 });
-        let mut found = done(&kept.spec, &kept.spec.all_starts(), value);
+        let mut found = finished_starts(&kept.spec, &kept.spec.all_starts(), value);
         for level in found.iter_mut().flat_map(|one| &mut one.levels) {
             let running = if level.users == 64 { 30.4 } else { 9.0 };
             level.measures.insert(RUNNING.to_string(), running);

@@ -167,7 +167,7 @@ pub(crate) enum ProgramError {
     ConfigFile { path: String, error: io::Error },
     /// A test of sysbench's that whyso does not have.
     #[error("{why}")]
-    ForeignTest { why: String },
+    Unserved { why: String },
     #[error("cannot find the event() function in {test}")]
     NoEvent { test: String },
     #[error("can't write {path}: {error}")]

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use whyso_wire::{
-    Captured, CapturedResult, ColumnType, ExecuteTemplate, ParamType, QueryTemplate, RowFormat,
+    ResultRows, CapturedResult, ColumnType, ExecuteTemplate, ParamType, QueryTemplate, RowFormat,
 };
 use whyso_workload::Rng;
 
@@ -196,9 +196,9 @@ pub(crate) struct User {
     pub(crate) out: *mut Vec<u8>,
     /// The last command's results: the engine's, valid until the turn ends, or our own copy in `kept`; null where there
     /// are none.
-    pub(crate) captured: *const Captured,
+    pub(crate) captured: *const ResultRows,
     /// Results that had to be kept beyond the turn in which they came.
-    kept: Box<Captured>,
+    kept: Box<ResultRows>,
     result_place: usize,
     row_place: usize,
     /// Fields of the row that was fetched last, `None` for NULL.
@@ -271,7 +271,7 @@ impl User {
     }
 
     /// Shows the script the first result of what was captured.
-    pub(crate) fn show_results(&mut self, captured: &Captured) {
+    pub(crate) fn show_results(&mut self, captured: &ResultRows) {
         self.captured = captured;
         self.result_place = 0;
         self.show_result();

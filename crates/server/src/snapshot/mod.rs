@@ -313,7 +313,7 @@ pub enum Provision {
     /// From a snapshot, with the seconds of copying.
     Restored { seconds: f64 },
     /// Loaded, and kept as a snapshot unless `not_kept` says why not.
-    Loaded { loaded: Loaded, snapshot_seconds: f64, not_kept: Option<String> },
+    Loaded { loaded: LoadSummary, snapshot_seconds: f64, not_kept: Option<String> },
 }
 
 impl ThrowAway {

@@ -23,7 +23,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use answers::{Canned, greeting};
+use answers::{AnswerCatalogue, greeting};
 use parts::{Parts, Plan, Spent};
 use session::{Session, Then};
 
@@ -108,7 +108,7 @@ fn parse(arguments: &[String]) -> Result<(Listener, Plan), String> {
 }
 
 fn accept_all(listener: &Listener, plan: Plan, spent: &Arc<Mutex<Spent>>) {
-    let canned = Arc::new(Canned::new());
+    let canned = Arc::new(AnswerCatalogue::new());
     loop {
         let socket = match listener.accept() {
             Ok(socket) => socket,
@@ -129,7 +129,7 @@ fn accept_all(listener: &Listener, plan: Plan, spent: &Arc<Mutex<Spent>>) {
     }
 }
 
-fn serve(mut socket: Box<dyn Socket>, plan: Plan, canned: &Canned, spent: &Mutex<Spent>) -> io::Result<()> {
+fn serve(mut socket: Box<dyn Socket>, plan: Plan, canned: &AnswerCatalogue, spent: &Mutex<Spent>) -> io::Result<()> {
     let mut parts = Parts::new(plan)?;
     let mut session = Session::default();
     let mut received = vec![0; RECEIVE_BYTES];
