@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use whyso_wire::{
-    ResultRows, CapturedResult, ColumnType, ExecuteTemplate, ParamType, QueryTemplate, RowFormat,
+    CapturedResult, ColumnType, ExecuteTemplate, ParamType, QueryTemplate, ResultRows, RowFormat,
 };
 use whyso_workload::Rng;
 

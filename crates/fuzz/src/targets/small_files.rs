@@ -175,8 +175,8 @@ fn study(choices: &mut Choices<'_>, dir: &Path) {
     let Ok(journal) = Journal::open(dir) else { return };
     plan(journal.spec());
     let _ = (journal.todo(3).len(), journal.seconds(), journal.suggested().is_ok());
-    let answer = answer(journal.spec(), journal.done(), journal.notes());
+    let answer = answer(journal.spec(), journal.finished_starts(), journal.notes());
     let _ = (whyso_report::study(&answer), whyso_report::study_markdown(&answer));
     let _ = whyso_report::study_html(&answer, &mut io::sink());
-    let _ = journal.stored().suggested(journal.done());
+    let _ = journal.stored().suggested(journal.finished_starts());
 }

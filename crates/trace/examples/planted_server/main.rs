@@ -129,7 +129,12 @@ fn accept_all(listener: &Listener, plan: Plan, spent: &Arc<Mutex<Spent>>) {
     }
 }
 
-fn serve(mut socket: Box<dyn Socket>, plan: Plan, canned: &AnswerCatalogue, spent: &Mutex<Spent>) -> io::Result<()> {
+fn serve(
+    mut socket: Box<dyn Socket>,
+    plan: Plan,
+    canned: &AnswerCatalogue,
+    spent: &Mutex<Spent>,
+) -> io::Result<()> {
     let mut parts = Parts::new(plan)?;
     let mut session = Session::default();
     let mut received = vec![0; RECEIVE_BYTES];
