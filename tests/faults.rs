@@ -8,7 +8,7 @@ use std::process::Output;
 
 use common::{Place, output, text};
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
-use whyso_record::run::{Ended, RunInfo};
+use whyso_record::run::{RunEnd, RunInfo};
 use whyso_record::{Options, Recorder, Recording};
 use whyso_testing::faults::{Fault, Faults, spread};
 
@@ -21,7 +21,7 @@ fn record(dir: &Path) {
     let series = recorder.series(&key);
     recorder.set_run(&RunInfo {
         id: "run".into(),
-        ended: Some(Ended::Complete { at_ns: 9 }),
+        ended: Some(RunEnd::Complete { at_ns: 9 }),
         ..RunInfo::default()
     });
     for n in 1..4 {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{Place, output, text};
 use whyso_record::data::{Kind, Reading, SeriesKey, Status, Value as Number};
-use whyso_record::run::{Ended, RunInfo};
+use whyso_record::run::{RunEnd, RunInfo};
 use whyso_record::{Options, Recorder};
 
 const S: i64 = 1_000_000_000;
@@ -52,7 +52,7 @@ fn record(dir: &Path) {
         id: "one".to_string(),
         spec: whyso_model::RunSpec { workload: Some("w".to_string()), ..whyso_model::RunSpec::default() },
         anchors: vec![whyso_clock::Anchor { monotonic_ns: 0, ..whyso_clock::Anchor::now() }],
-        ended: Some(Ended::Complete { at_ns: SECONDS * S }),
+        ended: Some(RunEnd::Complete { at_ns: SECONDS * S }),
         ..RunInfo::default()
     });
     recorder.finish().unwrap();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value as Number};
-use whyso_record::run::{Ended, RunInfo};
+use whyso_record::run::{RunEnd, RunInfo};
 use whyso_record::{Options, Recorder};
 
 use super::Place;
@@ -59,7 +59,7 @@ pub(crate) fn record(dir: &Path, id: &str) {
             wall_ns: 1_700_000_000 * S,
             ..whyso_clock::Anchor::now()
         }],
-        ended: Some(Ended::Complete { at_ns: 600 * S }),
+        ended: Some(RunEnd::Complete { at_ns: 600 * S }),
         ..RunInfo::default()
     };
     recorder.set_run(&run);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
 use whyso_load::{Interval, LevelOutcome, LevelSpec, Live, Pacing};
-use whyso_record::run::{Ended, Level, Purpose, Window};
+use whyso_record::run::{Level, Purpose, RunEnd, Window};
 
 use crate::Error;
 use crate::Stop;
@@ -145,9 +145,9 @@ pub(crate) fn run(
 pub(crate) fn only_level(outcome: &LevelOutcome, request: &LevelRequest<'_>, cut: &Cut) -> Level {
     let at_ns = outcome.window_end_ns;
     let ended = match cut {
-        Cut::No => Ended::Complete { at_ns },
-        Cut::ByUser => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
-        Cut::Failed(why) | Cut::Silent(why) => Ended::CutShort { at_ns, why: why.clone() },
+        Cut::No => RunEnd::Complete { at_ns },
+        Cut::ByUser => RunEnd::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
+        Cut::Failed(why) | Cut::Silent(why) => RunEnd::CutShort { at_ns, why: why.clone() },
     };
     Level {
         index: 0,

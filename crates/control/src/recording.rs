@@ -7,7 +7,7 @@ use std::time::Duration;
 use whyso_clock::{Anchor, monotonic_ns};
 use whyso_load::Interval;
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
-use whyso_record::run::{Ended, Level, RunInfo};
+use whyso_record::run::{Level, RunEnd, RunInfo};
 use whyso_record::{Options, Recorder};
 use whyso_relay::{Relay, RelayTargets};
 use whyso_server::Dsn;
@@ -110,9 +110,9 @@ impl Recording {
         }
         let at_ns = monotonic_ns();
         info.ended = Some(match &failure {
-            Some(why) => Ended::CutShort { at_ns, why: why.clone() },
-            None if interrupted => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
-            None => Ended::Complete { at_ns },
+            Some(why) => RunEnd::CutShort { at_ns, why: why.clone() },
+            None if interrupted => RunEnd::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
+            None => RunEnd::Complete { at_ns },
         });
         add_anchor(info);
         if let Some(why) = &failure {

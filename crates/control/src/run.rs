@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use whyso_load::LoadSpec;
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::private;
-use whyso_record::run::{Ended, Purpose};
+use whyso_record::run::{Purpose, RunEnd};
 use whyso_server::CpuSet;
 use whyso_server::answers::{log_out, time_max, within};
 use whyso_server::dataset::Dataset;
@@ -263,7 +263,7 @@ impl PreparedRun<'_> {
                 Cut::Silent(why) => silent = silent.or(Some(why)),
                 Cut::Failed(why) => {
                     let why = self.with_death(why);
-                    if let Some(Ended::CutShort { why: of_level, .. }) =
+                    if let Some(RunEnd::CutShort { why: of_level, .. }) =
                         recording.info.levels.last_mut().map(|level| &mut level.ended)
                     {
                         of_level.clone_from(&why);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whyso_load::{Interval, LevelSpec};
 use whyso_record::Recorder;
-use whyso_record::run::{Ended, Level, Purpose};
+use whyso_record::run::{Level, Purpose, RunEnd};
 use whyso_watch::Watcher;
 
 use crate::Stop;
@@ -149,7 +149,7 @@ impl Watch for RecordedLevel<'_, '_> {
 
 /// The best level so far: the sweep's complete one with the highest throughput.
 pub(crate) fn find_best(levels: &[Level]) -> Option<&Level> {
-    let complete = levels.iter().filter(|level| matches!(level.ended, Ended::Complete { .. }));
+    let complete = levels.iter().filter(|level| matches!(level.ended, RunEnd::Complete { .. }));
     complete
         .filter(|level| level.purpose == Purpose::Sweep && level.result.transactions > 0)
         .max_by(|a, b| a.result.transactions_per_s.total_cmp(&b.result.transactions_per_s))

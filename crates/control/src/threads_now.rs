@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_model::{Stop, state};
 use whyso_query::ThreadsOver;
-use whyso_series::{Look, Seen, ThreadTable, Told};
+use whyso_series::{ConnectionSnapshot, Look, ThreadSnapshot, ThreadTable};
 use whyso_server::Dsn;
 use whyso_server::answers::{log_out, within};
 use whyso_trace::{Generator, Pauses, Reading, StackSampling, ThreadSums};
@@ -72,7 +72,7 @@ pub(crate) fn server_here(
 }
 
 fn look(reading: &Reading) -> Look {
-    let seen = |thread: &ThreadSums| Seen {
+    let seen = |thread: &ThreadSums| ThreadSnapshot {
         tid: thread.tid,
         born_ns: thread.born_ns,
         name: thread.name.clone(),
@@ -84,7 +84,7 @@ fn look(reading: &Reading) -> Look {
 }
 
 /// What the server says of its connections now, by the thread that works for each.
-pub(crate) async fn connections_now(dsn: &Dsn) -> Told {
+pub(crate) async fn connections_now(dsn: &Dsn) -> ConnectionSnapshot {
     let asked = within(GOODBYE_TIME_MAX, dsn, "asking for its connections", async {
         let mut conn = dsn.connect().await?;
         // Without a right to ask, there is nothing to tell.
@@ -94,5 +94,5 @@ pub(crate) async fn connections_now(dsn: &Dsn) -> Told {
     });
     let found = asked.await.ok().flatten().unwrap_or_default();
     let by_tid = found.into_iter().map(|one| (one.tid, (one.id, one.statement))).collect();
-    Told { t_ns: monotonic_ns(), by_tid }
+    ConnectionSnapshot { t_ns: monotonic_ns(), by_tid }
 }

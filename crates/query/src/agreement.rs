@@ -103,11 +103,11 @@ mod tests {
         }
     }
 
-    fn told(t_ns: i64, rows: &[(u32, u64)]) -> TextRows {
+    fn server_rows(t_ns: i64, rows: &[(u32, u64)]) -> TextRows {
         table(t_ns, ["tid", "connection"], rows)
     }
 
-    fn seen(t_ns: i64, rows: &[(u32, u64)]) -> TextRows {
+    fn tracer_rows(t_ns: i64, rows: &[(u32, u64)]) -> TextRows {
         table(t_ns, ["tid", "requests"], rows)
     }
 
@@ -116,29 +116,29 @@ mod tests {
 
     #[test]
     fn a_server_that_names_the_threads_that_work_agrees() {
-        let seen = [seen(0, &BEFORE), seen(20, &AFTER)];
-        assert_eq!(compare(&[told(10, &[(101, 1), (102, 2), (103, 3)])], &seen, true), None);
+        let seen = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
+        assert_eq!(compare(&[server_rows(10, &[(101, 1), (102, 2), (103, 3)])], &seen, true), None);
         // One that has just come, and nothing to compare with.
-        let one_more = told(10, &[(101, 1), (102, 2), (103, 3), (999, 4)]);
+        let one_more = server_rows(10, &[(101, 1), (102, 2), (103, 3), (999, 4)]);
         assert_eq!(compare(&[one_more], &seen, true), None);
-        assert_eq!(compare(&[told(30, &[(7, 1), (8, 2)])], &seen, true), None);
+        assert_eq!(compare(&[server_rows(30, &[(7, 1), (8, 2)])], &seen, true), None);
         assert_eq!(compare(&[], &[], true), None);
-        let with_idle_ones = told(10, &[(101, 1), (102, 2), (103, 3), (201, 4), (202, 5), (203, 6)]);
+        let with_idle_ones = server_rows(10, &[(101, 1), (102, 2), (103, 3), (201, 4), (202, 5), (203, 6)]);
         assert_eq!(compare(&[with_idle_ones], &seen, true), None);
     }
 
     #[test]
     fn threads_that_the_process_does_not_have_are_told() {
-        let seen = [seen(0, &BEFORE), seen(20, &AFTER)];
-        let in_a_container = told(10, &[(11, 1), (12, 2), (13, 3)]);
+        let seen = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
+        let in_a_container = server_rows(10, &[(11, 1), (12, 2), (13, 3)]);
         let words = compare(&[in_a_container], &seen, true).unwrap();
         assert!(words.starts_with("the connections of 3 of the 3 threads that the server named"), "{words}");
     }
 
     #[test]
     fn threads_that_work_without_the_servers_word_are_told_unless_they_are_a_pools() {
-        let seen = [seen(0, &BEFORE), seen(20, &AFTER)];
-        let half = [told(10, &[(101, 1)])];
+        let seen = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
+        let half = [server_rows(10, &[(101, 1)])];
         let words = compare(&half, &seen, true).unwrap();
         assert!(words.starts_with("the connections of 2 of the 3 threads that answered requests"), "{words}");
         assert_eq!(compare(&half, &seen, false), None, "a pool's thread works for whoever comes");

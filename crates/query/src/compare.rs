@@ -9,7 +9,7 @@ use whyso_explain::comparison::{
 use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
 use whyso_record::data::SeriesKey;
-use whyso_record::run::{Ended, Level, LevelResult, Purpose, RunInfo};
+use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo};
 use whyso_record::{RunSummary, list_runs, run_in};
 
 use crate::Error;
@@ -137,7 +137,7 @@ fn at(level: &Level) -> At {
 
 fn measured(level: &Level, metric: Metric) -> LevelValue {
     let invalid_why = match (judge_alone(level).invalid_why, &level.ended) {
-        (invalid_why, Ended::CutShort { why, .. }) if invalid_why.is_empty() => format!("cut short: {why}"),
+        (invalid_why, RunEnd::CutShort { why, .. }) if invalid_why.is_empty() => format!("cut short: {why}"),
         (invalid_why, _) => invalid_why,
     };
     let value = if level.result.transactions == 0 { 0.0 } else { value(&level.result, metric) };
@@ -377,13 +377,13 @@ mod tests {
                 queries_per_s: 200.0,
                 ..LevelResult::default()
             },
-            ended: Ended::Complete { at_ns: 1 },
+            ended: RunEnd::Complete { at_ns: 1 },
         };
         level.result.latency_ms.p99 = 7.0;
         let values = |level: &Level| Metric::ALL.map(|metric| measured(level, metric).value);
         assert_eq!(values(&level), [10.0, 200.0, 0.0, 0.0, 7.0]);
         assert_eq!(measured(&level, Metric::TransactionsPerS).invalid_why, "");
-        level.ended = Ended::CutShort { at_ns: 1, why: "Ctrl-C".to_string() };
+        level.ended = RunEnd::CutShort { at_ns: 1, why: "Ctrl-C".to_string() };
         assert_eq!(measured(&level, Metric::TransactionsPerS).invalid_why, "cut short: Ctrl-C");
         level.result.transactions = 0;
         assert_eq!(values(&level), [0.0; 5]);

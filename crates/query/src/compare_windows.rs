@@ -30,7 +30,7 @@ pub struct Stretch<'r> {
 
 /// What the load did in a window, by its own count.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Counted {
+struct LoadCounts {
     transactions: f64,
     queries: f64,
     response_sum_ns: f64,
@@ -71,7 +71,7 @@ pub fn compare_windows(
     }
     // What can be told by transaction on one side alone is told by second on both.
     if ours.iter().chain(&theirs).any(|unit| unit.counted.transactions < 1.0) {
-        ours.iter_mut().chain(&mut theirs).for_each(|unit| unit.counted = Counted::default());
+        ours.iter_mut().chain(&mut theirs).for_each(|unit| unit.counted = LoadCounts::default());
     }
     let runs = |units: &[Unit]| units.iter().map(|unit| unit.run.clone()).collect::<Vec<Run>>();
     if let Some(why) = comparison::incomparable(&runs(&ours), &runs(&theirs)).filter(|_| !by.anyway) {
@@ -108,7 +108,7 @@ pub fn stretch_name(recording: &Recording, window: Window) -> Result<String, Err
 /// One value of a side: a window, or a part of one.
 struct Unit {
     run: Run,
-    counted: Counted,
+    counted: LoadCounts,
     input: LevelInput,
 }
 
@@ -237,8 +237,8 @@ fn add_mean(input: &mut LevelInput, key: &SeriesKey, mean: f64) {
     }
 }
 
-fn counted(load: &[LoadInterval], window: Window) -> Counted {
-    let mut all = Counted::default();
+fn counted(load: &[LoadInterval], window: Window) -> LoadCounts {
+    let mut all = LoadCounts::default();
     for interval in load {
         let inside_ns = interval.end_ns.min(window.end_ns) - interval.begin_ns.max(window.begin_ns);
         let length_ns = interval.end_ns - interval.begin_ns;
@@ -262,7 +262,7 @@ fn counted(load: &[LoadInterval], window: Window) -> Counted {
     all
 }
 
-impl Counted {
+impl LoadCounts {
     /// 0 where it was not measured.
     fn value(&self, metric: Metric, seconds: f64) -> f64 {
         let quantile_ms = |share| {

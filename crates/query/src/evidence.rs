@@ -8,7 +8,7 @@ use whyso_explain::model::{
 use whyso_model::{NotMeasured, RunSpec};
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
-use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult, StatementResult, Window};
+use whyso_record::run::{ActionRecord, Level, Purpose, RunEnd, RunInfo, SloResult, StatementResult, Window};
 
 use crate::agreement::thread_disagreement;
 use crate::{Error, file_waits, locks, pauses, wait_classes};
@@ -167,8 +167,8 @@ pub fn level_input(level: &Level) -> LevelInput {
         },
         slo: result.slo.iter().map(slo_input).collect(),
         cut_short: match &level.ended {
-            Ended::Complete { .. } => String::new(),
-            Ended::CutShort { why, .. } => why.clone(),
+            RunEnd::Complete { .. } => String::new(),
+            RunEnd::CutShort { why, .. } => why.clone(),
         },
         cpu: None,
         server_cpu_s: None,

@@ -59,7 +59,7 @@ impl ForReport {
         let locks: Vec<LevelLocks<'_>> = self
             .locks
             .iter()
-            .map(|(level, over)| LevelLocks { level: *level, locks: over.told("") })
+            .map(|(level, over)| LevelLocks { level: *level, locks: over.for_window("") })
             .collect();
         // A report is made without a text that can't be read, and says so.
         let source_text = |file: &str| -> Option<SourceText> {
@@ -101,7 +101,7 @@ fn statements(
             level: *level,
             seconds: window.seconds(),
             own_left_out: found.own_left_out,
-            statements: by_statement(&found.seen(), CommandMetric::Response),
+            statements: by_statement(&found.records(), CommandMetric::Response),
         });
     }
     Ok(Some(run))

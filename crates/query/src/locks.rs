@@ -36,7 +36,7 @@ pub struct LocksOver {
 
 impl LocksOver {
     /// As a report takes it. `window`: what it is called, such as "the level of 16 users".
-    pub fn told<'a>(&'a self, window: &'a str) -> LocksOf<'a> {
+    pub fn for_window<'a>(&'a self, window: &'a str) -> LocksOf<'a> {
         LocksOf {
             window,
             seconds: self.window.seconds(),
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!((snapshots.taken, snapshots.failed, snapshots.last_good_s), (1, 3, Some(8.0)));
         assert_eq!(snapshots.last_took_ms, Some(1_900.0));
         assert!((snapshots.row_wait_s.unwrap() - 20.0).abs() < 1e-6 && !snapshots.are_good());
-        let told = whyso_report::locks(over.told("the whole run"));
+        let told = whyso_report::locks(over.for_window("the whole run"));
         let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
             "was taken 8 s before the end and took 1.9 s; 3 attempts failed or came too late.",
@@ -311,7 +311,7 @@ mod tests {
         }
         // After the last good one nothing was read at all.
         let later = locks_in(&recording, Window { begin_ns: 4 * S, end_ns: 10 * S }).unwrap();
-        let told = whyso_report::locks(later.told("the end"));
+        let told = whyso_report::locks(later.for_window("the end"));
         assert!(!told.contains("No connection was found"), "{told}");
         assert!(told.contains("is not known"), "{told}");
     }

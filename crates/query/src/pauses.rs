@@ -111,7 +111,7 @@ fn add_rows(all: &mut BTreeMap<Key, Pauses>, table: &TextRows) {
 mod tests {
     use super::*;
     use whyso_model::Moments;
-    use whyso_series::{Look, Seen};
+    use whyso_series::{Look, ThreadSnapshot};
 
     fn row(tid: u32, born_ns: u64, count: f64, mean_ns: f64) -> Vec<Option<String>> {
         let row = PauseRow {
@@ -140,7 +140,14 @@ mod tests {
             let states_ns = vec![t_ns as u64];
             Look {
                 t_ns,
-                threads: vec![Seen { tid: 7, born_ns: 1, name, requests, states_ns, ..Seen::default() }],
+                threads: vec![ThreadSnapshot {
+                    tid: 7,
+                    born_ns: 1,
+                    name,
+                    requests,
+                    states_ns,
+                    ..ThreadSnapshot::default()
+                }],
             }
         };
         ThreadTable::new(vec!["cpu".to_string()], requests.iter().map(look).collect(), &[])

@@ -14,11 +14,11 @@ use whyso_record::run::Window;
 use whyso_series::KnownBy;
 
 use crate::{Error, ThreadFilter};
-use choice::{Choice, Taken};
+use choice::{Choice, ChosenSample};
 
 /// A profile, and what it rests on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sampled {
+pub struct RecordedProfile {
     pub profile: Profile,
     /// Of each sample of the profile, the thread's number and its role.
     pub threads: Vec<(u32, String)>,
@@ -64,7 +64,7 @@ pub fn profile_in(
     window: Window,
     by: &[String],
     filter: &ThreadFilter,
-) -> Result<Sampled, Error> {
+) -> Result<RecordedProfile, Error> {
     let places = places_of_states(by)?;
     let frames = recording.frames()?;
     if frames.is_empty() {
@@ -82,18 +82,19 @@ pub fn profile_in(
         choice: Choice::new(recording, window, filter)?,
         hidden: (!filter.observer).then(|| ObserverStacks::new(named)),
         hidden_ns: 0.0,
-        sampled: Sampled::default(),
+        sampled: RecordedProfile::default(),
     };
     taking.sampled.profile.metrics = by.to_vec();
     for sample in recording.stacks(Some(window))? {
-        let taken = Taken { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
+        let taken =
+            ChosenSample { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
         if taking.enter(&taken, State::Cpu.name(), sample.weight_ns, 0) {
             taking.sampled.samples += 1;
         }
     }
     let (mut wakes, mut others) = (Vec::new(), Vec::new());
     for wait in recording.waits(Some(window))? {
-        let taken = Taken { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
+        let taken = ChosenSample { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
         let is_taken = taking.enter(&taken, &wait.state, wait.weight_ns, wait.length_ns);
         taking.sampled.waits += u64::from(is_taken);
         // Nobody ends the wait for a CPU.
@@ -137,7 +138,7 @@ pub fn profile_in(
     Ok(sampled)
 }
 
-impl Sampled {
+impl RecordedProfile {
     /// Where in the sources each function of a stack was, in the order of [`Profile::stacks`]; `None` where the build does not tell.
     pub fn source_places(&self) -> BTreeMap<u32, Vec<Option<SourcePlace>>> {
         let mut places: BTreeMap<u32, Vec<Option<SourcePlace>>> = BTreeMap::new();
@@ -180,12 +181,12 @@ struct Taking<'a> {
     hidden: Option<ObserverStacks>,
     /// What was left out as the observer's.
     hidden_ns: f64,
-    sampled: Sampled,
+    sampled: RecordedProfile,
 }
 
 impl Taking<'_> {
     /// Whether it was taken.
-    fn enter(&mut self, taken: &Taken<'_>, state: &str, weight_ns: u64, seen_ns: u64) -> bool {
+    fn enter(&mut self, taken: &ChosenSample<'_>, state: &str, weight_ns: u64, seen_ns: u64) -> bool {
         let places = self.places.get(state).map_or(&[][..], Vec::as_slice);
         if !self.choice.wants(taken, weight_ns.saturating_mul(places.len() as u64)) || places.is_empty() {
             return false;

@@ -70,7 +70,7 @@ pub struct CommandsIn {
 
 impl CommandsIn {
     /// As [`whyso_explain::statements::by_statement`] takes them.
-    pub fn seen(&self) -> Vec<CommandRecord<'_>> {
+    pub fn records(&self) -> Vec<CommandRecord<'_>> {
         let seen = |one: &'_ ClientCommand| {
             one.times.map(|times| [times.cpu_ns, times.runqueue_ns, times.lock_ns, times.io_ns])
         };

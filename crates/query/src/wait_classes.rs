@@ -53,7 +53,7 @@ fn ended_within(
     profile.wakes = within().filter(is_taken).map(|wait| wake(wait, role_of)).collect();
     let is_other = |wait: &&StackWait| !is_taken(wait) && wait.state != State::Runqueue.name();
     profile.other_wakes = within().filter(is_other).map(|wait| wake(wait, role_of)).collect();
-    let mut classes: BTreeMap<String, Ended> = BTreeMap::new();
+    let mut classes: BTreeMap<String, ClassWaits> = BTreeMap::new();
     for group in wakers(profile, rules) {
         let ended = classes.entry(group.class.unwrap_or_default()).or_default();
         let ns = group.ns.iter().sum::<f64>();
@@ -64,20 +64,20 @@ fn ended_within(
             *ended.deeds_ns.entry((deed.role, deed.state)).or_default() += share * ns;
         }
     }
-    classes.into_iter().map(|(class, ended)| ended.told(class)).collect()
+    classes.into_iter().map(|(class, ended)| ended.into_class(class)).collect()
 }
 
 /// Waits of one class, as they are added up.
 #[derive(Default)]
-struct Ended {
+struct ClassWaits {
     count: u64,
     ns: f64,
     /// By role and state.
     deeds_ns: BTreeMap<(String, String), f64>,
 }
 
-impl Ended {
-    fn told(self, class: String) -> EndedWaits {
+impl ClassWaits {
+    fn into_class(self, class: String) -> EndedWaits {
         let known_ns: f64 = self.deeds_ns.values().sum();
         let share = |((role, state), ns)| DeedShare { role, state, share: ns / known_ns };
         let deeds = self.deeds_ns.into_iter().map(share).collect();

@@ -3,7 +3,7 @@
 use whyso_explain::model::{Budget, Evidence, Part};
 use whyso_query::{explain, explain_at};
 use whyso_record::data::{Kind, Reading, SeriesKey, Status, TextRows, Value};
-use whyso_record::run::{Ended, Latency, Level, LevelResult, Purpose, RunInfo, Window};
+use whyso_record::run::{Latency, Level, LevelResult, Purpose, RunEnd, RunInfo, Window};
 use whyso_record::{Options, Recorder, Recording};
 
 const S: i64 = 1_000_000_000;
@@ -27,7 +27,7 @@ fn level(index: u32, users: u32, transactions: u64, response_ms: f64) -> Level {
             bins_100ms: vec![(transactions / 100) as u32; 100],
             ..LevelResult::default()
         },
-        ended: Ended::Complete { at_ns: begin_ns + 10 * S },
+        ended: RunEnd::Complete { at_ns: begin_ns + 10 * S },
     }
 }
 

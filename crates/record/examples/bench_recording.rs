@@ -1,6 +1,6 @@
 //! What a recording costs, on disk, to write and to read: `bench_recording [HOURS] [SERIES] [DIR]`, see bench/recording/README.md.
 
-mod made;
+mod recording_maker;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn main() {
 fn bench(hours: f64, series: usize, dir: &Path) -> Result<()> {
     if !dir.join("run.json").exists() {
         let began = Instant::now();
-        let summary = made::record(dir, hours, series)?;
+        let summary = recording_maker::record(dir, hours, series)?;
         println!(
             "made {} samples of {series} series in {:.1} s",
             summary.samples,
@@ -112,7 +112,7 @@ fn reading(dir: &Path) -> Result<()> {
 fn recording_live(series: usize) -> Result<()> {
     let folder = std::env::temp_dir().join(format!("whyso-bench-live-{}", std::process::id()));
     let recorder = Recorder::create(&folder, Options::default())?;
-    let mut generator = made::Generator::new(&recorder, series);
+    let mut generator = recording_maker::Generator::new(&recorder, series);
     let began = Instant::now();
     let mut giving = Duration::ZERO;
     for second in 0..LIVE_SECONDS {

@@ -84,7 +84,7 @@ pub use backup::{backup_runs, backup_to, import_from, import_runs};
 pub use error::{Error, Result};
 pub use keep::{profile_bytes, prune_run, remove_run, stamp};
 pub use list::{RunSummary, list_runs, run_in};
-pub use manifest::{Checked, check_run};
+pub use manifest::{CheckResult, check_run};
 pub use notes::{NOTE, add_note, note_now, note_on, notes as notes_of};
 pub use read::{Recording, Samples, SeriesInfo, StateLooks};
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};

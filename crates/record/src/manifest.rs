@@ -156,7 +156,7 @@ fn checked() -> std::sync::MutexGuard<'static, HashSet<Identity>> {
 
 /// What a check of a whole recording found.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckResult {
     /// Files that are as they were recorded.
     pub files: usize,
     /// In sentences; empty where all is well.
@@ -167,7 +167,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// The folder is no recording.
-pub fn check_run(dir: &Path) -> Result<Checked> {
+pub fn check_run(dir: &Path) -> Result<CheckResult> {
     if !dir.join(layout::RUN).is_file() {
         return Err(Error::NotARecording(dir.to_path_buf()));
     }
@@ -185,7 +185,7 @@ pub fn check_run(dir: &Path) -> Result<Checked> {
             Err(error) => problems.push(error.to_string()),
         }
     }
-    Ok(Checked { files, problems })
+    Ok(CheckResult { files, problems })
 }
 
 #[cfg(test)]

@@ -17,14 +17,14 @@ const DETAIL: [&str; 6] =
 
 /// What was removed, as the recording tells it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(crate) struct Pruned {
+pub(crate) struct PruneRecord {
     /// The bound.
     bytes_max: u64,
     /// Detail is kept from this segment on.
     from_segment: u32,
 }
 
-impl Pruned {
+impl PruneRecord {
     pub(crate) fn words(self) -> String {
         format!(
             "its oldest detail was removed to keep it within {} MiB: of the time before, roll-ups of 10 seconds and 2 minutes are left, and events",
@@ -32,7 +32,7 @@ impl Pruned {
         )
     }
 
-    pub(crate) fn of(dir: &Path) -> Option<Pruned> {
+    pub(crate) fn of(dir: &Path) -> Option<PruneRecord> {
         serde_json::from_slice(&private::read_file(&dir.join(layout::PRUNED), layout::RUN_BYTES_MAX).ok()?)
             .ok()
     }
@@ -56,7 +56,7 @@ pub(crate) fn prune(disk: &Disk, bytes_max: u64) -> Result<()> {
         let (oldest, newest) = (detail.iter().map(last).min(), detail.iter().map(last).max());
         let Some(oldest) = oldest.filter(|oldest| Some(*oldest) < newest) else { return Ok(()) };
         // Said before it is done: a reader between the two finds more than it was told, never less.
-        let told = Pruned { bytes_max, from_segment: oldest + 1 };
+        let told = PruneRecord { bytes_max, from_segment: oldest + 1 };
         let json = serde_json::to_vec(&told).map_err(|cause| Error::io(&disk.dir, cause.into()))?;
         disk.put(layout::PRUNED, &json)?;
         // Samples first: without their collections they would have no time.

@@ -55,7 +55,7 @@ pub struct RunInfo {
     /// What was not measured, and why.
     pub not_measured: Vec<NotMeasured>,
     /// `None` while the run goes on, and after a crash.
-    pub ended: Option<Ended>,
+    pub ended: Option<RunEnd>,
 }
 
 impl RunInfo {
@@ -159,7 +159,7 @@ pub struct ServerFacts {
 /// How a run or a level ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
-pub enum Ended {
+pub enum RunEnd {
     Complete { at_ns: i64 },
     CutShort { at_ns: i64, why: String },
 }
@@ -212,7 +212,7 @@ pub struct Level {
     /// The measured window; the result is of this alone.
     pub window: Window,
     pub result: LevelResult,
-    pub ended: Ended,
+    pub ended: RunEnd,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

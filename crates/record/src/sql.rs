@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::layout;
 use crate::list::{RunSummary, list_runs};
-use crate::run::{Ended, Purpose};
+use crate::run::{Purpose, RunEnd};
 
 /// Statements for DuckDB that make views over every run in a folder: `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`, `stacks`, `waits`, `frames`, `commands`, `statements`, `events`,
 /// `rows_<source>` for each source of text tables, a view for every other stream, and `readings`, which joins the series with their values and times. Each has the run's id as
@@ -137,8 +137,8 @@ fn empty_view(name: &str, columns: &str) -> String {
 fn runs_view(runs: &[RunSummary]) -> String {
     let rows = runs.iter().map(|run| {
         let (ended, why) = match &run.run.ended {
-            Some(Ended::Complete { .. }) => ("complete", ""),
-            Some(Ended::CutShort { why, .. }) => ("cut short", why.as_str()),
+            Some(RunEnd::Complete { .. }) => ("complete", ""),
+            Some(RunEnd::CutShort { why, .. }) => ("cut short", why.as_str()),
             None if run.live => ("goes on", ""),
             None => ("died", ""),
         };

@@ -30,7 +30,7 @@ pub(crate) fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
 
 /// What a write-ahead file holds.
 #[derive(Debug)]
-pub(crate) struct Recovered {
+pub(crate) struct WalContents {
     pub(crate) batches: Vec<RecordBatch>,
     /// Bytes at the end that are no whole frame.
     pub(crate) lost_bytes: usize,
@@ -39,12 +39,12 @@ pub(crate) struct Recovered {
 }
 
 /// Reads up to the first bad frame.
-pub(crate) fn read(path: &Path) -> Result<Recovered> {
+pub(crate) fn read(path: &Path) -> Result<WalContents> {
     read_on(path, 0)
 }
 
-/// The same from where an earlier reading of the file ended, [`Recovered::read_bytes`]; 0: from its beginning.
-pub(crate) fn read_on(path: &Path, from: u64) -> Result<Recovered> {
+/// The same from where an earlier reading of the file ended, [`WalContents::read_bytes`]; 0: from its beginning.
+pub(crate) fn read_on(path: &Path, from: u64) -> Result<WalContents> {
     let io = |cause| Error::io(path, cause);
     let mut file = private::open_file(path).map_err(io)?;
     file.seek(SeekFrom::Start(from)).map_err(io)?;
@@ -69,7 +69,7 @@ pub(crate) fn read_on(path: &Path, from: u64) -> Result<Recovered> {
         batches.extend(decoded);
     }
     let read_bytes = from + (bytes.len() - lost_bytes) as u64;
-    Ok(Recovered { batches, lost_bytes, read_bytes })
+    Ok(WalContents { batches, lost_bytes, read_bytes })
 }
 
 /// Decodes a frame; `None` where it can't be. This decoder allocates by the bytes that are there, not by the lengths that they claim.

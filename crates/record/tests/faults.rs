@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
-use whyso_record::run::{Ended, RunInfo};
+use whyso_record::run::{RunEnd, RunInfo};
 use whyso_record::{Options, Recorder, Recording, check_run};
 use whyso_testing::faults::{Fault, Faults, spread};
 
@@ -48,7 +48,7 @@ fn record(dir: &Path) -> Result<(), whyso_record::Error> {
     }
     recorder.set_run(&RunInfo {
         id: "run".into(),
-        ended: Some(Ended::Complete { at_ns: 25_000_000 }),
+        ended: Some(RunEnd::Complete { at_ns: 25_000_000 }),
         ..RunInfo::default()
     });
     let finished = recorder.finish();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, Status, Value};
-use whyso_record::run::{Ended, RunInfo, Window};
+use whyso_record::run::{RunEnd, RunInfo, Window};
 use whyso_record::{Options, Recorder, Recording};
 
 const S: i64 = 1_000_000_000;
@@ -97,7 +97,7 @@ fn a_recording_that_is_followed_is_as_one_that_is_opened_anew() {
     }
     recorder.set_run(&RunInfo {
         id: "run".to_string(),
-        ended: Some(Ended::Complete { at_ns: 90 * S }),
+        ended: Some(RunEnd::Complete { at_ns: 90 * S }),
         ..RunInfo::default()
     });
     recorder.finish().unwrap();

@@ -8,7 +8,7 @@ use whyso_record::data::{
     Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, Status,
     TextRows, Value,
 };
-use whyso_record::run::{Ended, RunInfo, Window};
+use whyso_record::run::{RunEnd, RunInfo, Window};
 use whyso_record::{Options, Recorder, Recording, list_runs};
 
 const S: i64 = 1_000_000_000;
@@ -171,7 +171,7 @@ fn everything_comes_back() {
     ));
     recorder.rows(table(2 * S, &["Id", "Info"], Vec::new()));
     let run =
-        RunInfo { id: "one".into(), ended: Some(Ended::Complete { at_ns: 100 * S }), ..RunInfo::default() };
+        RunInfo { id: "one".into(), ended: Some(RunEnd::Complete { at_ns: 100 * S }), ..RunInfo::default() };
     recorder.set_run(&run);
 
     let check = |recording: &Recording| {
@@ -540,7 +540,7 @@ fn a_recording_within_a_bound_loses_its_oldest_detail_and_keeps_its_roll_ups() {
     }
     recorder.set_run(&RunInfo {
         id: "one".into(),
-        ended: Some(Ended::Complete { at_ns: 2400 * S }),
+        ended: Some(RunEnd::Complete { at_ns: 2400 * S }),
         ..RunInfo::default()
     });
     recorder.finish().unwrap();

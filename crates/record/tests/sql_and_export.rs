@@ -4,7 +4,7 @@ use std::path::Path;
 
 use whyso_record::data::{Event, Kind, LoadInterval, Reading, SeriesKey, Status, TextRows, Value};
 use whyso_record::export::{Filter, to_csv, to_parquet};
-use whyso_record::run::{Ended, RunInfo, Window};
+use whyso_record::run::{RunEnd, RunInfo, Window};
 use whyso_record::{Options, Recorder, Recording, sql};
 
 const S: i64 = 1_000_000_000;
@@ -51,7 +51,7 @@ fn record(dir: &Path, with_load: bool) {
     let id = dir.file_name().unwrap().to_str().unwrap().to_string();
     recorder.set_run(&RunInfo {
         id,
-        ended: Some(Ended::CutShort { at_ns: 1, why: "it's full".into() }),
+        ended: Some(RunEnd::CutShort { at_ns: 1, why: "it's full".into() }),
         ..RunInfo::default()
     });
     recorder.finish().unwrap();

@@ -6,15 +6,15 @@ use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, StatesLook, 
 use whyso_record::{Options, Recorder, Tap};
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<String>>);
+struct HeardEvents(Mutex<Vec<String>>);
 
-impl Heard {
+impl HeardEvents {
     fn add(&self, what: String) {
         self.0.lock().unwrap().push(what);
     }
 }
 
-impl Tap for Heard {
+impl Tap for HeardEvents {
     fn series(&self, id: SeriesId, key: &SeriesKey) {
         self.add(format!("series {} {}", id.0, key.metric));
     }
@@ -42,7 +42,7 @@ fn each_listener_hears_all_series_and_what_comes_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { reserve_bytes: 0, own_cost: false, ..Options::default() };
     let recorder = Recorder::create(&folder.path().join("run"), options).unwrap();
-    let [first, second] = [Arc::new(Heard::default()), Arc::new(Heard::default())];
+    let [first, second] = [Arc::new(HeardEvents::default()), Arc::new(HeardEvents::default())];
     let a = recorder.series(&key("a"));
     recorder.tap(first.clone());
     recorder.event(Event { t_ns: 1, host: String::new(), kind: "note".into(), text: "one".into() });

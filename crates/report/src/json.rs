@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use whyso_explain::model::{Explanation, LevelVerdict};
-use whyso_record::run::{Ended, Level, LevelResult, Purpose, RunInfo};
+use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo};
 
 use crate::processes::processes_json;
 
@@ -103,8 +103,8 @@ pub(crate) fn measured(level: &Level) -> Value {
         "retries": result.retries,
         "engine": result.engine,
         "cut_short": match &level.ended {
-            Ended::Complete { .. } => None,
-            Ended::CutShort { why, .. } => Some(why),
+            RunEnd::Complete { .. } => None,
+            RunEnd::CutShort { why, .. } => Some(why),
         },
     });
     // The names within `latency_ms` are fixed.

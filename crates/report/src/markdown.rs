@@ -5,7 +5,7 @@ mod statements;
 mod writer;
 
 use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict};
-use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+use whyso_record::run::{Level, Purpose, RunEnd, RunInfo};
 use whyso_words::{amount, at_least, bytes, count, milliseconds, number, percent_number, users, whole};
 
 use crate::Extras;
@@ -50,8 +50,8 @@ fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         out.line(&format!("**{}**\n", escaped(&explanation.headline)));
     }
     let ended = match &run.ended {
-        Some(Ended::Complete { .. }) => "complete".to_string(),
-        Some(Ended::CutShort { why, .. }) => format!("cut short: {}", escaped(why)),
+        Some(RunEnd::Complete { .. }) => "complete".to_string(),
+        Some(RunEnd::CutShort { why, .. }) => format!("cut short: {}", escaped(why)),
         None => "not ended".to_string(),
     };
     out.line(&format!(

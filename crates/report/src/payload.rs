@@ -485,11 +485,12 @@ mod tests {
 
     #[test]
     fn a_thousand_threads_for_ten_minutes_take_few_bytes_of_the_page() {
-        use whyso_series::{Look, Seen, ThreadTable};
+        use whyso_series::{Look, ThreadSnapshot, ThreadTable};
         // Shares that wander, of ten states a thread.
         let mut random = whyso_random::SplitMix64::new(1);
-        let mut seen: Vec<Seen> =
-            (0..1_000).map(|tid| Seen { tid, states_ns: vec![0; 14], ..Seen::default() }).collect();
+        let mut seen: Vec<ThreadSnapshot> = (0..1_000)
+            .map(|tid| ThreadSnapshot { tid, states_ns: vec![0; 14], ..ThreadSnapshot::default() })
+            .collect();
         let mut look = |t_ns: i64| {
             for thread in &mut seen {
                 thread.requests += 5_000 + random.below(500);

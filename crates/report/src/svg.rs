@@ -10,7 +10,7 @@ mod scale;
 use std::fmt::Write;
 
 use whyso_explain::model::{Explanation, LevelVerdict, Regime, users_words};
-use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+use whyso_record::run::{Level, Purpose, RunEnd, RunInfo};
 use whyso_words::{count, short};
 
 use crate::axis::Axis;
@@ -93,7 +93,7 @@ fn points<'a>(run: &'a RunInfo, explanation: &'a Explanation) -> Vec<Point<'a>> 
         let note = match (how_unsteady(verdict.steadiness), &level.ended) {
             _ if !verdict.valid => "invalid".to_string(),
             (Some(how), _) => how,
-            (_, Ended::CutShort { .. }) => "cut short".to_string(),
+            (_, RunEnd::CutShort { .. }) => "cut short".to_string(),
             _ => String::new(),
         };
         points.push(Point { level, verdict, note });

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime};
 use whyso_record::RunSummary;
-use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+use whyso_record::run::{Level, Purpose, RunEnd, RunInfo};
 use whyso_words::{amount, at_least, count, number, percent_number, seconds, whole};
 
 use crate::axis::Axis;
@@ -116,7 +116,7 @@ fn remark(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> String {
     if !verdict.stuck.is_empty() {
         remark.push_str(", stuck");
     }
-    if let Ended::CutShort { .. } = level.ended {
+    if let RunEnd::CutShort { .. } = level.ended {
         remark.push_str(", cut short");
     }
     if !verdict.valid {
@@ -145,8 +145,8 @@ pub fn run_line(summary: &RunSummary) -> String {
     let workload = run.spec.workload.as_deref().unwrap_or("?");
     let ended = match (&run.ended, summary.live) {
         (_, true) => "going on".to_string(),
-        (Some(Ended::Complete { .. }), _) => "complete".to_string(),
-        (Some(Ended::CutShort { why, .. }), _) => format!("cut short: {}", why.lines().next().unwrap_or("")),
+        (Some(RunEnd::Complete { .. }), _) => "complete".to_string(),
+        (Some(RunEnd::CutShort { why, .. }), _) => format!("cut short: {}", why.lines().next().unwrap_or("")),
         (None, _) => summary.problem.clone().unwrap_or_else(|| "not finished".to_string()),
     };
     let ended = match &summary.problem {

@@ -25,7 +25,7 @@ pub fn mean_over(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64) -> Opt
     }
     let mut total = 0.0;
     let mut count = 0u32;
-    for inside in inside(t_ns, value, begin_ns, end_ns) {
+    for inside in points_between(t_ns, value, begin_ns, end_ns) {
         total += inside;
         count += 1;
     }
@@ -34,17 +34,17 @@ pub fn mean_over(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64) -> Opt
 
 /// Highest reading in `[begin_ns, end_ns]`; where none lies in it, the mean there. `None` where nothing is known.
 pub fn max_over(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64) -> Option<f64> {
-    let highest = inside(t_ns, value, begin_ns, end_ns).reduce(f64::max);
+    let highest = points_between(t_ns, value, begin_ns, end_ns).reduce(f64::max);
     highest.or_else(|| mean_over(t_ns, value, begin_ns, end_ns))
 }
 
 /// Lowest reading in `[begin_ns, end_ns]`; where none lies in it, the mean there. `None` where nothing is known.
 pub fn min_over(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64) -> Option<f64> {
-    let lowest = inside(t_ns, value, begin_ns, end_ns).reduce(f64::min);
+    let lowest = points_between(t_ns, value, begin_ns, end_ns).reduce(f64::min);
     lowest.or_else(|| mean_over(t_ns, value, begin_ns, end_ns))
 }
 
-fn inside<'a>(
+fn points_between<'a>(
     t_ns: &'a [i64],
     value: &'a [f64],
     begin_ns: i64,

@@ -10,7 +10,7 @@ pub fn is_idle(state: &str) -> bool {
 
 /// A thread as one look found it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct ThreadSnapshot {
     pub tid: u32,
     /// When it was seen first, in nanoseconds, which tells it from another that had its number before; 0 where that is not known.
     pub born_ns: u64,
@@ -27,12 +27,12 @@ pub struct Seen {
 pub struct Look {
     /// Monotonic nanoseconds.
     pub t_ns: i64,
-    pub threads: Vec<Seen>,
+    pub threads: Vec<ThreadSnapshot>,
 }
 
 /// What the server said of its connections at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct ConnectionSnapshot {
     /// Monotonic nanoseconds.
     pub t_ns: i64,
     /// By thread: the server's number of its connection, and what it executed.
@@ -90,13 +90,13 @@ pub struct ThreadTable {
 
 impl ThreadTable {
     /// The table of these looks, in any order. A thread whose sums fall, or that bears another name, is another thread.
-    pub fn new(states: Vec<String>, mut looks: Vec<Look>, told: &[Told]) -> ThreadTable {
+    pub fn new(states: Vec<String>, mut looks: Vec<Look>, told: &[ConnectionSnapshot]) -> ThreadTable {
         looks.sort_by_key(|look| look.t_ns);
         looks.dedup_by_key(|look| look.t_ns);
-        let mut told: Vec<&Told> = told.iter().collect();
+        let mut told: Vec<&ConnectionSnapshot> = told.iter().collect();
         told.sort_by_key(|one| one.t_ns);
-        let said: Vec<Said<'_>> = (0..looks.len())
-            .map(|look| Said::new(&told, before_ns(&looks, look), looks[look].t_ns))
+        let said: Vec<ConnectionHistory<'_>> = (0..looks.len())
+            .map(|look| ConnectionHistory::new(&told, before_ns(&looks, look), looks[look].t_ns))
             .collect();
         let mut table = ThreadTable {
             t_ns: looks.iter().map(|look| look.t_ns).collect(),
@@ -110,7 +110,7 @@ impl ThreadTable {
         for lives in &found {
             let Some(((begin, first), (end, _))) = lives.first().zip(lives.last()) else { continue };
             let mut at = lives.iter().peekable();
-            let mut before: Option<&Seen> = None;
+            let mut before: Option<&ThreadSnapshot> = None;
             for look in 0..looks.len() {
                 let seen = at.next_if(|(place, _)| *place == look).map(|(_, seen)| *seen);
                 if let Some(seen) = seen {
@@ -194,13 +194,13 @@ impl ThreadTable {
     }
 }
 
-fn ns_of(seen: &Seen, state: usize) -> u64 {
+fn ns_of(seen: &ThreadSnapshot, state: usize) -> u64 {
     seen.states_ns.get(state).copied().unwrap_or(0)
 }
 
 /// Each thread with the looks that found it, in the order in which they were found first.
-fn follow(looks: &[Look]) -> Vec<Vec<(usize, &Seen)>> {
-    let mut found: Vec<Vec<(usize, &Seen)>> = Vec::new();
+fn follow(looks: &[Look]) -> Vec<Vec<(usize, &ThreadSnapshot)>> {
+    let mut found: Vec<Vec<(usize, &ThreadSnapshot)>> = Vec::new();
     let mut by_tid: HashMap<u32, usize> = HashMap::new();
     for (place, look) in looks.iter().enumerate() {
         for seen in &look.threads {
@@ -220,7 +220,7 @@ fn follow(looks: &[Look]) -> Vec<Vec<(usize, &Seen)>> {
     found
 }
 
-fn is_same(then: &Seen, now: &Seen) -> bool {
+fn is_same(then: &ThreadSnapshot, now: &ThreadSnapshot) -> bool {
     let never_falls = then.states_ns.iter().zip(&now.states_ns).all(|(then, now)| then <= now);
     then.born_ns == now.born_ns && then.name == now.name && then.requests <= now.requests && never_falls
 }
@@ -231,18 +231,18 @@ fn before_ns(looks: &[Look], look: usize) -> i64 {
 }
 
 /// What the server said around a look.
-struct Said<'a> {
-    nearest: Option<&'a Told>,
+struct ConnectionHistory<'a> {
+    nearest: Option<&'a ConnectionSnapshot>,
     /// Since the look before, ascending in time.
-    since: &'a [&'a Told],
+    since: &'a [&'a ConnectionSnapshot],
 }
 
-impl<'a> Said<'a> {
-    fn new(told: &'a [&'a Told], before_ns: i64, t_ns: i64) -> Said<'a> {
+impl<'a> ConnectionHistory<'a> {
+    fn new(told: &'a [&'a ConnectionSnapshot], before_ns: i64, t_ns: i64) -> ConnectionHistory<'a> {
         let [begin, end] = [before_ns, t_ns].map(|at| told.partition_point(|one| one.t_ns <= at));
         let around = told.get(end.saturating_sub(1)..(end + 1).min(told.len())).unwrap_or_default();
         let nearest = around.iter().min_by_key(|one| one.t_ns.abs_diff(t_ns)).copied();
-        Said { nearest, since: &told[begin..end] }
+        ConnectionHistory { nearest, since: &told[begin..end] }
     }
 
     fn connection(&self, tid: u32) -> Option<u64> {
@@ -262,41 +262,47 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn seen(tid: u32, name: &str, requests: u64, states_ns: &[u64]) -> Seen {
-        Seen {
+    fn snapshot(tid: u32, name: &str, requests: u64, states_ns: &[u64]) -> ThreadSnapshot {
+        ThreadSnapshot {
             tid,
             name: name.to_string(),
             role: "connection".to_string(),
             requests,
             states_ns: states_ns.to_vec(),
-            ..Seen::default()
+            ..ThreadSnapshot::default()
         }
     }
 
-    fn table(looks: &[(i64, Vec<Seen>)]) -> ThreadTable {
+    fn table(looks: &[(i64, Vec<ThreadSnapshot>)]) -> ThreadTable {
         let states = vec!["cpu".to_string(), "lock".to_string()];
-        let look = |(t_ns, threads): &(i64, Vec<Seen>)| Look { t_ns: *t_ns, threads: threads.clone() };
+        let look =
+            |(t_ns, threads): &(i64, Vec<ThreadSnapshot>)| Look { t_ns: *t_ns, threads: threads.clone() };
         ThreadTable::new(states, looks.iter().map(look).collect(), &[])
     }
 
     #[test]
     fn a_thread_that_took_the_number_of_another_starts_from_nothing() {
-        let same = table(&[(0, vec![seen(7, "a", 5, &[100, 0])]), (1_000, vec![seen(7, "a", 5, &[700, 0])])]);
+        let same = table(&[
+            (0, vec![snapshot(7, "a", 5, &[100, 0])]),
+            (1_000, vec![snapshot(7, "a", 5, &[700, 0])]),
+        ]);
         let told = same.between(0, 1);
         assert_eq!((told[0].states_ns[0], told[0].requests, told[0].window_ns), (600, 0, 600));
-        let other = table(&[(0, vec![seen(7, "a", 5, &[100, 0])]), (1_000, vec![seen(7, "b", 5, &[70, 0])])]);
+        let other =
+            table(&[(0, vec![snapshot(7, "a", 5, &[100, 0])]), (1_000, vec![snapshot(7, "b", 5, &[70, 0])])]);
         let told = other.between(0, 1);
         assert_eq!((told.len(), told[0].states_ns[0], told[0].requests), (1, 70, 5));
-        let again = table(&[(0, vec![seen(7, "a", 5, &[100, 0])]), (1_000, vec![seen(7, "a", 1, &[70, 0])])]);
+        let again =
+            table(&[(0, vec![snapshot(7, "a", 5, &[100, 0])]), (1_000, vec![snapshot(7, "a", 1, &[70, 0])])]);
         assert_eq!(again.between(0, 1)[0].states_ns[0], 70);
     }
 
     #[test]
     fn a_thread_that_ends_within_a_window_is_told_up_to_its_last_look() {
         let made = table(&[
-            (0, vec![seen(1, "a", 0, &[0, 0])]),
-            (10, vec![seen(1, "a", 3, &[6, 4])]),
-            (20, vec![seen(2, "b", 0, &[1, 9])]),
+            (0, vec![snapshot(1, "a", 0, &[0, 0])]),
+            (10, vec![snapshot(1, "a", 3, &[6, 4])]),
+            (20, vec![snapshot(2, "b", 0, &[1, 9])]),
         ]);
         let told = made.between(0, 2);
         assert_eq!(told.len(), 2);
@@ -320,11 +326,11 @@ mod tests {
 
     #[test]
     fn the_statement_that_was_seen_last_in_the_window_is_told() {
-        let at = |t_ns, statement: Option<&str>| Told {
+        let at = |t_ns, statement: Option<&str>| ConnectionSnapshot {
             t_ns,
             by_tid: HashMap::from([(1, (40, statement.map(str::to_string)))]),
         };
-        let look = |t_ns| Look { t_ns, threads: vec![seen(1, "a", 0, &[t_ns as u64, 0])] };
+        let look = |t_ns| Look { t_ns, threads: vec![snapshot(1, "a", 0, &[t_ns as u64, 0])] };
         let told = [at(31, None), at(9, Some("SELECT ?")), at(12, Some("COMMIT")), at(16, None)];
         let made =
             ThreadTable::new(vec!["cpu".to_string()], vec![look(30), look(0), look(10), look(20)], &told);
@@ -345,7 +351,7 @@ mod tests {
             for (place, (there, ns, requests)) in steps.iter().enumerate() {
                 sums[0] += ns;
                 sums[1] += requests;
-                let threads = if *there { vec![seen(3, "a", sums[1], &[sums[0], 1])] } else { Vec::new() };
+                let threads = if *there { vec![snapshot(3, "a", sums[1], &[sums[0], 1])] } else { Vec::new() };
                 looks.push((place as i64 * 10, threads));
             }
             let made = table(&looks);

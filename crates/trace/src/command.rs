@@ -124,14 +124,14 @@ pub struct Command<'a> {
     /// What the client sent with it, in bytes: of a command with text, the text.
     pub length: Option<u32>,
     /// Which prepared statement it is about.
-    pub prepared: Option<Prepared>,
+    pub prepared: Option<StatementRef>,
     /// The text of a QUERY, a PREPARE or an INIT_DB, cut at 1024 bytes.
     pub text: Option<&'a [u8]>,
 }
 
 /// Which of a connection's prepared statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prepared {
+pub enum StatementRef {
     Number(u32),
     Last,
 }
@@ -163,10 +163,10 @@ impl<'a> Command<'a> {
         let text = bytes.get(HEADER_BYTES..HEADER_BYTES.checked_add(text_bytes as usize)?)?;
         let prepared = match number {
             COM_STMT_PREPARE if usize::from(reply_bytes) == REPLY_BYTES => {
-                prepared_by(header.get(108..108 + REPLY_BYTES)?).map(Prepared::Number)
+                prepared_by(header.get(108..108 + REPLY_BYTES)?).map(StatementRef::Number)
             }
-            23..=26 | 28 | 250 if prepared == LAST_PREPARED => Some(Prepared::Last),
-            23..=26 | 28 | 250 => Some(Prepared::Number(prepared)),
+            23..=26 | 28 | 250 if prepared == LAST_PREPARED => Some(StatementRef::Last),
+            23..=26 | 28 | 250 => Some(StatementRef::Number(prepared)),
             _ => None,
         };
         Some(Command {
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!((read.text, read.length, read.prepared), (Some(&b"SELECT 1"[..]), Some(2000), None));
         assert_eq!(read.times.unwrap().cpu_ns, 200);
         let read = record(23, b"");
-        assert_eq!(Command::of(&read).unwrap().prepared, Some(Prepared::Number(3)));
+        assert_eq!(Command::of(&read).unwrap().prepared, Some(StatementRef::Number(3)));
     }
 
     #[test]

@@ -77,7 +77,7 @@ mod skeleton {
 pub use attribution::Generator;
 pub use command::{
     COM_CHANGE_USER, COM_INIT_DB, COM_QUERY, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE,
-    COM_STMT_PREPARE, Command, CommandCounts, CommandTimes, Prepared, TEXT_BYTES_MAX, command_name,
+    COM_STMT_PREPARE, Command, CommandCounts, CommandTimes, StatementRef, TEXT_BYTES_MAX, command_name,
 };
 pub use cost::{Cost, CountingCost, NOTHING};
 pub use dispatcher::{Dispatcher, DispatcherError};

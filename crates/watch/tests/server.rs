@@ -9,7 +9,7 @@ use common::{MemorySink, Server, wait_for};
 use rustix::process::Signal;
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::data::Status;
-use whyso_record::run::{Ended, RunInfo};
+use whyso_record::run::{RunEnd, RunInfo};
 use whyso_record::{Options, Recorder, Recording};
 use whyso_watch::{WatchSpec, Watcher, dirty_and_purge, global_variables, host_facts, server_facts};
 
@@ -115,7 +115,7 @@ fn a_recording_holds_what_was_watched() {
     let watcher = Watcher::start(spec(&server), recorder.clone()).unwrap();
     std::thread::sleep(Duration::from_millis(1_500));
     watcher.stop();
-    let ended = Some(Ended::Complete { at_ns: whyso_clock::monotonic_ns() });
+    let ended = Some(RunEnd::Complete { at_ns: whyso_clock::monotonic_ns() });
     recorder.set_run(&RunInfo { ended, ..RunInfo::default() });
     recorder.finish().unwrap();
     let recording = Recording::open(folder.path()).unwrap();

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use whyso_control::Error;
-use whyso_query::{ForReport, Sampled};
+use whyso_query::{ForReport, RecordedProfile};
 use whyso_record::Recording;
 use whyso_record::private::create_file;
 use whyso_report::{ForPprof, Source, html};
@@ -158,7 +158,7 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
         let taken = sample_part(&recording, chosen, &args.profile, METRICS)?;
         taken.print_known_share();
         let (words, window) = (taken.title(), taken.chosen.window);
-        let Sampled { profile, threads, frames, .. } = &taken.sampled;
+        let RecordedProfile { profile, threads, frames, .. } = &taken.sampled;
         whyso_report::pprof(ForPprof {
             run: recording.run(),
             window,

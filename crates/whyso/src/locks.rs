@@ -67,6 +67,6 @@ fn of_run(args: &LocksArgs, run: &std::path::Path) -> Result<(String, serde_json
     let (recording, _) = open(run, &args.runs)?;
     let RunPart { window, words, .. } = choose_part(&recording, &args.part)?;
     let found = locks_in(&recording, window)?;
-    let of = found.told(&words);
+    let of = found.for_window(&words);
     Ok((whyso_report::locks(of), whyso_report::locks_json(of)))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use whyso_query::{MainFiles, Sampled, ThreadFilter, main_files, profile_in, states_by_role};
+use whyso_query::{MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, states_by_role};
 use whyso_record::Recording;
 use whyso_report::{SampledIn, StatesByRole};
 
@@ -21,7 +21,7 @@ pub(crate) const ALL: &str = "all";
 
 /// A profile, and the description of what it is of.
 pub(crate) struct SampledProfile {
-    pub(crate) sampled: Sampled,
+    pub(crate) sampled: RecordedProfile,
     pub(crate) chosen: RunPart,
     pub(crate) states: StatesByRole,
     pub(crate) files: MainFiles,
@@ -42,7 +42,8 @@ impl SampledProfile {
     }
 
     pub(crate) fn about(&self) -> SampledIn<'_> {
-        let Sampled { samples, waits, rootless, known_share, known_by, hidden_share, .. } = self.sampled;
+        let RecordedProfile { samples, waits, rootless, known_share, known_by, hidden_share, .. } =
+            self.sampled;
         let seconds = self.chosen.window.seconds();
         let (window, role, whose) = (self.chosen.words.as_str(), self.role.as_str(), self.whose.as_str());
         SampledIn {

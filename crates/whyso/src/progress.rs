@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use whyso_control::{BusyFunctions, Listener, News, Running};
-use whyso_record::run::{Ended, Purpose};
+use whyso_record::run::{Purpose, RunEnd};
 
 pub(crate) struct Bars {
     bar: ProgressBar,
@@ -127,7 +127,7 @@ impl Listener for Bars {
             News::Interval(_) => {}
             News::LevelDone(level) => {
                 let again = if level.purpose == Purpose::Repeat { " again" } else { "" };
-                let cut = if matches!(level.ended, Ended::CutShort { .. }) { ", cut short" } else { "" };
+                let cut = if matches!(level.ended, RunEnd::CutShort { .. }) { ", cut short" } else { "" };
                 let line = format!(
                     "whyso: {}{again}: {} transactions/s{cut}",
                     whyso_words::users(level.users),

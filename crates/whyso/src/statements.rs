@@ -106,7 +106,7 @@ pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
     }
     let by: &[CommandMetric] = if args.by.is_empty() { &METRICS } else { &args.by };
     let limit = args.limit.unwrap_or(30);
-    let statements = by_statement(&found.seen(), by[0]);
+    let statements = by_statement(&found.records(), by[0]);
     match args.json {
         true => print_json(&mut out, &whyso_report::statements_json(&about, &statements, limit))?,
         false => write!(out, "{}", whyso_report::statements(&about, &statements, by, limit))?,

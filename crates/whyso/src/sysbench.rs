@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use whyso_control::{DrivenLoad, LoadRecording};
 use whyso_load::{Interval, LevelOutcome};
-use whyso_record::run::Ended;
+use whyso_record::run::RunEnd;
 use whyso_report::load::{LoadResult, load_json};
 use whyso_sysbench::{Recording, RecordingError, Run, Surroundings};
 
@@ -59,8 +59,8 @@ impl Surroundings for Whyso {
     fn json(&self, run: &Run, outcome: &LevelOutcome) -> String {
         let level = self.driven(run).level(outcome, whyso_sysbench::was_interrupted());
         let cut_short = match &level.ended {
-            Ended::Complete { .. } => None,
-            Ended::CutShort { why, .. } => Some(why.clone()),
+            RunEnd::Complete { .. } => None,
+            RunEnd::CutShort { why, .. } => Some(why.clone()),
         };
         let verdict = whyso_query::judge_alone(&level);
         let result =

@@ -1,4 +1,4 @@
-type Read<T> = (signal: AbortSignal) => Promise<T>;
+type ReadTask<T> = (signal: AbortSignal) => Promise<T>;
 
 /**
  * Reads what the latest request asks for, and aborts older reads. While a live run moves the view, the oldest read may end:
@@ -7,7 +7,7 @@ type Read<T> = (signal: AbortSignal) => Promise<T>;
 export class Reader<T> {
   readonly #done: (read: T) => void;
   readonly #failed: (why: string) => void;
-  #read: Read<T> | null = null;
+  #read: ReadTask<T> | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Reads that have begun, oldest first. */
   #begun: AbortController[] = [];
@@ -18,7 +18,7 @@ export class Reader<T> {
   }
 
   /** Requests another read, after `stillMs` without a further request. `movesOn`: the same read over another window. */
-  want(read: Read<T>, stillMs: number, movesOn = false): void {
+  want(read: ReadTask<T>, stillMs: number, movesOn = false): void {
     clearTimeout(this.#timer);
     this.#giveUp(movesOn ? 1 : 0);
     this.#read = read;

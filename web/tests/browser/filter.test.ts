@@ -162,7 +162,7 @@ describe.runIf(whyso)('the terminal says the same', () => {
     return total.cpu.exclusive_ns / 1e6;
   }
 
-  async function shown(page: Page): Promise<number> {
+  async function totalMs(page: Page): Promise<number> {
     const text = (await total(page)) ?? '';
     const [, number = '', unit] = /([\d,.]+) (µs|ms|s)\b/.exec(text) ?? [];
     return Number(number.replaceAll(',', '')) * (unit === 's' ? 1000 : unit === 'ms' ? 1 : 0.001);
@@ -179,7 +179,7 @@ describe.runIf(whyso)('the terminal says the same', () => {
     await graph(page).getByLabel('level of the flame graph').selectOption({ label: level.users === 1 ? '1 user' : `${level.users} users` });
     await choose(page);
     const expected = samplesOf(['--users', String(level.users), ...args]);
-    await expect.poll(async () => Math.abs((await shown(page)) / expected - 1), { timeout: 20_000 }).toBeLessThan(0.006);
+    await expect.poll(async () => Math.abs((await totalMs(page)) / expected - 1), { timeout: 20_000 }).toBeLessThan(0.006);
     expect(complaints).toEqual([]);
     await page.close();
   });
@@ -190,7 +190,7 @@ describe.runIf(whyso)('the terminal says the same', () => {
     await bar(page).getByLabel('window').fill('3s-6s');
     await bar(page).getByLabel('window').press('Enter');
     const expected = samplesOf(['--window', '3s-6s']);
-    await expect.poll(async () => Math.abs((await shown(page)) / expected - 1), { timeout: 20_000 }).toBeLessThan(0.006);
+    await expect.poll(async () => Math.abs((await totalMs(page)) / expected - 1), { timeout: 20_000 }).toBeLessThan(0.006);
     await page.close();
   });
 });

@@ -10,7 +10,7 @@ const series = (metric: string, instance = '', kind: 'counter' | 'gauge' = 'gaug
 });
 
 /** A report's source whose columns are at hand. */
-class Made extends BlockSource {
+class FixedSource extends BlockSource {
   readonly head: Head;
   readonly #columns: Column[];
 
@@ -34,7 +34,7 @@ const stretch = { from: 0, to: 10, px: 100 };
 const how = { mode: 'rate', top: 5, sum: false } as const;
 
 describe('lines of metrics', () => {
-  const source = new Made(
+  const source = new FixedSource(
     [series('a', 'x', 'counter'), series('a', 'y', 'counter'), series('b')],
     [column([0, 10, 20]), column([0, 1, 3]), column([5, 6, 7])],
   );
@@ -48,7 +48,7 @@ describe('lines of metrics', () => {
 
   it('are read together if none is ranked or added up', async () => {
     const requests: [number[], number][] = [];
-    const counting = new Made(source.head.series, [column([0, 1]), column([0, 2]), column([3, 3])]);
+    const counting = new FixedSource(source.head.series, [column([0, 1]), column([0, 2]), column([3, 3])]);
     counting.lines = (numbers, request) => {
       requests.push([numbers, request.top]);
       return BlockSource.prototype.lines.call(counting, numbers, request);
@@ -74,13 +74,13 @@ describe('lines of metrics', () => {
 });
 
 it('a metric of several runs is on one axis, and a run without it is named', async () => {
-  const one = new Made([series('m')], [column([1, 2], [100, 101])]);
+  const one = new FixedSource([series('m')], [column([1, 2], [100, 101])]);
   const requests: LinesRequest[] = [];
   one.lines = (numbers, request) => {
     requests.push(request);
     return BlockSource.prototype.lines.call(one, numbers, request);
   };
-  const sides = [{ name: 'other', source: new Made([], []), begin: 0 }, { name: 'one', source: one, begin: 100 }];
+  const sides = [{ name: 'other', source: new FixedSource([], []), begin: 0 }, { name: 'one', source: one, begin: 100 }];
   const { strokes, left } = await ofRuns(sides, { host: 'server', source: 'status', metric: 'm', instance: null }, 'rate', stretch, signal);
   expect(requests[0]).toMatchObject({ from: 100, to: 110, sum: false });
   expect([...(strokes[0]?.column.t ?? [])]).toEqual([0, 1]);

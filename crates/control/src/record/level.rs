@@ -1,7 +1,7 @@
 //! What was seen between two edges, as a level's result.
 
 use whyso_model::{Pacing, Role, State};
-use whyso_record::run::{Ended, Latency, Level, LevelResult, Purpose, SessionsResult, Window};
+use whyso_record::run::{Latency, Level, LevelResult, Purpose, RunEnd, SessionsResult, Window};
 use whyso_trace::{Reading, ThreadSums};
 use whyso_watch::SessionSums;
 
@@ -21,7 +21,7 @@ pub(super) struct LevelContext<'a> {
 }
 
 /// What the kernel saw of the requests between two edges, as a level's result: a request stands for a transaction.
-pub(super) fn level(context: LevelContext<'_>, index: u32, begin: &Edge, end: &Edge, ended: Ended) -> Level {
+pub(super) fn level(context: LevelContext<'_>, index: u32, begin: &Edge, end: &Edge, ended: RunEnd) -> Level {
     let window = Window { begin_ns: begin.at_ns, end_ns: end.at_ns };
     let seconds = window.seconds().max(1e-9);
     let mut result = LevelResult {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use whyso_record::run::{Ended, Level};
+use whyso_record::run::{Level, RunEnd};
 use whyso_server::Dsn;
 use whyso_watch::Watcher;
 
@@ -82,8 +82,8 @@ impl RecordingSession<'_> {
         let end = self.edges().take()?;
         record_event(&recording.recorder, "level_end", "recording".to_string());
         let ended = match &failed {
-            None => Ended::Complete { at_ns: end.at_ns },
-            Some(why) => Ended::CutShort { at_ns: end.at_ns, why: why.clone() },
+            None => RunEnd::Complete { at_ns: end.at_ns },
+            Some(why) => RunEnd::CutShort { at_ns: end.at_ns, why: why.clone() },
         };
         let problem = recording.level(self.level(0, &begin, &end, ended));
         match failed.or(problem) {
@@ -219,7 +219,7 @@ impl RecordingSession<'_> {
     fn window(&self, recording: &mut Recording, first: &Edge, last: &Edge) -> Result<(), Error> {
         record_event(&recording.recorder, "level_end", "recording".to_string());
         let index = recording.info.levels.len() as u32;
-        let level = self.level(index, first, last, Ended::Complete { at_ns: last.at_ns });
+        let level = self.level(index, first, last, RunEnd::Complete { at_ns: last.at_ns });
         self.listener.hear(News::Step(&format!(
             "the window ends: {}{}",
             whyso_words::seconds(level.result.seconds),
@@ -244,7 +244,7 @@ impl RecordingSession<'_> {
         }
     }
 
-    fn level(&self, index: u32, begin: &Edge, end: &Edge, ended: Ended) -> Level {
+    fn level(&self, index: u32, begin: &Edge, end: &Edge, ended: RunEnd) -> Level {
         let (of_server, requests) = (self.dsn.is_some(), self.edges().sees_requests());
         level(LevelContext { workload: self.plan.workload(), of_server, requests }, index, begin, end, ended)
     }

@@ -14,7 +14,7 @@ use crate::{Error, ThreadFilter};
 const LISTED_MAX: usize = 20;
 
 /// A sample or a wait: when, of whom, and where.
-pub(super) struct Taken<'a> {
+pub(super) struct ChosenSample<'a> {
     pub(super) t_ns: i64,
     pub(super) tid: u32,
     pub(super) role: &'a str,
@@ -59,7 +59,7 @@ impl<'a> Choice<'a> {
     }
 
     /// Whether a sample that stands for this time is taken.
-    pub(super) fn wants(&mut self, taken: &Taken<'_>, weight_ns: u64) -> bool {
+    pub(super) fn wants(&mut self, taken: &ChosenSample<'_>, weight_ns: u64) -> bool {
         if !self.roles.contains(taken.role) {
             self.roles.insert(taken.role.to_string());
         }

@@ -26,7 +26,7 @@ const COMMAND_NS_MAX: i64 = 600_000_000_000;
 
 /// What the server said of one thread.
 #[derive(Clone, Debug, PartialEq)]
-struct Said {
+struct ThreadFacts {
     tid: u32,
     connection: u64,
     statement: Option<String>,
@@ -38,7 +38,7 @@ struct Said {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Look {
     t_ns: i64,
-    said: Vec<Said>,
+    said: Vec<ThreadFacts>,
 }
 
 impl Recording {
@@ -80,7 +80,7 @@ impl Recording {
         if looks.iter().any(is_told) && !looks.iter().any(is_since) {
             return Ok(None);
         }
-        let statement = |said: &Said| Arc::from(said.statement.as_deref().unwrap_or_default());
+        let statement = |said: &ThreadFacts| Arc::from(said.statement.as_deref().unwrap_or_default());
         let spans = looks.iter().flat_map(|look| executing(look, statement));
         Ok(Some(Spans::new(KnownBy::Looks, spans)))
     }
@@ -140,7 +140,7 @@ fn look(rows: &TextRows) -> Look {
     let [tid, connection, statement, since_ns] = ["tid", "connection", "statement", "since_ns"].map(place);
     let said = |row: &Vec<Option<String>>| {
         let text = |place: Option<usize>| row.get(place?)?.as_deref();
-        Some(Said {
+        Some(ThreadFacts {
             tid: text(tid)?.parse().ok()?,
             connection: text(connection)?.parse().ok()?,
             statement: text(statement).map(str::to_string),
@@ -159,8 +159,8 @@ fn between(first: &Look, next: &Look) -> Vec<(u32, Span<u64>)> {
 }
 
 /// The threads that executed a statement at a look, since it had begun.
-fn executing<T>(look: &Look, of: impl Fn(&Said) -> T) -> Vec<(u32, Span<T>)> {
-    let span = |said: &Said| {
+fn executing<T>(look: &Look, of: impl Fn(&ThreadFacts) -> T) -> Vec<(u32, Span<T>)> {
+    let span = |said: &ThreadFacts| {
         let begin_ns = said.since_ns.filter(|begin_ns| said.statement.is_some() && *begin_ns <= look.t_ns)?;
         Some((said.tid, Span { begin_ns, end_ns: look.t_ns, of: of(said) }))
     };
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_statement_is_known_from_when_it_had_begun_to_the_look() {
-        let of = |said: &Said| said.statement.clone().unwrap_or_default();
+        let of = |said: &ThreadFacts| said.statement.clone().unwrap_or_default();
         let looks = [
             rows(1_000, &[[Some("7"), Some("1"), Some("SELECT ?"), Some("400")]]),
             // Began before the look before: one stretch for each look, the same statement.

@@ -25,19 +25,19 @@ pub(crate) struct Collections {
 pub(crate) struct Source {
     pub(crate) name: Arc<str>,
     /// By the lower half of the collection's number, from `first` on: the oldest detail of a recording may be removed.
-    taken: Vec<Taken>,
+    taken: Vec<ReadingTime>,
     first: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Taken {
+struct ReadingTime {
     window: Window,
     status: Status,
 }
 
 /// What stands where a collection is missing: it lies before every time.
-const UNKNOWN: Taken =
-    Taken { window: Window { begin_ns: i64::MIN, end_ns: i64::MIN }, status: Status::Missed };
+const UNKNOWN: ReadingTime =
+    ReadingTime { window: Window { begin_ns: i64::MIN, end_ns: i64::MIN }, status: Status::Missed };
 
 impl Collections {
     /// Adds one; `false` where its number can't be right.
@@ -51,7 +51,7 @@ impl Collections {
         }
         (self.missing, self.added) = (missing, self.added + 1);
         let window = Window { begin_ns: collection.begin_ns, end_ns: collection.end_ns };
-        source.put(number, Taken { window, status: collection.status });
+        source.put(number, ReadingTime { window, status: collection.status });
         true
     }
 
@@ -75,7 +75,7 @@ impl Source {
         self.first.saturating_sub(number + 1) + number.saturating_sub(end)
     }
 
-    fn put(&mut self, number: usize, taken: Taken) {
+    fn put(&mut self, number: usize, taken: ReadingTime) {
         if number < self.first {
             // As many again as there are, so that readings in falling order are not moved each time.
             let more = (self.first - number).max(self.taken.len()).min(self.first);

@@ -31,7 +31,7 @@ use crate::sorted::RollupRow;
 use crate::stack_table;
 use crate::table::{self, Sample};
 use collections::{Collections, Source};
-use parts::{Plain, Sorted};
+use parts::{Plain, SortedSegment};
 
 pub use samples::Samples;
 pub use states::StateLooks;
@@ -61,10 +61,10 @@ pub struct Recording {
     series: Vec<SeriesInfo>,
     collections: Collections,
     /// What each file was read as, by its path: for whom the recording is opened again.
-    files: HashMap<PathBuf, open::Known>,
-    samples: Vec<Arc<Sorted<Sample>>>,
+    files: HashMap<PathBuf, open::FilePart>,
+    samples: Vec<Arc<SortedSegment<Sample>>>,
     /// In the order of `layout::ROLLUPS`.
-    rollups: [Vec<Arc<Sorted<RollupRow>>>; 2],
+    rollups: [Vec<Arc<SortedSegment<RollupRow>>>; 2],
     plain: HashMap<String, Vec<Arc<Plain>>>,
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use super::parts::{Plain, Sorted};
+use super::parts::{Plain, SortedSegment};
 use super::version::run_of;
 use super::{Recording, SeriesInfo};
 use crate::data::{SeriesId, SeriesKey};
@@ -16,7 +16,7 @@ use crate::layout::{self, Segment};
 use crate::manifest::Manifest;
 use crate::parquet_file::ParquetFile;
 use crate::private;
-use crate::prune::Pruned;
+use crate::prune::PruneRecord;
 use crate::run::RunInfo;
 use crate::sorted::{RollupRow, SortedFile};
 use crate::table::{self, Sample};
@@ -28,9 +28,9 @@ const TRIES_MAX: u32 = 5;
 
 /// One file, as it was read. Sealed ones never change; one that is written ahead grows.
 #[derive(Clone)]
-pub(super) enum Known {
-    Rollups(Arc<Sorted<RollupRow>>),
-    Samples(Arc<Sorted<Sample>>),
+pub(super) enum FilePart {
+    Rollups(Arc<SortedSegment<RollupRow>>),
+    Samples(Arc<SortedSegment<Sample>>),
     Plain(Arc<Plain>),
     Tail(Tail),
 }
@@ -40,7 +40,7 @@ pub(super) enum Known {
 pub(super) struct Tail {
     read_bytes: u64,
     /// Of samples, what each reading of the file found.
-    samples: Vec<Arc<Sorted<Sample>>>,
+    samples: Vec<Arc<SortedSegment<Sample>>>,
     /// Of any other stream.
     batches: Vec<RecordBatch>,
 }
@@ -116,7 +116,7 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
             format!("this version knows no stream called {}, and shows nothing of it", unknown.join(", "));
         recording.problems.push(problem);
     }
-    recording.problems.extend(Pruned::of(dir).map(Pruned::words));
+    recording.problems.extend(PruneRecord::of(dir).map(PruneRecord::words));
     recording.read_collections(&segments, before)?;
     recording.count_samples();
     if !live && recording.run.ended.is_none() {
@@ -174,16 +174,16 @@ fn lost(path: &Path, bytes: usize) -> String {
     format!("{}: its last {bytes} bytes are not whole and were left out", path.display())
 }
 
-fn sealed(segment: &Segment) -> Result<Known> {
+fn sealed(segment: &Segment) -> Result<FilePart> {
     let is_rollup = layout::ROLLUPS.iter().any(|(stream, _)| *stream == segment.stream);
     Ok(if is_rollup {
         let file = SortedFile::open(&segment.path)?;
-        Known::Rollups(Arc::new(Sorted::<RollupRow>::sealed(segment.first, segment.last, file)))
+        FilePart::Rollups(Arc::new(SortedSegment::<RollupRow>::sealed(segment.first, segment.last, file)))
     } else if segment.stream == layout::SAMPLES {
         let file = SortedFile::open(&segment.path)?;
-        Known::Samples(Arc::new(Sorted::<Sample>::sealed(segment.first, segment.last, file)))
+        FilePart::Samples(Arc::new(SortedSegment::<Sample>::sealed(segment.first, segment.last, file)))
     } else {
-        Known::Plain(Arc::new(Plain::Sealed(ParquetFile::open(&segment.path)?)))
+        FilePart::Plain(Arc::new(Plain::Sealed(ParquetFile::open(&segment.path)?)))
     })
 }
 
@@ -193,20 +193,20 @@ impl Recording {
         let known = match (segment.sealed, known) {
             (true, Some(known)) => known,
             (true, None) => sealed(segment)?,
-            (false, Some(Known::Tail(tail))) => Known::Tail(self.follow(segment, tail)?),
-            (false, _) => Known::Tail(self.follow(segment, Tail::default())?),
+            (false, Some(FilePart::Tail(tail))) => FilePart::Tail(self.follow(segment, tail)?),
+            (false, _) => FilePart::Tail(self.follow(segment, Tail::default())?),
         };
         match &known {
-            Known::Rollups(rollups) => {
+            FilePart::Rollups(rollups) => {
                 let level = layout::ROLLUPS.iter().position(|(stream, _)| *stream == segment.stream);
                 self.rollups[level.unwrap_or(0)].push(Arc::clone(rollups));
             }
-            Known::Samples(samples) => self.samples.push(Arc::clone(samples)),
-            Known::Plain(plain) => self.add_plain(segment, Arc::clone(plain)),
-            Known::Tail(tail) if segment.stream == layout::SAMPLES => {
+            FilePart::Samples(samples) => self.samples.push(Arc::clone(samples)),
+            FilePart::Plain(plain) => self.add_plain(segment, Arc::clone(plain)),
+            FilePart::Tail(tail) if segment.stream == layout::SAMPLES => {
                 self.samples.extend(tail.samples.iter().cloned());
             }
-            Known::Tail(tail) => self.add_plain(segment, Arc::new(Plain::Open(tail.batches.clone()))),
+            FilePart::Tail(tail) => self.add_plain(segment, Arc::new(Plain::Open(tail.batches.clone()))),
         }
         self.files.insert(segment.path.clone(), known);
         Ok(())
@@ -232,7 +232,7 @@ impl Recording {
             rows.extend(table::samples_of(batch).unwrap_or_default());
         }
         if !rows.is_empty() {
-            tail.samples.push(Arc::new(Sorted::open(segment.first, rows)));
+            tail.samples.push(Arc::new(SortedSegment::open(segment.first, rows)));
         }
         Ok(tail)
     }
@@ -247,11 +247,11 @@ impl Recording {
         for segment in segments.iter().filter(|segment| segment.stream == layout::COLLECTIONS) {
             let earlier = before.and_then(|before| before.files.get(&segment.path));
             match (self.files.get(&segment.path), earlier) {
-                (Some(Known::Plain(plain)), None) => fresh.extend(plain.batches()?),
-                (Some(Known::Tail(tail)), Some(Known::Tail(earlier))) => {
+                (Some(FilePart::Plain(plain)), None) => fresh.extend(plain.batches()?),
+                (Some(FilePart::Tail(tail)), Some(FilePart::Tail(earlier))) => {
                     fresh.extend(tail.batches.iter().skip(earlier.batches.len()).cloned());
                 }
-                (Some(Known::Tail(tail)), _) => fresh.extend(tail.batches.iter().cloned()),
+                (Some(FilePart::Tail(tail)), _) => fresh.extend(tail.batches.iter().cloned()),
                 _ => {}
             }
         }

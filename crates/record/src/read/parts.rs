@@ -28,7 +28,7 @@ impl Plain {
 }
 
 /// A segment of a stream that is sorted by series.
-pub(crate) struct Sorted<R> {
+pub(crate) struct SortedSegment<R> {
     /// The segments that it covers.
     pub(crate) first: u32,
     pub(crate) last: u32,
@@ -40,20 +40,20 @@ enum Content<R> {
     Open { rows: Vec<R>, index: Index },
 }
 
-impl<R: SortedRow> Sorted<R> {
-    pub(crate) fn sealed(first: u32, last: u32, file: SortedFile) -> Sorted<R> {
-        Sorted { first, last, content: Content::Sealed(file) }
+impl<R: SortedRow> SortedSegment<R> {
+    pub(crate) fn sealed(first: u32, last: u32, file: SortedFile) -> SortedSegment<R> {
+        SortedSegment { first, last, content: Content::Sealed(file) }
     }
 
     /// From rows in any order.
-    pub(crate) fn open(segment: u32, mut rows: Vec<R>) -> Sorted<R> {
+    pub(crate) fn open(segment: u32, mut rows: Vec<R>) -> SortedSegment<R> {
         rows.sort_unstable_by_key(|row| (row.series(), row.position()));
         let mut index = Index::default();
         for series in rows.chunk_by(|a, b| a.series() == b.series()) {
             let (first, last) = (series[0], series[series.len() - 1]);
             index.push(first.series(), series.len(), first.position(), last.position());
         }
-        Sorted { first: segment, last: segment, content: Content::Open { rows, index } }
+        SortedSegment { first: segment, last: segment, content: Content::Open { rows, index } }
     }
 
     /// Rows of a segment that is still written.
@@ -72,7 +72,7 @@ impl<R: SortedRow> Sorted<R> {
     }
 }
 
-impl Sorted<RollupRow> {
+impl SortedSegment<RollupRow> {
     pub(crate) fn rollups(&self, rows: Range<usize>) -> Result<Vec<RollupRow>> {
         match &self.content {
             Content::Sealed(file) => file.rows(&[rows]),
@@ -81,7 +81,7 @@ impl Sorted<RollupRow> {
     }
 }
 
-impl Sorted<Sample> {
+impl SortedSegment<Sample> {
     /// Calls `each` with the collection and the value of the given rows, in order.
     pub(crate) fn values(&self, ranges: &[Range<usize>], mut each: impl FnMut(i64, Value)) -> Result<()> {
         let file = match &self.content {

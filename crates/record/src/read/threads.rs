@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use whyso_series::{Look, Seen, ThreadTable, Told};
+use whyso_series::{ConnectionSnapshot, Look, ThreadSnapshot, ThreadTable};
 
 use super::Recording;
 use crate::data::TextRows;
@@ -70,7 +70,7 @@ fn look(rows: &TextRows, states: &[String]) -> Look {
     let seen = |row: &Vec<Option<String>>| {
         let text = |name: &str| cell(&places, row, name);
         let number = |name: &str| text(name).and_then(|text| text.parse::<u64>().ok());
-        Some(Seen {
+        Some(ThreadSnapshot {
             tid: u32::try_from(number("tid")?).ok()?,
             // Older recordings do not have it.
             born_ns: number(BORN).unwrap_or(0),
@@ -83,12 +83,12 @@ fn look(rows: &TextRows, states: &[String]) -> Look {
     Look { t_ns: rows.t_ns, threads: rows.rows.iter().filter_map(seen).collect() }
 }
 
-fn connections(rows: &TextRows) -> Told {
+fn connections(rows: &TextRows) -> ConnectionSnapshot {
     let places = places(rows);
     let one = |row: &Vec<Option<String>>| {
         let text = |name: &str| cell(&places, row, name);
         let connection = text("connection")?.parse().ok()?;
         Some((text("tid")?.parse().ok()?, (connection, text("statement").map(str::to_string))))
     };
-    Told { t_ns: rows.t_ns, by_tid: rows.rows.iter().filter_map(one).collect() }
+    ConnectionSnapshot { t_ns: rows.t_ns, by_tid: rows.rows.iter().filter_map(one).collect() }
 }

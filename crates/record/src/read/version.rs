@@ -172,7 +172,7 @@ mod tests {
     use whyso_model::{Missing, NotMeasured, Pacing};
 
     use super::*;
-    use crate::run::{Ended, Level, LevelResult, Purpose, Window};
+    use crate::run::{Level, LevelResult, Purpose, RunEnd, Window};
 
     fn written() -> Value {
         let level = Level {
@@ -183,13 +183,13 @@ mod tests {
             warmup_steady: true,
             window: Window { begin_ns: 1, end_ns: 2 },
             result: LevelResult::default(),
-            ended: Ended::Complete { at_ns: 2 },
+            ended: RunEnd::Complete { at_ns: 2 },
         };
         let run = RunInfo {
             id: "r".to_string(),
             tool_version: "0.1.0".to_string(),
             levels: vec![level.clone(), Level { index: 1, users: 8, ..level }],
-            ended: Some(Ended::Complete { at_ns: 3 }),
+            ended: Some(RunEnd::Complete { at_ns: 3 }),
             ..RunInfo::default()
         };
         serde_json::to_value(run).unwrap()

@@ -106,12 +106,12 @@ pub struct Recorder {
 
 struct Inner {
     sender: Sender<Message>,
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
     queue_bytes_max: usize,
 }
 
 /// What the recorder's threads share with its users.
-pub(crate) struct Shared {
+pub(crate) struct RecorderState {
     disk: Disk,
     bytes_max: Option<u64>,
     series: Mutex<Series>,
@@ -177,7 +177,7 @@ impl Recorder {
         let tool_version = env!("CARGO_PKG_VERSION").to_string();
         let run = RunInfo { id, tool_version, anchors, ..RunInfo::default() };
         disk.put(layout::RUN, &run_json(&run)?)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RecorderState {
             disk,
             bytes_max: options.bytes_max,
             series: Mutex::default(),
@@ -409,7 +409,7 @@ impl Recorder {
     }
 }
 
-impl Shared {
+impl RecorderState {
     pub(crate) fn series(&self) -> MutexGuard<'_, Series> {
         // Nothing that holds this lock can panic half way through a change.
         self.series.lock().unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use whyso_series::{Rollup, roll_up, roll_up_rates};
 
-use super::Shared;
+use super::RecorderState;
 use crate::compact;
 use crate::data::{Kind, SeriesKey};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub(crate) enum Job {
 }
 
 struct Sealer<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<RecorderState>,
     /// Last reading of each counter, so that the rate over the edge of two segments is rolled up too.
     last: HashMap<u32, (i64, f64)>,
     series_sealed: usize,
@@ -41,7 +41,7 @@ struct Sealer<'a> {
     compact_from_ns: Option<i64>,
 }
 
-pub(crate) fn run(shared: &Arc<Shared>, jobs: &Receiver<Job>) {
+pub(crate) fn run(shared: &Arc<RecorderState>, jobs: &Receiver<Job>) {
     let mut sealer =
         Sealer { shared, last: HashMap::new(), series_sealed: 0, compact_from: 1, compact_from_ns: None };
     while let Ok(job) = jobs.recv() {

@@ -12,7 +12,7 @@ use arrow::array::RecordBatch;
 
 use super::disk::Wal;
 use super::sealer::{self, Job};
-use super::{Message, Options, Shared};
+use super::{Message, Options, RecorderState};
 use crate::data::{Event, LoadInterval, Reading, SeriesId, SeriesKey, Status, Value};
 use crate::error::{Error, Result};
 use crate::layout;
@@ -25,7 +25,7 @@ const PENDING_SAMPLES_MAX: usize = 100_000;
 const OWN_COST_EVERY: Duration = Duration::from_secs(1);
 
 struct Writer<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<RecorderState>,
     /// Number of the segment that is being written.
     segment: u32,
     segment_began: Instant,
@@ -58,7 +58,7 @@ struct Pending {
 }
 
 pub(crate) fn run(
-    shared: &Arc<Shared>,
+    shared: &Arc<RecorderState>,
     queue: &Receiver<Message>,
     options: &Options,
     own: Option<[SeriesId; 4]>,

@@ -1,5 +1,5 @@
 use whyso_record::data::{StackFrame, StackSample, StackWait};
-use whyso_record::run::{Ended, Level, LevelResult, Purpose, RunInfo, Window};
+use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo, Window};
 
 use super::*;
 
@@ -181,7 +181,7 @@ fn another_run_s_levels_stand_in_the_same_tree_with_names_of_their_own() {
         warmup_steady: true,
         window: Window { begin_ns, end_ns: begin_ns + 100 },
         result: LevelResult { transactions: 5, ..LevelResult::default() },
-        ended: Ended::Complete { at_ns: 0 },
+        ended: RunEnd::Complete { at_ns: 0 },
     };
     let one = run("one", vec![of(Purpose::Sweep, 16, 0)]);
     let other = run("other", vec![of(Purpose::Sweep, 1, 0), of(Purpose::Repeat, 1, 100)]);

@@ -2,7 +2,7 @@
 //! it are known, and drawn again in place.
 
 use whyso_explain::model::LevelVerdict;
-use whyso_record::run::{Ended, Level};
+use whyso_record::run::{Level, RunEnd};
 use whyso_words::{at_least, number, whole};
 
 /// Narrowest terminal in which the wide table is drawn, in characters.
@@ -192,7 +192,7 @@ fn remark(level: &Level, verdict: &LevelVerdict) -> String {
     if !super::invalid_why(level, verdict).is_empty() {
         return "INVALID".to_string();
     }
-    if let Ended::CutShort { .. } = level.ended {
+    if let RunEnd::CutShort { .. } = level.ended {
         return "cut short".to_string();
     }
     if result.slo.iter().any(|slo| !slo.held) {

@@ -16,7 +16,7 @@ pub(crate) fn level(index: u32, users: u32, per_s: f64) -> Level {
             latency_ms: Latency { mean, p95: mean * 2.0, p99: mean * 3.0, ..Latency::default() },
             ..LevelResult::default()
         },
-        ended: Ended::Complete { at_ns: 1_000_000_000 },
+        ended: RunEnd::Complete { at_ns: 1_000_000_000 },
     }
 }
 

@@ -1,7 +1,7 @@
 //! A level of a run in a few words: its name, its regime, and whether it counts.
 
 use whyso_explain::model::{LevelVerdict, Regime, Steadiness};
-use whyso_record::run::{Ended, Level, RunInfo};
+use whyso_record::run::{Level, RunEnd, RunInfo};
 use whyso_words::{rate, seconds, users};
 
 /// Returns a level's name as the page writes it: "8 users", or "1,000/s" of a sweep over rates.
@@ -50,7 +50,7 @@ pub(crate) fn validity(level: &Level, verdict: Option<&LevelVerdict>) -> String 
     if let Some(verdict) = verdict.filter(|verdict| !verdict.valid) {
         return format!("invalid: {}", verdict.invalid_why);
     }
-    if let Ended::CutShort { why, .. } = &level.ended {
+    if let RunEnd::CutShort { why, .. } = &level.ended {
         return format!("cut short: {why}");
     }
     if verdict.is_some_and(|verdict| !verdict.stuck.is_empty()) {

@@ -132,15 +132,15 @@ fn thinned(table: &ThreadTable, kept_ns: &[i64], most: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_series::{Look, Seen};
+    use whyso_series::{Look, ThreadSnapshot};
 
     /// Threads that are on a CPU all the time, looked at every second.
     fn busy(threads: u32, looks: i64) -> ThreadTable {
-        let seen = |tid, t_ns: i64| Seen {
+        let seen = |tid, t_ns: i64| ThreadSnapshot {
             tid,
             requests: t_ns as u64 / 1_000,
             states_ns: vec![t_ns as u64],
-            ..Seen::default()
+            ..ThreadSnapshot::default()
         };
         let look = |t_ns| Look { t_ns, threads: (0..threads).map(|tid| seen(tid, t_ns)).collect() };
         let looks = (0..looks).map(|second| look(second * 1_000_000_000)).collect();

@@ -1,6 +1,6 @@
 use whyso_profile::{FunctionName, SingleWait};
 use whyso_record::data::{StackFrame, StackSample, StackWait};
-use whyso_record::run::{Ended, Level, Purpose, RunInfo, Window};
+use whyso_record::run::{Level, Purpose, RunEnd, RunInfo, Window};
 use whyso_series::{Stretch, Timeline, even_edges};
 
 use super::*;
@@ -39,7 +39,7 @@ fn run() -> RunInfo {
         warmup_steady: true,
         window: Window { begin_ns: (begin_s + 2) * S, end_ns: (begin_s + 18) * S },
         result: Default::default(),
-        ended: Ended::Complete { at_ns: (begin_s + 18) * S },
+        ended: RunEnd::Complete { at_ns: (begin_s + 18) * S },
     };
     RunInfo { levels: vec![level(0, 1, 100), level(1, 2, 120)], ..RunInfo::default() }
 }

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use whyso_record::run::{Ended, Purpose, RunInfo};
+use whyso_record::run::{Purpose, RunEnd, RunInfo};
 use whyso_record::{RunSummary, add_note, list_runs, notes_of, prune_run, remove_run};
 
 use super::openapi::{Reading, Refuses};
@@ -110,7 +110,7 @@ fn listed_run(summary: RunSummary) -> ListedRun {
     let RunSummary { id, path, run, bytes, live, problem } = summary;
     let ended = match (&run.ended, live) {
         (_, true) => "going on".to_string(),
-        (Some(Ended::CutShort { why, .. }), _) => format!("cut short: {why}"),
+        (Some(RunEnd::CutShort { why, .. }), _) => format!("cut short: {why}"),
         _ => problem.unwrap_or_else(|| "complete".to_string()),
     };
     ListedRun {

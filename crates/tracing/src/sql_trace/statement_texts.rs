@@ -6,7 +6,7 @@ use std::sync::Arc;
 use whyso_record::data::StatementText;
 use whyso_trace::{
     COM_CHANGE_USER, COM_INIT_DB, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE, COM_STMT_PREPARE, Command,
-    Prepared,
+    StatementRef,
 };
 use whyso_watch::{digest, may_be_kept};
 
@@ -89,7 +89,7 @@ impl StatementTexts {
 
     fn prepare(&mut self, command: &Command<'_>) -> CommandText {
         let mut text_of_command = self.read_text(command);
-        let Some(Prepared::Number(number)) = command.prepared else { return text_of_command };
+        let Some(StatementRef::Number(number)) = command.prepared else { return text_of_command };
         text_of_command.prepared = Some(number);
         // Numbers of one connection only grow: this is another, which the server keeps where that one was.
         let last = self.connections.get(&command.connection).and_then(|known| known.last);
@@ -108,7 +108,7 @@ impl StatementTexts {
     fn about_prepared(&mut self, command: &Command<'_>) -> CommandText {
         let connection = self.connections.get_mut(&command.connection);
         let number = match command.prepared {
-            Some(Prepared::Number(number)) => Some(number),
+            Some(StatementRef::Number(number)) => Some(number),
             _ => connection.as_ref().and_then(|known| known.last),
         };
         let unknown = CommandText { prepared: number, ..CommandText::default() };
@@ -172,7 +172,7 @@ mod tests {
             times: None,
             counts: CommandCounts::default(),
             length: text.map(|text| text.len() as u32),
-            prepared: prepared.map(Prepared::Number),
+            prepared: prepared.map(StatementRef::Number),
             text: text.map(str::as_bytes),
         }
     }
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!((execute(&mut texts, 1, 1), execute(&mut texts, 2, 1)), (one, two));
         assert_eq!(execute(&mut texts, 1, 2), None, "prepared before the trace began");
         let mut last = command(1, COM_STMT_EXECUTE, None, None);
-        last.prepared = Some(Prepared::Last);
+        last.prepared = Some(StatementRef::Last);
         assert_eq!(texts.of(&last), CommandText { prepared: Some(1), statement: one, text: None });
         let texts: Vec<String> = texts.take_fresh().into_iter().map(|one| one.text).collect();
         assert_eq!(texts, ["SELECT ?", "DELETE FROM t"]);

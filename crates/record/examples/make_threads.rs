@@ -1,4 +1,4 @@
-//! Makes a recording of a server's threads for benches: `made_threads DIR [THREADS] [SECONDS] [--stacks]`.
+//! Makes a recording of a server's threads for benches: `make_threads DIR [THREADS] [SECONDS] [--stacks]`.
 //!
 //! Connections at work in eight states whose shares wander, in four levels of more and more of them, the others waiting for their clients; with `--stacks`
 //! 200 samples and 400 chosen waits a second of 2,000 stacks besides, as two CPUs give. The same numbers give the same recording.
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use whyso_random::SplitMix64;
 use whyso_record::data::{StackFrame, StackSample, StackWait, StatesLook, ThreadStates};
-use whyso_record::run::{Ended, Level, Purpose, RunInfo, Window};
+use whyso_record::run::{Level, Purpose, RunEnd, RunInfo, Window};
 use whyso_record::{Options, Recorder, Result, Summary};
 
 const S: i64 = 1_000_000_000;
@@ -101,7 +101,7 @@ fn record(dir: &Path, threads: u32, seconds: u32, stacks: bool) -> Result<Summar
         recorder.frames(&frames());
     }
     let id = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let ended = Some(Ended::Complete { at_ns: BEGIN_NS + i64::from(seconds) * S });
+    let ended = Some(RunEnd::Complete { at_ns: BEGIN_NS + i64::from(seconds) * S });
     let levels = (0..LEVELS).map(|index| level(index, threads, seconds)).collect();
     recorder.set_run(&RunInfo { id, levels, ended, ..RunInfo::default() });
     recorder.finish()
@@ -118,7 +118,7 @@ fn level(index: u32, threads: u32, seconds: u32) -> Level {
         warmup_steady: true,
         window: Window { begin_ns: begin_ns + S, end_ns },
         result: Default::default(),
-        ended: Ended::Complete { at_ns: end_ns },
+        ended: RunEnd::Complete { at_ns: end_ns },
     }
 }
 

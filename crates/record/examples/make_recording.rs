@@ -1,6 +1,6 @@
-//! Makes a recording for benches: `made_recording DIR [HOURS] [SERIES]`.
+//! Makes a recording for benches: `make_recording DIR [HOURS] [SERIES]`.
 
-mod made;
+mod recording_maker;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         eprintln!("give a folder, the hours (1) and the number of series (3000)");
         return ExitCode::from(2);
     };
-    match made::record(&PathBuf::from(dir), hours, series) {
+    match recording_maker::record(&PathBuf::from(dir), hours, series) {
         Ok(summary) => {
             println!("{} samples, {} bytes", summary.samples, summary.bytes);
             ExitCode::SUCCESS

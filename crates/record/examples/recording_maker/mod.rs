@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
-use whyso_record::run::{Ended, RunInfo};
+use whyso_record::run::{RunEnd, RunInfo};
 use whyso_record::{Options, Recorder, Result, Summary};
 
 const S: i64 = 1_000_000_000;
@@ -60,7 +60,7 @@ impl Random {
     }
 }
 
-enum Made {
+enum SeriesShape {
     Constant(i64),
     Counter { mean: f64, total: i64 },
     Pages(i64),
@@ -70,49 +70,49 @@ enum Made {
     Latency(f64),
 }
 
-impl Made {
-    fn number(index: usize, random: &mut Random) -> Made {
+impl SeriesShape {
+    fn number(index: usize, random: &mut Random) -> SeriesShape {
         match index % 5 {
-            0 | 1 => Made::Constant(random.next() as i64 >> 40),
-            2 | 3 => Made::Counter { mean: 10f64.powf(random.share() * 6.0 - 1.0), total: 0 },
+            0 | 1 => SeriesShape::Constant(random.next() as i64 >> 40),
+            2 | 3 => SeriesShape::Counter { mean: 10f64.powf(random.share() * 6.0 - 1.0), total: 0 },
             _ => match index / 5 % 5 {
-                0 => Made::Pages(100_000),
-                1 => Made::Memory(1 << 18),
-                2 => Made::Threads,
-                3 => Made::Ratio(5_000),
-                _ => Made::Latency(200.0 + random.share() * 2_000.0),
+                0 => SeriesShape::Pages(100_000),
+                1 => SeriesShape::Memory(1 << 18),
+                2 => SeriesShape::Threads,
+                3 => SeriesShape::Ratio(5_000),
+                _ => SeriesShape::Latency(200.0 + random.share() * 2_000.0),
             },
         }
     }
 
     fn kind(&self) -> Kind {
         match self {
-            Made::Constant(_) | Made::Counter { .. } => Kind::Counter,
+            SeriesShape::Constant(_) | SeriesShape::Counter { .. } => Kind::Counter,
             _ => Kind::Gauge,
         }
     }
 
     fn value(&mut self, random: &mut Random) -> Value {
         match self {
-            Made::Constant(value) => Value::Int(*value),
-            Made::Counter { mean, total } => {
+            SeriesShape::Constant(value) => Value::Int(*value),
+            SeriesShape::Counter { mean, total } => {
                 *total += random.poisson(*mean);
                 Value::Int(*total)
             }
-            Made::Pages(pages) => {
+            SeriesShape::Pages(pages) => {
                 *pages = (*pages + (random.normal() * 50.0) as i64).max(0);
                 Value::Int(*pages)
             }
-            Made::Memory(pages) => {
+            SeriesShape::Memory(pages) => {
                 *pages = (*pages + (random.normal() * 20.0) as i64).max(0);
                 Value::Int(*pages * 4096)
             }
-            Made::Threads => Value::Int(random.poisson(12.0)),
-            Made::Ratio(ten_thousandths) => {
+            SeriesShape::Threads => Value::Int(random.poisson(12.0)),
+            SeriesShape::Ratio(ten_thousandths) => {
                 *ten_thousandths = (*ten_thousandths + (random.normal() * 100.0) as i64).clamp(0, 10_000);
                 Value::Float(*ten_thousandths as f64 / 10_000.0)
             }
-            Made::Latency(mean) => Value::Int((*mean * (1.0 + 0.1 * random.normal())) as i64),
+            SeriesShape::Latency(mean) => Value::Int((*mean * (1.0 + 0.1 * random.normal())) as i64),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Made {
 /// Readings of every source, second by second.
 pub(crate) struct Generator {
     random: Random,
-    series: Vec<(SeriesId, Made)>,
+    series: Vec<(SeriesId, SeriesShape)>,
 }
 
 impl Generator {
@@ -128,7 +128,7 @@ impl Generator {
         let mut random = Random::new(1);
         let series = (0..series)
             .map(|index| {
-                let made = Made::number(index, &mut random);
+                let made = SeriesShape::number(index, &mut random);
                 let key = SeriesKey {
                     host: "server".to_string(),
                     source: source(index, series),
@@ -186,7 +186,7 @@ pub(crate) fn record(dir: &Path, hours: f64, series: usize) -> Result<Summary> {
         }
     }
     let id = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let ended = Some(Ended::Complete { at_ns: (1000 + seconds) * S });
+    let ended = Some(RunEnd::Complete { at_ns: (1000 + seconds) * S });
     let anchors = vec![whyso_clock::Anchor {
         monotonic_ns: 1000 * S,
         wall_ns: 1_750_000_000 * S,
