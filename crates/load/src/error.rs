@@ -56,7 +56,7 @@ pub enum LoadError {
     )]
     OutOfPorts { ports: u64, first: u64, last: u64, kept_s: u64, tcp_tw_reuse: String },
     #[error("the engine {engine} is not available: {source}; leave --engine out, or take another one")]
-    Engine { engine: crate::spec::EngineKind, source: io::Error },
+    Engine { engine: crate::engine_kind::EngineKind, source: io::Error },
     #[error(
         "the load can't run under the scheduling policy {policy}: {source}; fifo and rr need the capability CAP_SYS_NICE, batch and \
          idle do not"

@@ -55,6 +55,7 @@
 mod connection;
 mod driver;
 mod engine;
+mod engine_kind;
 mod error;
 mod measure;
 mod native;
@@ -70,6 +71,7 @@ pub use driver::{
 pub use engine::Engine;
 pub use engine::alone::Alone;
 pub use engine::level::Running;
+pub use engine_kind::EngineKind;
 pub use error::{ExecutionError, LoadError, SpecError};
 pub use measure::histogram::Histogram;
 pub use measure::times::{Time, Times};
@@ -80,8 +82,7 @@ pub use outcome::{
     TransactionOutcome, UserTime,
 };
 pub use spec::{
-    Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, ProfileError, Think,
-    UnknownEngine,
+    Arrivals, Endpoint, LevelSpec, LoadSpec, Pacing, Placement, Profile, ProfileError, Think, UnknownEngine,
 };
 pub use target::{Address, Limits, Target, Tls};
 pub use tuning::{MinComplete, SchedulingPolicy, Tuning, TuningError, UnknownSchedulingPolicy};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::engine_kind::EngineKind;
 use crate::measure::histogram::Histogram;
-use crate::spec::EngineKind;
 use crate::tuning::Tuning;
 
 /// A server's error number and SQL state.

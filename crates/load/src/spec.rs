@@ -6,23 +6,9 @@ use std::time::Duration;
 use thiserror::Error;
 pub use whyso_workload::ArrivalProcess as Arrivals;
 
+use crate::engine_kind::EngineKind;
 use crate::target::{Limits, Target};
 use crate::tuning::Tuning;
-
-/// How connections are driven.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EngineKind {
-    /// The one that was measured to be best for the largest level: threads up to a few users, then io_uring where the
-    /// kernel has it, epoll where not.
-    #[default]
-    Auto,
-    /// One blocking thread a user.
-    Threads,
-    /// Event loops over epoll.
-    Epoll,
-    /// Event loops over io_uring.
-    IoUring,
-}
 
 /// Everything about a load that is the same for all its levels.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::spec::EngineKind;
+use crate::engine_kind::EngineKind;
 
 /// Off where it is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

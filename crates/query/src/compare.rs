@@ -13,7 +13,8 @@ use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo};
 use whyso_record::{RunSummary, list_runs, run_in};
 
 use crate::Error;
-use crate::evidence::{add_chosen, judge_alone, level_input};
+use crate::evidence::{judge_alone, level_input};
+use crate::level_series::add_chosen;
 
 /// Sources of series that say what the load and the watching did, and not the server.
 const NOT_THE_SERVERS: [&str; 3] = ["load", "watch", "recorder"];

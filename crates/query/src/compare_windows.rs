@@ -11,7 +11,7 @@ use whyso_record::run::{RunInfo, Window};
 
 use crate::Error;
 use crate::compare::{CompareBy, check_matters, facts, is_the_servers, values};
-use crate::evidence::{add_chosen_within, series_name};
+use crate::level_series::{add_chosen_within, series_name};
 
 /// Parts this long come from roll-ups, where a recording has them.
 const ROLLED_UP_S_MIN: f64 = 80.0;

@@ -13,7 +13,7 @@ use whyso_record::run::Window;
 use whyso_report::LocksOf;
 
 use crate::Error;
-use crate::evidence::add_chosen;
+use crate::level_series::add_chosen;
 
 /// What was waited for over a window.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -12,7 +12,7 @@ use whyso_record::run::Window;
 use whyso_report::{LevelPfs, RunPfs};
 
 use crate::Error;
-use crate::evidence::add_chosen;
+use crate::level_series::add_chosen;
 use crate::pfs_setup;
 
 /// The load's own name for whole transactions, in place of a statement's.

@@ -10,8 +10,8 @@ use rustix::fs::{FlockOperation, flock};
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::error::{Error, Result};
+use crate::lock::is_locked;
 use crate::sweep::sweep;
-use crate::write::is_locked;
 use crate::{layout, private};
 
 /// Files of one run; more is no recording.

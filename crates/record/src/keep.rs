@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::list::folder_bytes;
+use crate::lock::is_locked;
 use crate::prune::prune;
-use crate::sweep::sweep;
-use crate::write::{Disk, is_locked};
-
-/// A recording that is being removed has this before its name: what is left after a crash is no recording.
-pub(crate) const GOING: &str = ".removing-";
+use crate::sweep::{GOING, sweep};
+use crate::write::Disk;
 
 /// A number that differs once a file of the recording has come, gone, grown or been written anew. A folder that is not there has one, too.
 pub fn stamp(dir: &Path) -> u64 {

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::lock::is_locked;
 use crate::manifest::Manifest;
 use crate::read::version::run_of;
 use crate::run::RunInfo;
-use crate::write::is_locked;
 use crate::{layout, private};
 
 /// A recording in a folder of recordings.

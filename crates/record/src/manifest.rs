@@ -171,7 +171,7 @@ pub fn check_run(dir: &Path) -> Result<CheckResult> {
     if !dir.join(layout::RUN).is_file() {
         return Err(Error::NotARecording(dir.to_path_buf()));
     }
-    let (manifest, mut problems) = Manifest::read(dir, crate::write::is_locked(dir));
+    let (manifest, mut problems) = Manifest::read(dir, crate::lock::is_locked(dir));
     let mut files = 0;
     let mut names: Vec<&str> = manifest.names().collect();
     names.sort_unstable();

@@ -4,30 +4,15 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use whyso_clock::{Anchor, monotonic_ns};
 
-use crate::data::Event;
 use crate::error::{Error, Result};
+use crate::note_file::Line;
 use crate::read::version::{newer_words, run_of};
 use crate::{Recording, layout, list_runs, private};
 
 /// A longer note is cut, in characters.
 const TEXT_MAX: usize = 2000;
-/// More of a file is not read.
-const BYTES_MAX: u64 = 16 << 20;
-
-/// The kind of the event that a note is.
-pub const NOTE: &str = "note";
-
-/// One line of the file.
-#[derive(Deserialize, Serialize)]
-struct Line {
-    /// Monotonic, on the clock of the recording.
-    t_ns: i64,
-    text: String,
-}
-
 /// Adds a note to the recording in `dir`, at `t_ns` on its clock. Control characters become blanks.
 ///
 /// # Errors
@@ -54,17 +39,6 @@ pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
     // One write, so that two notes at a time don't mix.
     file.write_all(format!("{line_break}{line}\n").as_bytes()).map_err(io)?;
     file.sync_all().map_err(io)
-}
-
-/// The notes on a recording; lines that can't be read are left out.
-pub fn notes(dir: &Path) -> Vec<Event> {
-    let path = dir.join(layout::NOTES);
-    let Ok(bytes) = private::read_file(&path, BYTES_MAX) else { return Vec::new() };
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    let event =
-        |line: Line| Event { t_ns: line.t_ns, host: String::new(), kind: NOTE.to_string(), text: line.text };
-    lines.map(event).collect()
 }
 
 /// Adds a note to the recording that is running in `runs`, and returns its id.
@@ -115,6 +89,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::note_file::notes;
 
     #[test]
     fn a_note_is_kept_and_a_broken_line_loses_no_other() {

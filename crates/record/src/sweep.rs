@@ -6,8 +6,10 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::keep::GOING;
 use crate::layout::{MANIFEST, RESERVE, RUN, TEMPORARY_PREFIX};
+
+/// A recording that is being removed has this before its name: what is left after a crash is no recording.
+pub(crate) const GOING: &str = ".removing-";
 
 /// Sweeps the recordings in a folder. What can't be removed is left to the next sweep.
 pub(crate) fn sweep(runs: &Path) {

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::error::ScriptFailure;
 use crate::random::{RandomOptions, unique};
-use crate::user::COUNTERS;
+
+/// `SB_CNT_MAX`.
+pub(crate) const COUNTERS: usize = 8;
 
 /// A value of an option, as scripts see it in `sysbench.opt`.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,14 +13,13 @@ use whyso_load::{
 
 use crate::bridge::USES_SQL;
 use crate::error::{RecordingError, RunError, ScriptError};
-use crate::facts::Facts;
+use crate::facts::{COUNTERS, Facts};
 use crate::interrupt::was_interrupted;
 use crate::report::{self, Stat, Subject, Sums};
 use crate::say::{Priority, log, notice, say, say_fatal};
 use crate::script::GlobalState;
 use crate::settings::Settings;
 use crate::surroundings::{Run, Surroundings};
-use crate::user::COUNTERS;
 use crate::watchdog::{give_up_now, run_ends_at};
 use crate::work::ScriptWork;
 

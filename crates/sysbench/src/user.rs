@@ -11,7 +11,7 @@ use whyso_wire::{
 use whyso_workload::Rng;
 
 use crate::errand::Errand;
-use crate::facts::Facts;
+use crate::facts::{COUNTERS, Facts};
 use crate::random::Samplers;
 
 /// No error; as scripts see it in `con.error`.
@@ -20,9 +20,6 @@ pub(crate) const STATUS_NONE: i32 = 0;
 pub(crate) const STATUS_IGNORABLE: i32 = 1;
 /// An error that ends the run.
 pub(crate) const STATUS_FATAL: i32 = 2;
-
-/// `SB_CNT_MAX`.
-pub(crate) const COUNTERS: usize = 8;
 
 /// `sql_result`.
 #[derive(Clone, Copy, Debug, Default)]

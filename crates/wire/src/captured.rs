@@ -6,7 +6,7 @@ use crate::column::{ColumnType, Definitions};
 use crate::decode::RowText;
 use crate::error::ProtocolError;
 use crate::frame::Fields;
-use crate::response::RowFormat;
+use crate::row_format::RowFormat;
 
 /// More than any client should hold of one answer; a server that sends more is refused.
 pub const CAPTURED_BYTES_MAX: usize = 1 << 30;

@@ -38,6 +38,7 @@ mod error;
 mod frame;
 mod prepare;
 mod response;
+mod row_format;
 
 pub use captured::{CAPTURED_BYTES_MAX, CapturedResult, ResultRows, ResultSet, Row, TextFields};
 pub use column::{ColumnType, Definitions, UNSIGNED, ZEROFILL};
@@ -47,6 +48,7 @@ pub use encode::{ExecuteTemplate, ExecuteWriter, ParamType, QueryTemplate, Query
 pub use error::ProtocolError;
 pub use prepare::{PrepareAnswer, PrepareScanner, PreparedStatement};
 pub use response::{
-    Answer, Capabilities, Complete, FeedResult, ResponseScanner, RowFormat, SERVER_MORE_RESULTS_EXISTS,
+    Answer, Capabilities, Complete, FeedResult, ResponseScanner, SERVER_MORE_RESULTS_EXISTS,
     SERVER_STATUS_IN_TRANS, ServerError,
 };
+pub use row_format::RowFormat;

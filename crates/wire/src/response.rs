@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::captured::{CAPTURED_BYTES_MAX, ResultRows};
 use crate::error::ProtocolError;
 use crate::frame::{Fields, Frames, PACKET_BYTES_MAX, Packet};
+use crate::row_format::RowFormat;
 
 /// What the two sides agreed on that changes how answers look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,15 +14,6 @@ pub struct Capabilities {
     pub deprecate_eof: bool,
     /// `MARIADB_CLIENT_CACHE_METADATA`: executions say whether column definitions follow, and mostly they do not.
     pub cache_metadata: bool,
-}
-
-/// Which form rows have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowFormat {
-    /// Answers to `COM_QUERY`.
-    Text,
-    /// Answers to `COM_STMT_EXECUTE`.
-    Binary,
 }
 
 /// How a command, or one result of several, ended.

@@ -8,7 +8,7 @@ const window = (index: number) => ({ begin_ns: index * 10e9 + 2e9, end_ns: index
 const level = (index: number, users: number, purpose: Level['purpose'] = 'sweep') => ({ index, users, purpose, window: window(index), result: {} }) as Level;
 const head = {
   origin_ns: 0,
-  run: { levels: [level(0, 1), level(1, 8), level(2, 64), level(3, 128), level(4, 256), level(5, 8, 'repeat')] },
+  run: { spec: { workload: null, process: null, performance_schema: null }, levels: [level(0, 1), level(1, 8), level(2, 64), level(3, 128), level(4, 256), level(5, 8, 'repeat')] },
   explanation: { growth: [] as Growth[] },
 } as unknown as Head;
 const runqueue: SeriesName = { host: 'server', source: 'server_process', metric: 'runqueue_ns', instance: 'server' };

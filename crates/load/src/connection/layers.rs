@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use rustls::ClientConnection;
 use whyso_wire::{Compressor, Decompressor};
 
-use crate::connection::session::ExchangeError;
+use crate::connection::exchange_error::ExchangeError;
 
 pub(crate) struct Layers {
     compression: Option<Compression>,

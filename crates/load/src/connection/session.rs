@@ -4,12 +4,12 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 
-use thiserror::Error;
 use whyso_wire::{
     Answer, Capabilities, ColumnType, Complete, PrepareAnswer, PrepareScanner, PreparedStatement,
     ProtocolError, ResponseScanner, ResultRows, RowFormat, encode,
 };
 
+use crate::connection::exchange_error::ExchangeError;
 use crate::connection::layers::Layers;
 use crate::connection::login::LoggedIn;
 use crate::connection::stream::{SharedSocket, Socket, Stream};
@@ -79,17 +79,6 @@ pub(crate) enum Got {
     Prepared(PreparedStatement),
     /// Content of the file that our own LOAD DATA named is due.
     LocalFile,
-}
-
-/// Why there is no answer.
-#[derive(Debug, Error)]
-pub(crate) enum ExchangeError {
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    #[error("{0}")]
-    Protocol(#[from] ProtocolError),
-    #[error("the server asked for the local file '{0}', which is refused")]
-    LocalInfile(String),
 }
 
 impl Session {

@@ -14,7 +14,7 @@ use rustls::ClientConnection;
 use socket2::SockRef;
 use whyso_wire::ProtocolError;
 
-use crate::connection::session::ExchangeError;
+use crate::connection::exchange_error::ExchangeError;
 
 /// The socket itself. It is shared, so that a level can shut it down under a thread that waits on it.
 #[derive(Debug)]

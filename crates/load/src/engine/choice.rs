@@ -1,9 +1,10 @@
 //! Which engine drives a load, and how many loops it has.
 
 use crate::engine::uring;
+use crate::engine_kind::EngineKind;
 use crate::error::{LoadError, SpecError};
 use crate::outcome::EngineUse;
-use crate::spec::{EngineKind, LoadSpec};
+use crate::spec::LoadSpec;
 use crate::tuning::{Tuning, TuningError};
 
 /// Up to so many users, threads of their own are the best that was measured (bench/client-cost).

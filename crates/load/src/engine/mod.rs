@@ -37,10 +37,11 @@ use crate::engine::level::Running;
 use crate::engine::pace::Schedule;
 use crate::engine::shared::{LevelState, Parts};
 use crate::engine::uring::Uring;
+use crate::engine_kind::EngineKind;
 use crate::error::{LoadError, SpecError};
 use crate::measure::collector::Collector;
 use crate::native::NativeWork;
-use crate::spec::{EngineKind, LevelSpec, LoadSpec};
+use crate::spec::{LevelSpec, LoadSpec};
 use crate::target::{Limits, Target};
 use crate::tuning::SchedulingPolicy;
 

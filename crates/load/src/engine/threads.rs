@@ -7,7 +7,8 @@ use std::time::Duration;
 use whyso_clock::monotonic_ns;
 
 use crate::connection::connect::{self, RECEIVE_BYTES};
-use crate::connection::session::{ExchangeError, Session};
+use crate::connection::exchange_error::ExchangeError;
+use crate::connection::session::Session;
 use crate::engine::shared::LevelState;
 use crate::engine::user::{Do, Pace, Teller, User, lost_between};
 use crate::measure::ring::Ring;

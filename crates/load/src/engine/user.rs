@@ -7,7 +7,8 @@ use whyso_clock::monotonic_ns;
 use whyso_wire::encode;
 
 use crate::connection::client_error::as_client_error;
-use crate::connection::session::{ExchangeError, Got, Parts, Session, Sum};
+use crate::connection::exchange_error::ExchangeError;
+use crate::connection::session::{Got, Parts, Session, Sum};
 use crate::driver::{Command, Driver, Expects, Kind, Next, Turn};
 use crate::engine::command_result::CommandResult;
 use crate::engine::pace::Ticket;

@@ -25,7 +25,7 @@ use crate::data::{
 use crate::error::{Error, Result};
 use crate::index::Place;
 use crate::layout;
-use crate::notes::notes;
+use crate::note_file::notes;
 use crate::run::{RunInfo, Window};
 use crate::sorted::RollupRow;
 use crate::stack_table;

@@ -13,6 +13,7 @@ use super::{Recording, SeriesInfo};
 use crate::data::{SeriesId, SeriesKey};
 use crate::error::{Error, Result};
 use crate::layout::{self, Segment};
+use crate::lock::is_locked;
 use crate::manifest::Manifest;
 use crate::parquet_file::ParquetFile;
 use crate::private;
@@ -21,7 +22,6 @@ use crate::run::RunInfo;
 use crate::sorted::{RollupRow, SortedFile};
 use crate::table::{self, Sample};
 use crate::wal;
-use crate::write::is_locked;
 
 /// How often the folder is looked at again when a file goes while it is being opened: a recorder at work seals and compacts.
 const TRIES_MAX: u32 = 5;

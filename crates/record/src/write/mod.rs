@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 
-pub(crate) use disk::{Disk, is_locked};
+pub(crate) use disk::Disk;
 
 use crate::command_table;
 use crate::data::{

@@ -6,7 +6,8 @@ use whyso_clock::monotonic_ns;
 use whyso_wire::ProtocolError;
 
 use super::{Connections, Core, NO_TIMER};
-use crate::connection::session::{ExchangeError, Session};
+use crate::connection::exchange_error::ExchangeError;
+use crate::connection::session::Session;
 use crate::engine::opener::ConnectAttempt;
 use crate::engine::user::lost_between;
 use crate::error::LoadError;

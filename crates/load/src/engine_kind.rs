@@ -1,0 +1,16 @@
+//! How connections are driven.
+
+/// How connections are driven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// The one that was measured to be best for the largest level: threads up to a few users, then io_uring where the
+    /// kernel has it, epoll where not.
+    #[default]
+    Auto,
+    /// One blocking thread a user.
+    Threads,
+    /// Event loops over epoll.
+    Epoll,
+    /// Event loops over io_uring.
+    IoUring,
+}
