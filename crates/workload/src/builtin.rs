@@ -3,6 +3,7 @@
 use crate::error::WorkloadError;
 use crate::options::Options;
 use crate::seeds;
+use crate::statement::{ROW, statement};
 use crate::suggest::nearest_name;
 use crate::workload::{Group, Param, Protocol, Statement, Step, Transaction, Workload};
 
@@ -145,8 +146,6 @@ fn writes(o: &Options) -> Vec<Group> {
     ]
 }
 
-pub(crate) const ROW: Param = Param::Drawn { slot: 0, plus: 0 };
-
 fn range(kind: &str, repeat: u32, sql: &str, range_size: u64) -> Group {
     let last = Param::Drawn { slot: 0, plus: i32::try_from(range_size - 1).unwrap_or(i32::MAX) };
     group(repeat, 1, vec![statement(kind, sql, vec![ROW, last])])
@@ -209,17 +208,6 @@ fn once(kind: &str, sql: &str) -> Group {
 
 fn group(repeat: u32, draws: u8, statements: Vec<Statement>) -> Group {
     Group { repeat, draws, statements }
-}
-
-pub(crate) fn statement(kind: &str, sql: &str, params: Vec<Param>) -> Statement {
-    Statement {
-        kind: kind.to_string(),
-        sql: sql.to_string(),
-        protocol: Protocol::Prepared,
-        params,
-        capture: None,
-        local_rows: None,
-    }
 }
 
 #[cfg(test)]

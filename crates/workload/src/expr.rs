@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::distribution::{Distribution, Sampler};
 use crate::rng::Rng;
+// In a circle with workload.rs: an expression reads variables, and a variable has its value from an expression.
 use crate::workload::Variable;
 
 /// A number, a text or a truth value, worked out when a transaction comes to it. NULL in, NULL out; a condition that is

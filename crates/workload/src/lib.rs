@@ -51,6 +51,7 @@ mod program;
 mod rng;
 mod seeds;
 mod sql;
+mod statement;
 mod suggest;
 mod text;
 mod variables;

@@ -1,9 +1,9 @@
 //! Workloads of published performance studies: what their authors drove by hand, with the data that it needs.
 
-use crate::builtin::{ROW, statement};
 use crate::distribution::Distribution;
 use crate::expr::{Expr, ValueType};
 use crate::options::Options;
+use crate::statement::{ROW, statement};
 use crate::workload::{
     Group, Param, Protocol, Setup, Source, Statement, Step, Transaction, Variable, Workload,
 };

@@ -1,18 +1,20 @@
 //! What goes into an explanation, and what comes out of it. Plain data.
 
+mod evidence;
 mod input;
 mod output;
 
 pub use whyso_inference::{Estimate, Steadiness, UslFit};
 pub use whyso_series::{InFlight, UserSeconds};
 
+pub use self::evidence::Evidence;
 pub use self::input::{
     ActionInput, Counter, CpuUse, DeedShare, EndedWaits, FileWait, Gauge, Input, Instruments, LevelInput,
     Machine, Pacing, PfsSetup, SampledActivity, SampledClass, SeriesName, SloInput, StatementTime,
     StatementWork, Timer,
 };
 pub use self::output::{
-    ActionEffect, Doubt, Drift, Evidence, Explanation, Finding, Growth, LevelVerdict, OtherClients, Peak,
+    ActionEffect, Doubt, Drift, Explanation, Finding, Growth, LevelVerdict, OtherClients, Peak,
     ProcessTime, Regime, StateTime, UsersInterval, users_words,
 };
 pub use crate::activities::{Activity, ActivityTime};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use whyso_inference::{Estimate, Steadiness, UslFit};
 
-use super::{CpuUse, FileWait, SeriesName};
+use super::{CpuUse, Evidence, FileWait, SeriesName};
 use crate::budget::Budget;
 use crate::suspects::{Limit, Possible, Suspect};
 
@@ -217,24 +217,4 @@ pub struct Finding {
     pub id: String,
     pub text: String,
     pub evidence: Vec<Evidence>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "is", rename_all = "snake_case")]
-pub enum Evidence {
-    /// A result of these levels (by index), such as "transactions_per_s", "cpu".
-    Levels {
-        quantity: String,
-        levels: Vec<u32>,
-    },
-    Series {
-        series: SeriesName,
-        begin_ns: i64,
-        end_ns: i64,
-    },
-    /// A fact of `run.json`, such as "server.variables.innodb_flush_log_at_trx_commit".
-    Fact {
-        path: String,
-        value: String,
-    },
 }

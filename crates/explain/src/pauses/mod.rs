@@ -11,7 +11,8 @@ mod words;
 pub use model::{Kind, Pauses, Regular};
 pub use whyso_model::Moments;
 
-pub(crate) use words::{LOST, findings};
+pub(crate) use model::LOST;
+pub(crate) use words::findings;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use whyso_model::Moments;
 
+/// Why a long wait was not counted, as the tracer names it.
+pub(crate) const LOST: &str = "no place for a pause";
+
 /// Waits shorter than this are not counted; `bpf/pauses.h` of `whyso_trace` has the same number.
 const LENGTH_MIN_NS: f64 = 20e6;
 

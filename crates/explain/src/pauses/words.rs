@@ -2,6 +2,7 @@
 
 use super::model::Kind;
 use super::pattern::{Pattern, is_alike, patterns, unmeant, waits_for_commands_ns};
+use super::model::LOST;
 use crate::budget::{SOURCE, series_evidence};
 use crate::level::{Level, levels_evidence, names};
 use crate::model::{Evidence, Finding, Pacing, SeriesName};
@@ -11,9 +12,6 @@ const TOLD_MAX: usize = 3;
 
 /// A thread that pauses before this share of its commands does so each time.
 const EACH_TIME: f64 = 0.9;
-
-/// Why a long wait was not counted, as the tracer names it.
-pub(crate) const LOST: &str = "no place for a pause";
 
 /// Sampler of the threads' states; the instance is their role.
 const THREADS: &str = "threads";

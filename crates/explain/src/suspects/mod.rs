@@ -27,6 +27,7 @@ mod pages;
 mod plans;
 mod pool;
 mod quota;
+mod resource;
 mod rows;
 mod rows_read;
 mod sampled_waits;
@@ -35,8 +36,8 @@ mod statements;
 mod tables;
 mod untraced;
 
-pub use limit::{Limit, Resource};
 pub use model::{Cause, Class, Gain, Possible, Suspect};
+pub use resource::{Limit, Resource};
 
 use crate::level::Level;
 use crate::model::{Budget, Evidence, Finding, Input, Part};

@@ -1,5 +1,6 @@
 //! Branches and loops: directives that stand around steps.
 
+// In a circle with sql/build.rs: the builder holds the blocks that are open, and a block that ends changes the builder.
 use super::build::{Builder, no_arguments};
 use super::error::SqlFileError;
 use super::expression;

@@ -1,6 +1,7 @@
 //! Columns of answers that become variables: `\gset`.
 
 use super::blocks::BlockKind;
+// In a circle with sql/build.rs: the builder ends with the captures of its statements, which are steps of the builder.
 use super::build::Builder;
 use super::error::SqlFileError;
 use super::lexer::name_at;

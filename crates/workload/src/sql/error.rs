@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::expression::{DEPTH_MAX, FUNCTIONS};
+use super::bounds::{DEPTH_MAX, FUNCTIONS};
 use super::{DIRECTIVES, LOCAL_ROWS_MAX, WEIGHT_MAX};
 
 /// Why an expression, or a value of a directive, can't be read.

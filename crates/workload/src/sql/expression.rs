@@ -1,6 +1,7 @@
 //! Reads the expressions of directives, as pgbench writes them.
 
 use super::error::ExpressionError;
+use super::bounds::{DEPTH_MAX, FUNCTIONS};
 use super::lexer::name_at;
 use crate::dictionary::Order;
 use crate::distribution::{Distribution, NORMAL_PARAMETER_MIN};
@@ -14,25 +15,7 @@ pub(super) trait Names {
     fn dictionary(&mut self, name: &str) -> Result<u16, ExpressionError>;
 }
 
-pub(super) const FUNCTIONS: [&str; 14] = [
-    "random",
-    "random_zipfian",
-    "random_gaussian",
-    "random_exponential",
-    "random_pareto",
-    "random_string",
-    "random_from",
-    "next_from",
-    "unique_from",
-    "abs",
-    "least",
-    "greatest",
-    "int",
-    "double",
-];
 
-/// Deepest nesting of parentheses and signs.
-pub(super) const DEPTH_MAX: u32 = 100;
 
 /// The whole text as a value for a variable.
 pub(super) fn source(text: &str, names: &mut impl Names) -> Result<Source, ExpressionError> {

@@ -1,6 +1,7 @@
 //! A user's own SQL as a workload: a plain `.sql` file with directives in its comments, or one query.
 
 mod blocks;
+mod bounds;
 mod build;
 mod capture;
 mod error;
