@@ -44,11 +44,6 @@ def pages(book):
     return [book / path for path in re.findall(r"\]\(([^)#]+\.md)\)", summary)]
 
 
-def part_of(pages, part, parts):
-    """Every so many pages of a book that is walked in parts next to each other, counted from 1."""
-    return pages[part - 1 :: parts]
-
-
 def commands(block):
     """The commands of a block: lines, joined where one ends in a backslash; comments and empty lines are left out."""
     joined = block.replace("\\\n", " ")
@@ -335,12 +330,12 @@ class Walk:
                 if option not in self.every and option not in NOT_OURS:
                     self.fail(name, span, f"no subcommand has {option}")
 
-    def walk(self, book, only, part=(1, 1)):
+    def walk(self, book, only):
         self.every = self.help.every_option()
-        for page in part_of(pages(book), *part):
+        for page in pages(book):
             if not only or str(page.relative_to(book)) in only:
                 self.page(book, page)
-        if not only and part[0] == 1:
+        if not only:
             # Its commands are the book's, on servers that only its readers have.
             self.page(book.parent, book.parent / "README.md", is_checked_only=True)
 
@@ -359,11 +354,10 @@ def main():
     parser.add_argument("--place", type=Path, required=True, help="folder in which commands run")
     parser.add_argument("--socket", required=True, help="socket of the server that stands for the servers of the pages")
     parser.add_argument("--can-trace", action="store_true", help="the kernel lets whyso trace here")
-    parser.add_argument("--part", default="1/1", help="only the pages of this part, such as 1/2")
     parser.add_argument("pages", nargs="*", help="only these pages, such as how-to/run.md")
     arguments = parser.parse_args()
     walk = Walk(arguments.whyso, arguments.place, arguments.socket, arguments.can_trace)
-    walk.walk(arguments.book, arguments.pages, tuple(int(number) for number in arguments.part.split("/")))
+    walk.walk(arguments.book, arguments.pages)
     print(f"{walk.counts['run']} commands of the book ran, the options of {walk.counts['checked']} were checked, {len(walk.failures)} failed")
     if walk.not_traced and os.environ.get("WHYSO_NOT_TESTED"):
         with open(os.environ["WHYSO_NOT_TESTED"], "a") as lines:

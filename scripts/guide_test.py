@@ -56,11 +56,6 @@ class GuideTest(unittest.TestCase):
         self.assertEqual([(language, info) for language, info, _ in blocks], [("sh", "status=0,1"), ("sh", "checked"), ("toml", "file=a.toml")])
         self.assertEqual(guide.commands(blocks[0][2]), ["whyso doctor   # a remark", "whyso run x    --users 1"])
 
-    def test_parts_have_each_page_once(self):
-        pages = list(range(7))
-        self.assertEqual(guide.part_of(pages, 1, 1), pages)
-        self.assertEqual(sorted(guide.part_of(pages, 1, 2) + guide.part_of(pages, 2, 2)), pages)
-
     def test_calls_of_whyso_are_found(self):
         self.assertEqual(guide.whyso_commands("sudo whyso a --b # whyso c"), [["a", "--b"]])
         self.assertEqual(guide.whyso_commands("X=1 whyso a; whyso b | grep whyso"), [["a"], ["b"]])

@@ -1,22 +1,17 @@
 #!/usr/bin/env bash
 # Runs the commands of the book (docs/), page by page, over real recordings and a server of its own; scripts/guide.py has the rules.
-# scripts/test-guide.sh --part 1/2 runs every second page only; scripts/test-guide.sh PAGE… runs only the commands of these pages, such as how-to/run.md.
+# scripts/test-guide.sh PAGE… runs only the commands of these pages, such as how-to/run.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}
 export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 venv=$HOME/.cache/whyso-venv
-mkdir -p "${venv%/*}"
-(
-	# Two parts of the book may begin at the same time.
-	flock 9
-	if [ ! -e "$venv/.complete" ]; then
-		python3 -m venv "$venv"
-		"$venv/bin/pip" install --quiet duckdb duckdb-cli pandas pyarrow chdb
-		touch "$venv/.complete"
-	fi
-) 9>"$venv.lock"
+if [ ! -e "$venv/.complete" ]; then
+	python3 -m venv "$venv"
+	"$venv/bin/pip" install --quiet duckdb duckdb-cli pandas pyarrow chdb
+	touch "$venv/.complete"
+fi
 export PATH="$venv/bin:$PATH"
 
 whyso=${WHYSO:-$CARGO_TARGET_DIR/release/whyso}

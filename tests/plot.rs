@@ -119,15 +119,16 @@ fn texts<'t>(svg: &'t str, anchor: &'t str) -> impl Iterator<Item = (f64, &'t st
     })
 }
 
+/// The number of a mark at an axis, such as "−1.5k".
 fn number_of(text: &str) -> f64 {
-    let factor = if text.ends_with('k') {
-        1e3
-    } else if text.ends_with('M') {
-        1e6
-    } else {
-        1.0
+    let factor = match text.chars().last() {
+        Some('k') => 1e3,
+        Some('M') => 1e6,
+        Some('G') => 1e9,
+        _ => 1.0,
     };
-    text.trim_end_matches(['k', 'M']).parse::<f64>().unwrap() * factor
+    let plain = text.trim_end_matches(['k', 'M', 'G']).replace('−', "-").replace(',', "");
+    plain.parse::<f64>().unwrap_or_else(|_| panic!("'{text}' is no number")) * factor
 }
 
 fn all_about(values: &[f64], wanted: f64, by: f64) -> bool {

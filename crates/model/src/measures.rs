@@ -15,7 +15,7 @@ pub struct Measure {
 pub enum Better {
     Higher,
     Lower,
-    /// Neither: it tells of a load, or of how something came about.
+    /// Neither: it describes a load, or how something came about.
     Neither,
 }
 

@@ -30,7 +30,7 @@ pub struct RunSpec {
     pub seed: Option<u64>,
     /// Users at each level, in order.
     pub users: Vec<u32>,
-    /// Transactions due a second at each level, in order; empty: a closed loop.
+    /// Transactions due per second at each level, in order. Empty: a closed loop.
     pub rates_per_s: Vec<f64>,
     /// Length of a level's measured window; `None`: until something else ends it.
     pub seconds: Option<f64>,

@@ -3,7 +3,7 @@
 /// In bytes.
 ///
 /// # Errors
-/// It is no number with a unit, in words that say what to give.
+/// The text is not a number with a unit. The error names what to give.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is no size: give a number with KiB, MiB, GiB or TiB, such as 20GiB");
     let text = text.trim();

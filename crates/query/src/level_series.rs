@@ -48,7 +48,6 @@ pub(crate) fn series_name(key: &SeriesKey) -> SeriesName {
 }
 
 /// What one series did over a level's window.
-
 fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64]) {
     let series = series_name(key);
     let unit = key.unit.clone();

@@ -11,7 +11,7 @@ use whyso_wire::{
 use whyso_workload::Rng;
 
 use crate::errand::Errand;
-use crate::facts::{COUNTERS, Facts};
+use crate::facts::Facts;
 use crate::random::Samplers;
 
 /// No error; as scripts see it in `con.error`.

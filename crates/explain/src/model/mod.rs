@@ -14,8 +14,8 @@ pub use self::input::{
     StatementWork, Timer,
 };
 pub use self::output::{
-    ActionEffect, Doubt, Drift, Explanation, Finding, Growth, LevelVerdict, OtherClients, Peak,
-    ProcessTime, Regime, StateTime, UsersInterval, users_words,
+    ActionEffect, Doubt, Drift, Explanation, Finding, Growth, LevelVerdict, OtherClients, Peak, ProcessTime,
+    Regime, StateTime, UsersInterval, users_words,
 };
 pub use crate::activities::{Activity, ActivityTime};
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};

@@ -1,8 +1,8 @@
 //! Pauses in sentences, each with what it is based on.
 
 use super::model::Kind;
-use super::pattern::{Pattern, is_alike, patterns, unmeant, waits_for_commands_ns};
 use super::model::LOST;
+use super::pattern::{Pattern, is_alike, patterns, unmeant, waits_for_commands_ns};
 use crate::budget::{SOURCE, series_evidence};
 use crate::level::{Level, levels_evidence, names};
 use crate::model::{Evidence, Finding, Pacing, SeriesName};

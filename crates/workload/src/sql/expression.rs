@@ -1,7 +1,7 @@
 //! Reads the expressions of directives, as pgbench writes them.
 
-use super::error::ExpressionError;
 use super::bounds::{DEPTH_MAX, FUNCTIONS};
+use super::error::ExpressionError;
 use super::lexer::name_at;
 use crate::dictionary::Order;
 use crate::distribution::{Distribution, NORMAL_PARAMETER_MIN};
@@ -14,8 +14,6 @@ pub(super) trait Names {
     fn variable(&mut self, name: &str) -> Result<u16, ExpressionError>;
     fn dictionary(&mut self, name: &str) -> Result<u16, ExpressionError>;
 }
-
-
 
 /// The whole text as a value for a variable.
 pub(super) fn source(text: &str, names: &mut impl Names) -> Result<Source, ExpressionError> {
