@@ -333,7 +333,7 @@ fn a_recording_of_a_newer_version_is_shown_as_far_as_it_is_known_and_never_writt
         let said = text(&done.stderr);
         for part in [
             "made by whyso 9.9.9, newer than this ",
-            "is 7, and this one reads up to 1",
+            "is 7, and this one reads up to 2",
             "does not show: constellation, levels[0].result.joy",
             "no stream called auras",
         ] {

@@ -119,16 +119,23 @@ fn texts<'t>(svg: &'t str, anchor: &'t str) -> impl Iterator<Item = (f64, &'t st
     })
 }
 
-/// The number of a mark at an axis, such as "−1.5k".
+/// The number of a mark at an axis, such as "−1.5k" or "5·10⁻⁵".
 fn number_of(text: &str) -> f64 {
-    let factor = match text.chars().last() {
-        Some('k') => 1e3,
-        Some('M') => 1e6,
-        Some('G') => 1e9,
-        _ => 1.0,
-    };
-    let plain = text.trim_end_matches(['k', 'M', 'G']).replace('−', "-").replace(',', "");
-    plain.parse::<f64>().unwrap_or_else(|_| panic!("'{text}' is no number")) * factor
+    let mut plain: String = text
+        .chars()
+        .map(|one| {
+            "⁰¹²³⁴⁵⁶⁷⁸⁹"
+                .chars()
+                .position(|power| power == one)
+                .map_or(one, |digit| (b'0' + digit as u8) as char)
+        })
+        .collect();
+    for (written, read) in
+        [("·10", "e"), ("⁻", "-"), ("−", "-"), (",", ""), ("k", "e3"), ("M", "e6"), ("G", "e9")]
+    {
+        plain = plain.replace(written, read);
+    }
+    plain.parse().unwrap_or_else(|_| panic!("'{text}' is no number"))
 }
 
 fn all_about(values: &[f64], wanted: f64, by: f64) -> bool {
