@@ -94,7 +94,7 @@ test('every filter selects its own part of the time, applies to all views, and i
   expect(await filterText(page)).toContain('all threads, at work for connection 5, over the whole run');
   await bar(page).getByLabel('statement', { exact: true }).fill('commit');
   await expect.poll(() => total(page)).toContain('1 ms');
-  expect(await graph(page).textContent()).toContain('of 43 % of the other conditions');
+  expect(await graph(page).textContent()).toContain('known for 43 % of the time that meets the other conditions');
   await bar(page).getByRole('button', { name: 'reset' }).click();
   await expect.poll(() => total(page)).toContain('7 ms');
   await bar(page).getByLabel('thread', { exact: true }).fill('72');
