@@ -153,7 +153,7 @@ test('a function that is chosen shows its source line by line, and what has no l
     ['', '', '100 ms', '100 ms', '40', ''],
   ]);
   expect(await source.locator('tr.hot').count()).toBe(2);
-  expect(await source.textContent()).toContain('1 line with time has none');
+  expect(await source.textContent()).toContain('1 line with time has no text');
   // The filter holds here, too.
   await page.locator('#filters').getByLabel('name').fill('another');
   await expect.poll(() => source.count()).toBe(0);
