@@ -8,6 +8,9 @@ interface View {
   to: number;
 }
 
+/** Largest difference of values that are the same but for rounding, as a share of them. */
+const SAME = 1e-9;
+
 /** The units on a chart: the first has the left axis, all others share the right one. */
 export function suffixesOf(lines: { suffix: string }[]): string[] {
   return [...new Set(lines.map((line) => line.suffix))];
@@ -28,7 +31,8 @@ export function valueRange(columns: Column[], { from, to }: View, log: boolean):
     return [floor, Math.max(high * 1.3, floor * 10)];
   }
   if (low > high) return [0, 1];
-  if (high === low) return low === 0 ? [0, 1] : low > 0 ? [0, high * 1.25] : [low * 1.25, 0];
+  // Values that differ by rounding only are one value: an axis between them would have steps that no number can make.
+  if (high - low <= SAME * Math.max(Math.abs(low), Math.abs(high))) return low === 0 ? [0, 1] : low > 0 ? [0, high * 1.25] : [low * 1.25, 0];
   // A raw counter of billions would be a flat line if its axis began at zero.
   const fromZero = low >= 0 && low < high * 0.8;
   const room = (high - low) * 0.08;
