@@ -144,12 +144,14 @@ pub(crate) fn finding(levels: &[Level]) -> Option<Finding> {
         one.1.share().partial_cmp(&other.1.share()).unwrap_or(Ordering::Equal)
     };
     let (level, cost) = costs.iter().max_by(by_share)?;
-    let mut told: Vec<_> = cost.parts.iter().map(|(part, ns)| (part, ns / cost.used_ns)).collect();
-    told.retain(|(_, share)| *share >= TOLD_MIN);
-    told.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let told = told.iter().map(|(part, share)| format!("{} {}", whyso_words::percent(*share), part.words()));
-    let told = told.collect::<Vec<_>>();
-    let parts = if told.len() > 1 { format!(": {}", whyso_words::list(&told)) } else { String::new() };
+    let mut parts_shown: Vec<_> = cost.parts.iter().map(|(part, ns)| (part, ns / cost.used_ns)).collect();
+    parts_shown.retain(|(_, share)| *share >= TOLD_MIN);
+    parts_shown.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let parts_shown =
+        parts_shown.iter().map(|(part, share)| format!("{} {}", whyso_words::percent(*share), part.words()));
+    let parts_shown = parts_shown.collect::<Vec<_>>();
+    let parts =
+        if parts_shown.len() > 1 { format!(": {}", whyso_words::list(&parts_shown)) } else { String::new() };
     let most = if costs.len() > 1 { "at most " } else { "" };
     let without = if cost.programs_counted {
         ""
@@ -242,8 +244,8 @@ mod tests {
         };
         let series = counter("trace_cost", "counting_ns", "", 0.0).series;
         level.gauges = vec![Gauge { series, unit: "ns".to_string(), mean: 30.0, max: 30.0 }];
-        let told = WatchCost::of(&crate::verdict::judge(&level, &Machine::default())).unwrap();
-        assert!((told.share() - 0.02).abs() < 1e-9, "{}", told.share());
+        let cost = WatchCost::of(&crate::verdict::judge(&level, &Machine::default())).unwrap();
+        assert!((cost.share() - 0.02).abs() < 1e-9, "{}", cost.share());
     }
 
     #[test]

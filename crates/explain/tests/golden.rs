@@ -21,24 +21,24 @@ fn check(name: &str) -> Explanation {
     let input: Input =
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let explanation = explain(&input);
-    let told = to_text(&explanation);
+    let actual = to_text(&explanation);
     let expected_path = data(&format!("{name}.txt"));
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&expected_path, &told)
+        std::fs::write(&expected_path, &actual)
             .unwrap_or_else(|error| panic!("{}: {error}", expected_path.display()));
     }
     let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
-    assert_eq!(told, expected, "{name}: UPDATE_EXPECT=1 writes what is told now");
+    assert_eq!(actual, expected, "{name}: UPDATE_EXPECT=1 writes the findings of now");
     explanation
 }
 
 /// Findings, verdicts and the first suspects, as text.
 fn to_text(explanation: &Explanation) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     for finding in &explanation.findings {
-        writeln!(told, "{}\n    {}", finding.id, finding.text).unwrap();
+        writeln!(text, "{}\n    {}", finding.id, finding.text).unwrap();
     }
-    told.push_str("\nlevels\n");
+    text.push_str("\nlevels\n");
     for level in &explanation.levels {
         let interval = match level.transactions_per_s_ci95 {
             Some([low, high]) => format!("{low:.1} to {high:.1}"),
@@ -46,24 +46,24 @@ fn to_text(explanation: &Explanation) -> String {
         };
         let validity = if level.valid { "valid" } else { &level.invalid_why };
         writeln!(
-            told,
+            text,
             "    {} users: {:.1}/s, {interval}, {:?}, {:?}, {validity}",
             level.users, level.transactions_per_s, level.steadiness, level.regime
         )
         .unwrap();
     }
     if let Some(peak) = &explanation.peak {
-        writeln!(told, "\nwitnesses of the peak {:?}", peak.users_interval).unwrap();
+        writeln!(text, "\nwitnesses of the peak {:?}", peak.users_interval).unwrap();
         for witness in &peak.witnesses {
-            writeln!(told, "    {witness}").unwrap();
+            writeln!(text, "    {witness}").unwrap();
         }
     }
     if !explanation.growth.is_empty() {
-        told.push_str("\nwhat grows\n");
+        text.push_str("\nwhat grows\n");
     }
     for growth in explanation.growth.iter().take(8) {
         writeln!(
-            told,
+            text,
             "    {}.{} {}: {:.5} to {:.5}",
             growth.series.source,
             growth.series.metric,
@@ -73,17 +73,17 @@ fn to_text(explanation: &Explanation) -> String {
         )
         .unwrap();
     }
-    told.push_str("\nsuspects\n");
+    text.push_str("\nsuspects\n");
     for suspect in &explanation.suspects {
         let gain = suspect
             .predicted_gain
             .map_or("no estimate".to_string(), |gain| format!("gain {:.2} to {:.2}", gain.low, gain.high));
-        writeln!(told, "    {} {:.2}, {gain}", suspect.id.name(), suspect.share).unwrap();
+        writeln!(text, "    {} {:.2}, {gain}", suspect.id.name(), suspect.share).unwrap();
     }
     for possible in &explanation.possible {
-        writeln!(told, "    possible: {}", possible.id.name()).unwrap();
+        writeln!(text, "    possible: {}", possible.id.name()).unwrap();
     }
-    told
+    text
 }
 
 fn ids(explanation: &Explanation) -> Vec<&str> {

@@ -9,7 +9,7 @@ use whyso_record::data::TextRows;
 
 use crate::Error;
 
-/// Threads that come or go between two looks are no disagreement; from this share on it is told.
+/// Threads that come or go between two snapshots are no disagreement. From this share on it is reported.
 const SHARE_MIN: f64 = 0.1;
 const THREADS_MIN: usize = 2;
 
@@ -22,22 +22,22 @@ pub fn thread_disagreement(recording: &Recording) -> Result<Option<NotMeasured>,
     if !["connections", "threads"].iter().all(|source| sources.iter().any(|one| one == source)) {
         return Ok(None);
     }
-    let (told, seen) = (recording.rows("connections")?, recording.rows("threads")?);
+    let (connections, seen) = (recording.rows("connections")?, recording.rows("threads")?);
     let handling = recording.run().server.variables.get("thread_handling").map(String::as_str);
-    let line = compare(&told, &seen, handling != Some("pool-of-threads"));
+    let line = compare(&connections, &seen, handling != Some("pool-of-threads"));
     Ok(line.map(|line| NotMeasured::of_line(Missing::ThreadConnections, &line)))
 }
 
 /// A thread as the tracer had it at one moment: its requests up to then.
 type Threads = HashMap<u32, u64>;
 
-/// `has_own_threads`: each connection has a thread to itself, and no thread works for a connection that is not told.
-fn compare(told: &[TextRows], seen: &[TextRows], has_own_threads: bool) -> Option<String> {
+/// `has_own_threads`: each connection has a thread to itself, and no thread works for a connection that the server does not list.
+fn compare(connections: &[TextRows], seen: &[TextRows], has_own_threads: bool) -> Option<String> {
     let mut seen: Vec<(i64, Threads)> = seen.iter().map(|table| (table.t_ns, threads(table))).collect();
     seen.sort_by_key(|(t_ns, _)| *t_ns);
     let (mut named, mut strangers) = (HashSet::<u32>::new(), HashSet::<u32>::new());
     let (mut working, mut unnamed) = (HashSet::<u32>::new(), HashSet::<u32>::new());
-    for table in told {
+    for table in connections {
         let after = seen.partition_point(|(t_ns, _)| *t_ns <= table.t_ns);
         let (Some((_, before)), Some((_, next))) =
             (after.checked_sub(1).map(|at| &seen[at]), seen.get(after))

@@ -79,20 +79,20 @@ pub fn history(
 ) -> Result<History, Error> {
     check_matters(matters_percent)?;
     let mut seen: Vec<&str> = Vec::new();
-    let mut told: Vec<Run> = Vec::new();
+    let mut runs_of_history: Vec<Run> = Vec::new();
     for run in runs {
         // A run that is named twice, as by its folder and in another, is still one start.
         if !seen.contains(&run.id.as_str()) {
             seen.push(&run.id);
-            told.push(run_of(run, metric));
+            runs_of_history.push(run_of(run, metric));
         }
     }
-    let found = comparison::history(&told, users, metric, matters_percent);
+    let found = comparison::history(&runs_of_history, users, metric, matters_percent);
     if found.groups.is_empty() {
         let of_users = users.map_or(String::new(), |users| format!(" at {users} users"));
         return Err(Error::WrongUse(format!(
             "in none of these {} runs {metric} was measured{of_users}",
-            told.len()
+            runs_of_history.len()
         )));
     }
     Ok(found)
@@ -175,7 +175,7 @@ pub(crate) fn facts(run: &RunInfo) -> Facts {
     if whyso_workload::Workload::builtin(&workload, &whyso_workload::Options::default()).is_err() {
         add(FactOf::Work, "workload text", spec.describe.clone().unwrap_or_default());
     }
-    // Levels are told apart by their rates.
+    // Levels differ by their rates.
     add(FactOf::Work, "pacing", spec.pacing.as_ref().map_or(String::new(), whyso_words::pacing_without_rate));
     add(FactOf::Plan, "seconds of a level", number(spec.seconds));
     add(FactOf::Plan, "seconds of warm-up at most", number(spec.warmup_seconds_max));
@@ -233,7 +233,7 @@ fn own_folder(run: &RunInfo) -> Option<String> {
     Some(folder.to_string_lossy().into_owned())
 }
 
-/// Variables that name one start of a server or its place, are a reading, or are told elsewhere.
+/// Variables that name one start of a server or its place, are a reading, or are reported elsewhere.
 fn is_of_one_start(name: &str) -> bool {
     const NAMES: [&str; 18] = [
         "admin_port",

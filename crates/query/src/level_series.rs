@@ -16,7 +16,7 @@ pub fn add_chosen(
     add_chosen_within(recording, None, levels, is_chosen)
 }
 
-/// The same from the readings of a window alone, which holds those of every level, and some beside; `None`: of all.
+/// The same from the readings of one window only. The window contains those of every level, and can contain others. `None`: of all.
 pub(crate) fn add_chosen_within(
     recording: &Recording,
     within: Option<Window>,

@@ -300,20 +300,20 @@ mod tests {
         assert_eq!((snapshots.taken, snapshots.failed, snapshots.last_good_s), (1, 3, Some(8.0)));
         assert_eq!(snapshots.last_took_ms, Some(1_900.0));
         assert!((snapshots.row_wait_s.unwrap() - 20.0).abs() < 1e-6 && !snapshots.are_good());
-        let told = whyso_report::locks(over.for_window("the whole run"));
-        let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = whyso_report::locks(over.for_window("the whole run"));
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
             "was taken 8 s before the end and took 1.9 s; 3 attempts failed or came too late.",
             "But InnoDB counted 20 s of waits for row locks",
             "as many as 4 connections waiting for a row at a time",
         ] {
-            assert!(line.contains(words), "{words} is missing in {told}");
+            assert!(line.contains(words), "{words} is missing in {text}");
         }
         // After the last good one nothing was read at all.
         let later = locks_in(&recording, Window { begin_ns: 4 * S, end_ns: 10 * S }).unwrap();
-        let told = whyso_report::locks(later.for_window("the end"));
-        assert!(!told.contains("No connection was found"), "{told}");
-        assert!(told.contains("is not known"), "{told}");
+        let text = whyso_report::locks(later.for_window("the end"));
+        assert!(!text.contains("No connection was found"), "{text}");
+        assert!(text.contains("is not known"), "{text}");
     }
 
     #[test]

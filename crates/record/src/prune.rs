@@ -55,9 +55,9 @@ pub(crate) fn prune(disk: &Disk, bytes_max: u64) -> Result<()> {
         let last = |segment: &Segment| segment.last;
         let (oldest, newest) = (detail.iter().map(last).min(), detail.iter().map(last).max());
         let Some(oldest) = oldest.filter(|oldest| Some(*oldest) < newest) else { return Ok(()) };
-        // Said before it is done: a reader between the two finds more than it was told, never less.
-        let told = PruneRecord { bytes_max, from_segment: oldest + 1 };
-        let json = serde_json::to_vec(&told).map_err(|cause| Error::io(&disk.dir, cause.into()))?;
+        // Written before the files go: a reader between the two finds more than the record promises, never less.
+        let prune_record = PruneRecord { bytes_max, from_segment: oldest + 1 };
+        let json = serde_json::to_vec(&prune_record).map_err(|cause| Error::io(&disk.dir, cause.into()))?;
         disk.put(layout::PRUNED, &json)?;
         // Samples first: without their collections they would have no time.
         let mut gone: Vec<&Segment> = detail.iter().filter(|segment| segment.last <= oldest).collect();

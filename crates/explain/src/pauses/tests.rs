@@ -160,9 +160,9 @@ fn a_stall_once_a_second_is_found_with_the_timer_that_has_its_period() {
 fn a_request_that_comes_in_pieces_is_found_however_the_load_is_paced() {
     let pieces = Pauses { in_request: true, length: moments(20.0, 41.0, 0.8), requests: 20.5, ..waiting(1) };
     let text = only(LevelInput { pacing: Pacing::Open, ..level(vec![pieces]) });
-    let told =
+    let expected =
         "1 of 64 connection threads waits 41 ms (± 800 µs) for the rest of a request (in poll), each time";
-    assert!(text.contains(told) && text.ends_with("TCP_NODELAY ends)."), "{text}");
+    assert!(text.contains(expected) && text.ends_with("TCP_NODELAY ends)."), "{text}");
 }
 
 #[test]
@@ -199,11 +199,11 @@ fn what_pauses_at_several_levels_is_told_once() {
 #[test]
 fn threads_that_pause_differently_are_told_apart() {
     let short = Pauses { length: moments(50.0, 40.0, 0.5), requests: 500.0, ..waiting(3) };
-    let told = findings_of(vec![level(vec![waiting(1), waiting(2), short])]);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].text.contains("2 of 64 connection threads wait 400 ms"), "{}", told[0].text);
-    assert!(told[1].text.contains("waits 40 ms (± 500 µs)"), "{}", told[1].text);
-    assert!(told[1].text.contains("before 10 % of the commands"), "{}", told[1].text);
+    let findings = findings_of(vec![level(vec![waiting(1), waiting(2), short])]);
+    assert_eq!(findings.len(), 2, "{findings:?}");
+    assert!(findings[0].text.contains("2 of 64 connection threads wait 400 ms"), "{}", findings[0].text);
+    assert!(findings[1].text.contains("waits 40 ms (± 500 µs)"), "{}", findings[1].text);
+    assert!(findings[1].text.contains("before 10 % of the commands"), "{}", findings[1].text);
 }
 
 #[test]

@@ -214,8 +214,8 @@ fn columns(view: &View) -> Vec<ColumnHead> {
     let mut columns: Vec<ColumnHead> = view.columns.iter().map(column).collect();
     if is_of_instances(view) {
         let more = [("instances", "count"), ("busiest has", "share"), ("evenness", "share")];
-        let told = more.map(|(name, quantity)| ColumnHead { name, metric: name, quantity, is_level: true });
-        columns.extend(told);
+        let heads = more.map(|(name, quantity)| ColumnHead { name, metric: name, quantity, is_level: true });
+        columns.extend(heads);
     }
     columns
 }
@@ -237,11 +237,11 @@ pub(crate) fn view_blocks(run: &RunPfs) -> impl Iterator<Item = ViewLines> + '_ 
 /// Lines that are among the first ones of any level, at every level, so that levels can be compared.
 fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -> ViewLines {
     let main = main_column(tables);
-    let told: Vec<LevelTable> = tables.iter().map(|table| LevelTable::of(table)).collect();
+    let levels: Vec<LevelTable> = tables.iter().map(|table| LevelTable::of(table)).collect();
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let mut idle_names: BTreeSet<&str> = BTreeSet::new();
     let mut observer_names: BTreeSet<&str> = BTreeSet::new();
-    for level in &told {
+    for level in &levels {
         for place in 0..level.total.len() {
             let most = if place == main { most } else { most.min(BY_OTHERS_MAX) };
             names.extend(firsts(&level.lines, place, most));
@@ -249,30 +249,31 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
         idle_names.extend(firsts(&level.idle, main, IDLE_MAX));
         observer_names.extend(firsts(&level.observer, main, OBSERVER_MAX));
     }
-    let level = |told: &LevelTable| {
+    let level = |table: &LevelTable| {
         let by_name: HashMap<&str, &Line> =
-            told.lines.iter().map(|line| (line.name.as_str(), line)).collect();
-        let idle: HashMap<&str, &Line> = told.idle.iter().map(|line| (line.name.as_str(), line)).collect();
+            table.lines.iter().map(|line| (line.name.as_str(), line)).collect();
+        let idle: HashMap<&str, &Line> = table.idle.iter().map(|line| (line.name.as_str(), line)).collect();
         let observer: HashMap<&str, &Line> =
-            told.observer.iter().map(|line| (line.name.as_str(), line)).collect();
-        let own = told.lines.iter().filter_map(|line| Some((line.name.clone(), Number(line.own?))));
+            table.observer.iter().map(|line| (line.name.as_str(), line)).collect();
+        let own = table.lines.iter().filter_map(|line| Some((line.name.clone(), Number(line.own?))));
         let rows = |names: &BTreeSet<&str>, of: &HashMap<&str, &Line>| -> Vec<Option<Row>> {
             names.iter().map(|name| of.get(name).map(|line| row(&line.values))).collect()
         };
-        let left: Vec<&Line> = told.lines.iter().filter(|line| !names.contains(line.name.as_str())).collect();
+        let left: Vec<&Line> =
+            table.lines.iter().filter(|line| !names.contains(line.name.as_str())).collect();
         let sum = |place: usize| {
             let values = left.iter().filter_map(|line| line.values.get(place).copied().flatten());
-            values.reduce(|sum, value| sum + value).filter(|_| told.total[place].is_some())
+            values.reduce(|sum, value| sum + value).filter(|_| table.total[place].is_some())
         };
         LevelLines {
             rows: rows(&names, &by_name),
             idle: rows(&idle_names, &idle),
-            total: row(&told.total),
+            total: row(&table.total),
             left: left.len(),
-            left_row: (0..told.total.len()).map(|place| sum(place).map(Number)).collect(),
-            idle_left: told.idle.iter().filter(|line| !idle_names.contains(line.name.as_str())).count(),
+            left_row: (0..table.total.len()).map(|place| sum(place).map(Number)).collect(),
+            idle_left: table.idle.iter().filter(|line| !idle_names.contains(line.name.as_str())).count(),
             observer: rows(&observer_names, &observer),
-            observer_share: told.observer_share,
+            observer_share: table.observer_share,
             own: own.filter(|(name, _)| names.contains(name.as_str())).collect(),
         }
     };
@@ -280,7 +281,7 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
     ViewLines {
         texts: names.iter().chain(&observer_names).filter_map(text).collect(),
         drawn: drawn(tables, main),
-        levels: told.iter().map(level).collect(),
+        levels: levels.iter().map(level).collect(),
         names: names.iter().map(|name| name.to_string()).collect(),
         idle_names: idle_names.iter().map(|name| name.to_string()).collect(),
         observer_names: observer_names.iter().map(|name| name.to_string()).collect(),
@@ -354,9 +355,9 @@ mod tests {
 
     use super::*;
 
-    fn table(view: &str, told: &[(String, f64, f64)]) -> Table {
+    fn table(view: &str, lines: &[(String, f64, f64)]) -> Table {
         let view = View::named(view).unwrap();
-        let counters = told.iter().flat_map(|(instance, count, ns)| {
+        let counters = lines.iter().flat_map(|(instance, count, ns)| {
             [("count", *count), ("time_ns", *ns)].map(|(metric, increase)| {
                 let [host, source, metric, instance] =
                     ["server", view.source, metric, instance].map(str::to_string);
@@ -372,12 +373,12 @@ mod tests {
         let line = |name: &str, ns: f64| (name.to_string(), 1.0, ns);
         let here = table("waits", &[line("a", 9.0), line("b", 8.0), line("c", 1.0), line("idle", 99.0)]);
         let there = table("waits", &[line("a", 2.0), line("b", 3.0), line("d", 2.5)]);
-        let told = serde_json::to_value(view_lines(&[&here, &there], &HashMap::new(), 1)).unwrap();
-        assert_eq!(told["names"], serde_json::json!(["a", "b"]));
-        assert_eq!(told["idle_names"], serde_json::json!(["idle"]));
-        assert_eq!(told["levels"][0]["rows"], serde_json::json!([[1, 9], [1, 8]]));
-        assert_eq!(told["levels"][1]["rows"], serde_json::json!([[1, 2], [1, 3]]));
-        assert_eq!((&told["levels"][1]["left"], &told["levels"][1]["left_row"][1]), (&1.into(), &2.5.into()));
+        let page = serde_json::to_value(view_lines(&[&here, &there], &HashMap::new(), 1)).unwrap();
+        assert_eq!(page["names"], serde_json::json!(["a", "b"]));
+        assert_eq!(page["idle_names"], serde_json::json!(["idle"]));
+        assert_eq!(page["levels"][0]["rows"], serde_json::json!([[1, 9], [1, 8]]));
+        assert_eq!(page["levels"][1]["rows"], serde_json::json!([[1, 2], [1, 3]]));
+        assert_eq!((&page["levels"][1]["left"], &page["levels"][1]["left_row"][1]), (&1.into(), &2.5.into()));
         assert_eq!(told["levels"][0]["total"], serde_json::json!([3, 18]));
         assert_eq!(told["levels"][1]["idle"], serde_json::json!([null]));
         assert_eq!(told["drawn"], serde_json::json!(["a", "b", "d", "c"]));

@@ -131,12 +131,12 @@ pub fn known_words(sampled: SampledIn<'_>) -> String {
         let share = percent(share);
         match sampled.known_by {
             Some(KnownBy::SqlTrace) => format!(
-                "whose work it was is told by the SQL trace, command by command: {share} of these threads' time; of the rest \
+                "the SQL trace shows whose work it was, command by command: {share} of these threads' time; of the rest \
                  nothing is shown\n"
             ),
             _ => format!(
-                "whose work it was is known from looks every few seconds of {share} of these threads' time; of the rest \
-                 nothing is shown (a run with --trace-sql tells it exactly)\n"
+                "snapshots every few seconds show whose work it was, for {share} of these threads' time; of the rest \
+                 nothing is shown (a run with --trace-sql has it exactly)\n"
             ),
         }
     };

@@ -58,8 +58,8 @@ fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
     assert!(lines[0].contains(", 10 s, all threads, connection 40: 2 samples"), "{told}");
     assert_eq!(
         lines[1],
-        "whose work it was is known from looks every few seconds of 93 % of these threads' time; of the rest nothing is \
-         shown (a run with --trace-sql tells it exactly)"
+        "snapshots every few seconds show whose work it was, for 93 % of these threads' time; of the rest nothing is shown \
+         (a run with --trace-sql has it exactly)"
     );
 }
 

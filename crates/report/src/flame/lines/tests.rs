@@ -80,13 +80,13 @@ proptest! {
         for function in functions(&flame.profile).functions {
             let name = (0..tree.nodes.len()).find(|node| tree.nodes[*node].name == function.function.name);
             let name = names[name.unwrap()] as usize;
-            let told = source_times(&flame.profile, &flame.places, SourceFilter::Function(&function.function));
+            let times = source_times(&flame.profile, &flame.places, SourceFilter::Function(&function.function));
             let column = flame.profile.samples[0].metric;
             let here = |place: Place| lines.names.iter().position(|one| *one == (name, place)).map_or((0.0, 0.0), |at| times[at]);
-            for (place, time) in &told.lines {
+            for (place, time) in &times.lines {
                 prop_assert_eq!(here(Place::At(0, place.line)), (time.exclusive_ns[column], time.inclusive_ns[column]));
             }
-            prop_assert_eq!(here(Place::NotKnown), (told.unknown.exclusive_ns[column], told.unknown.inclusive_ns[column]));
+            prop_assert_eq!(here(Place::NotKnown), (times.unknown.exclusive_ns[column], times.unknown.inclusive_ns[column]));
         }
     }
 
@@ -115,9 +115,9 @@ fn calls_of_folded_functions_are_on_their_callers_line() {
     let (tree, _, lines) = lines_of(&flame, usize::MAX);
     let lines = lines.unwrap();
     assert_eq!((tree.nodes.len(), tree.folded), (2, 1));
-    let told: Vec<Place> = lines.names.iter().map(|(_, place)| *place).collect();
-    assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), 3);
-    assert!(told.contains(&Place::At(0, 8)) && !told.contains(&Place::At(0, 3)), "{told:?}");
+    let places: Vec<Place> = lines.names.iter().map(|(_, place)| *place).collect();
+    assert_eq!(places.iter().collect::<BTreeSet<_>>().len(), 3);
+    assert!(places.contains(&Place::At(0, 8)) && !places.contains(&Place::At(0, 3)), "{places:?}");
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn text_stands_around_the_lines_with_the_most_time_and_what_is_too_much_is_count
         lines: (1..=100).map(|line| format!("\tline {line}{}", "x".repeat(200))).collect(),
     };
     let read = |file: &str| (file == "f.c").then(|| text.clone());
-    let told = serde_json::to_value(texts_of(&lines, &read, 18)).unwrap();
+    let texts = serde_json::to_value(texts_of(&lines, &read, 18)).unwrap();
     let numbers: Vec<u64> =
-        told["files"][0]["lines"].as_array().unwrap().iter().map(|one| one[0].as_u64().unwrap()).collect();
+        texts["files"][0]["lines"].as_array().unwrap().iter().map(|one| one[0].as_u64().unwrap()).collect();
     assert_eq!(numbers, (16..=24).chain(46..=54).collect::<Vec<u64>>());
-    let first = told["files"][0]["lines"][0][1].as_str().unwrap();
+    let first = texts["files"][0]["lines"][0][1].as_str().unwrap();
     assert!(first.starts_with("    line 16") && first.len() == 160, "{first}");
     // Line 21 stands there already, and line 900 is beyond the file.
-    assert_eq!((&told["without"], &told["files"][0]["length"]), (&0.into(), &100.into()));
+    assert_eq!((&texts["without"], &texts["files"][0]["length"]), (&0.into(), &100.into()));
     let less = serde_json::to_value(texts_of(&lines, &read, 9)).unwrap();
     assert_eq!((less["files"][0]["lines"].as_array().unwrap().len(), &less["without"]), (9, &2.into()));
     let absent = serde_json::to_value(texts_of(&lines, &|_| None, 18)).unwrap();

@@ -29,7 +29,7 @@ impl EventDetector {
         }
     }
 
-    /// The reading is whole: (kind, text) of each thing that events since the one before.
+    /// Ends a reading. Returns kind and text of each event since the previous reading.
     pub(super) fn take_events(&mut self) -> Vec<(&'static str, String)> {
         let now = std::mem::take(&mut self.now);
         let before = std::mem::replace(&mut self.before, now);
@@ -45,7 +45,7 @@ impl EventDetector {
             let (then, now) = (before.get(name)?, self.before.get(name)?);
             (now > then).then(|| now - then)
         };
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let ddl: Vec<String> = self
             .before
             .keys()
@@ -57,17 +57,17 @@ impl EventDetector {
             })
             .collect();
         if !ddl.is_empty() {
-            told.push(("ddl", ddl.join(", ")));
+            events.push(("ddl", ddl.join(", ")));
         }
         for (name, words) in ERRORS {
             if let Some(count) = grown(name) {
-                told.push(("server_error", format!("{count} {words}")));
+                events.push(("server_error", format!("{count} {words}")));
             }
         }
-        told
+        events
     }
 
-    /// A gap: what events in it is told as one.
+    /// Drops the values of a reading that broke off: the next whole reading covers its time, too.
     pub(super) fn forget_half(&mut self) {
         self.now.clear();
     }
@@ -99,7 +99,7 @@ mod tests {
             ("Com_create_temporary_table", 5),
         ];
         assert_eq!(read(&mut events, &second), [("ddl", "2 × ALTER TABLE, CREATE INDEX".to_string())]);
-        // A reading that broke off tells nothing, and loses nothing.
+        // A reading that broke off reports nothing, and loses nothing.
         events.meet("Com_alter_table", Value::Int(7));
         events.forget_half();
         let third = [("Uptime", 102), ("Com_alter_table", 7), ("Connection_errors_max_connections", 0)];
@@ -115,8 +115,8 @@ mod tests {
     fn a_server_that_was_started_anew_says_nothing_of_its_counters() {
         let mut events = EventDetector::default();
         read(&mut events, &[("Uptime", 1000), ("Com_drop_table", 1), ("Connection_errors_internal", 3)]);
-        let told =
+        let events =
             read(&mut events, &[("Uptime", 2), ("Com_drop_table", 5), ("Connection_errors_internal", 4)]);
-        assert_eq!(told, [("restart", "the server was restarted, 2 s ago".to_string())]);
+        assert_eq!(events, [("restart", "the server was restarted, 2 s ago".to_string())]);
     }
 }
