@@ -379,9 +379,9 @@ mod tests {
         assert_eq!(page["levels"][0]["rows"], serde_json::json!([[1, 9], [1, 8]]));
         assert_eq!(page["levels"][1]["rows"], serde_json::json!([[1, 2], [1, 3]]));
         assert_eq!((&page["levels"][1]["left"], &page["levels"][1]["left_row"][1]), (&1.into(), &2.5.into()));
-        assert_eq!(told["levels"][0]["total"], serde_json::json!([3, 18]));
-        assert_eq!(told["levels"][1]["idle"], serde_json::json!([null]));
-        assert_eq!(told["drawn"], serde_json::json!(["a", "b", "d", "c"]));
+        assert_eq!(page["levels"][0]["total"], serde_json::json!([3, 18]));
+        assert_eq!(page["levels"][1]["idle"], serde_json::json!([null]));
+        assert_eq!(page["drawn"], serde_json::json!(["a", "b", "d", "c"]));
     }
 
     #[test]

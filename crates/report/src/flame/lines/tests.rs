@@ -80,13 +80,13 @@ proptest! {
         for function in functions(&flame.profile).functions {
             let name = (0..tree.nodes.len()).find(|node| tree.nodes[*node].name == function.function.name);
             let name = names[name.unwrap()] as usize;
-            let times = source_times(&flame.profile, &flame.places, SourceFilter::Function(&function.function));
+            let of_function = source_times(&flame.profile, &flame.places, SourceFilter::Function(&function.function));
             let column = flame.profile.samples[0].metric;
             let here = |place: Place| lines.names.iter().position(|one| *one == (name, place)).map_or((0.0, 0.0), |at| times[at]);
-            for (place, time) in &times.lines {
+            for (place, time) in &of_function.lines {
                 prop_assert_eq!(here(Place::At(0, place.line)), (time.exclusive_ns[column], time.inclusive_ns[column]));
             }
-            prop_assert_eq!(here(Place::NotKnown), (times.unknown.exclusive_ns[column], times.unknown.inclusive_ns[column]));
+            prop_assert_eq!(here(Place::NotKnown), (of_function.unknown.exclusive_ns[column], of_function.unknown.inclusive_ns[column]));
         }
     }
 
