@@ -12,7 +12,7 @@ const LONG_INTEGER_BYTES: usize = 9;
 /// Why a frame must not reach the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Harmful {
-    /// Offset of the frame's first byte in the bytes that were looked at; 0 where it is before them.
+    /// Offset of the frame's first byte in the bytes that were checked; 0 where it is before them.
     pub(crate) at: usize,
     /// The frame's number in its sequence.
     pub(crate) sequence: u8,
@@ -30,16 +30,16 @@ pub(crate) struct Frames {
     first_matters: bool,
     /// This frame continues the one before it.
     continues: bool,
-    /// Where the frame began in the piece that is looked at.
+    /// Where the frame began in the piece that is checked.
     begin: usize,
 }
 
 impl Frames {
-    /// Looks at the next piece. `Ok`: offset up to which it may be passed on; what is behind it is a header that must wait for what follows.
+    /// Checks the next piece. `Ok`: it may be passed on, except for the last bytes ([`undecided`](Frames::undecided)).
     ///
     /// # Errors
     /// The first frame that is harmful.
-    pub(crate) fn look(&mut self, bytes: &[u8]) -> Result<(), Harmful> {
+    pub(crate) fn check(&mut self, bytes: &[u8]) -> Result<(), Harmful> {
         let mut at = 0;
         self.begin = 0;
         while at < bytes.len() {
@@ -62,14 +62,15 @@ impl Frames {
                     return Err(self.harmful("a length that no answer has"));
                 }
             }
-            let taken = self.body_left.min(bytes.len() - at);
-            self.body_left -= taken;
-            at += taken;
+            let skipped = self.body_left.min(bytes.len() - at);
+            self.body_left -= skipped;
+            at += skipped;
         }
         Ok(())
     }
 
-    /// Bytes at the end of the last piece that belong to a frame whose first byte has not come, so that it is not known to be harmless.
+    /// Bytes at the end of the last piece that must wait. They are the header of a frame whose first byte has not arrived: the frame
+    /// may be harmful.
     pub(crate) fn undecided(&self) -> usize {
         match (self.header_bytes, self.first_matters) {
             (0, true) => HEADER_BYTES,
@@ -108,7 +109,7 @@ mod tests {
     fn passed_on(bytes: &[u8], size: usize) -> (Vec<u8>, Option<Harmful>) {
         let (mut frames, mut held, mut passed) = (Frames::default(), Vec::new(), Vec::new());
         for piece in bytes.chunks(size) {
-            match frames.look(piece) {
+            match frames.check(piece) {
                 Ok(()) => {
                     held.extend_from_slice(piece);
                     let whole = held.len() - frames.undecided();

@@ -1,7 +1,7 @@
 //! Connections on which whyso itself asks a server: a server that answers with anything at all costs one sentence.
 //!
 //! [`connect`] makes one, and nobody calls `Conn::new` anywhere else. Work on a connection runs in [`caught`]. A relay stands
-//! between the driver and a server that nobody verified: it looks at each frame before the driver does.
+//! between the driver and a server that nobody verified: it checks each frame before the driver reads it.
 //!
 //! ```
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -88,8 +88,8 @@ mod tests {
         assert_eq!(caught(async { 5 }).await, Ok(5));
         // The standard library's own file is where this one is located.
         let elsewhere = caught(async {
-            let mut one = bytes_of(1);
-            one.splice(bytes_of(2).len()..1, []);
+            let mut vector = bytes_of(1);
+            vector.splice(bytes_of(2).len()..1, []);
         });
         assert_eq!(elsewhere.await, Err(DriverPanic));
         assert_eq!(caught(async { 6 }).await, Ok(6));

@@ -1,10 +1,11 @@
 //! Stands between the driver and a server that nothing vouches for: over plain TCP, or TLS without a verified certificate, anybody may answer.
 //!
 //! With `caching_sha2_password` a server that does not have the password cached asks for it in full. Over plain TCP a client then fetches an
-//! RSA key from that same server, which a man in the middle replaces by his own. The driver has no switch against it. Over a Unix socket,
-//! however, it answers at once with the password, unencrypted, which is fine as long as the socket is ours: the driver connects to a socket
-//! in a folder that only we can open, this relay passes everything on to the server, and hangs up instead of passing on a password. Where TLS
-//! is asked for, the relay speaks it, so that it sees the login.
+//! RSA key from that same server, which a man in the middle replaces by his own. The driver has no switch against it.
+//!
+//! Over a Unix socket, however, the driver answers at once with the password, unencrypted. That is fine as long as the socket is ours. So
+//! the driver connects to a socket in a folder that only we can open. This relay passes everything on to the server, and hangs up instead
+//! of passing on a password. Where TLS is asked for, the relay speaks it, so that it sees the login.
 //!
 //! After the login the relay checks each frame that the server sends: some lengths would end the process; see [`Frames`].
 
@@ -249,7 +250,7 @@ async fn log_in(
     Ok(false)
 }
 
-/// Takes from a greeting what makes answers harder to follow, and TLS, which is the relay's. Gives whether the server offers TLS; `None`: it
+/// Takes from a greeting what makes answers harder to follow, and TLS, which is the relay's. Returns whether the server offers TLS; `None`: it
 /// is no greeting.
 fn simplify(greeting: &mut [u8]) -> Option<bool> {
     let version = greeting.get(GREETING_START..).unwrap_or_default();
@@ -282,7 +283,7 @@ async fn pass_on(
         if server.read_buf(&mut bytes).await? == 0 {
             return Ok(());
         }
-        match frames.look(&bytes[held..]) {
+        match frames.check(&bytes[held..]) {
             Ok(()) => {
                 let whole = bytes.len() - frames.undecided();
                 client.write_all(&bytes[..whole]).await?;

@@ -19,7 +19,7 @@ const ASKED_IN_FULL: &[u8] = &[1, 4];
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 const CLEAR: &[u8] = b"\xfemysql_clear_password\0";
 
-/// What the server heard, TLS taken off.
+/// What the server received, decrypted.
 type ReceivedBytes = Arc<Mutex<Vec<u8>>>;
 
 fn packet(number: u8, body: &[u8]) -> Vec<u8> {
@@ -56,13 +56,13 @@ async fn say(stream: &mut (impl AsyncWrite + Unpin), number: u8, body: &[u8]) ->
 fn acceptor() -> TlsAcceptor {
     let folder = tempfile::tempdir().unwrap();
     let (key, certificate) = (folder.path().join("key"), folder.path().join("certificate"));
-    let made = Command::new("openssl")
+    let output = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-days", "2", "-keyout"])
         .arg(&key)
         .arg("-out")
         .arg(&certificate)
         .output();
-    assert!(made.is_ok_and(|made| made.status.success()), "openssl is needed: apt-get install openssl");
+    assert!(output.is_ok_and(|output| output.status.success()), "openssl is needed: apt-get install openssl");
     let certificates = vec![CertificateDer::from_pem_file(&certificate).unwrap()];
     let config = ServerConfig::builder()
         .with_no_client_auth()
@@ -88,7 +88,7 @@ async fn talk(
     }
 }
 
-/// A server that asks for more in the login; gives its port and what it hears.
+/// Starts a server that asks for more in the login. Returns its port and what it receives.
 async fn server(offers_tls: bool, asks: &'static [u8]) -> (u16, ReceivedBytes) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -97,13 +97,13 @@ async fn server(offers_tls: bool, asks: &'static [u8]) -> (u16, ReceivedBytes) {
     let acceptor = acceptor();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let _ = one(stream, &acceptor, offers_tls, asks, &hears).await;
+            let _ = serve(stream, &acceptor, offers_tls, asks, &hears).await;
         }
     });
     (port, heard)
 }
 
-async fn one(
+async fn serve(
     mut stream: TcpStream,
     acceptor: &TlsAcceptor,
     offers_tls: bool,
@@ -151,11 +151,11 @@ async fn no_server_gets_the_password_in_full() {
         let (port, heard) = server(tls, ASKED_IN_FULL).await;
         let why = connect(port, tls).await.map(drop).unwrap_err();
         assert!(why.contains(words), "{why}");
-        assert!(!is_heard(&heard), "it was given over tls={tls}");
+        assert!(!is_heard(&heard), "the password was sent over tls={tls}");
 
         let (port, heard) = server(tls, CLEAR).await;
         connect(port, tls).await.map(drop).unwrap_err();
-        assert!(!is_heard(&heard), "it was given to a plugin over tls={tls}");
+        assert!(!is_heard(&heard), "the password was sent to a plugin over tls={tls}");
     }
 }
 
