@@ -21,9 +21,9 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
 const WRITE_TIME_MAX: Duration = Duration::from_secs(2);
 const FIRST_DELAY: Duration = Duration::from_millis(250);
 const DELAY_MAX: Duration = Duration::from_secs(15);
-/// At the end the queue may still be sent for so long.
+/// At the end the queue may still be sent for this long.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(50);
+const WAIT_STEP: Duration = Duration::from_millis(50);
 
 enum Message {
     Reading(Reading),
@@ -90,7 +90,7 @@ impl Graphite {
         }
     }
 
-    /// Sends what waits, for a second at most. Gives what did not arrive.
+    /// Sends what waits, for a second at most. Returns what did not arrive.
     pub(crate) fn finish(&self) -> Option<String> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let thread = match self.thread.lock() {
@@ -98,7 +98,7 @@ impl Graphite {
             Err(poisoned) => poisoned.into_inner().take(),
         };
         if let Some(thread) = thread {
-            let until = Instant::now() + GOODBYE_TIME_MAX + LOOK * 4;
+            let until = Instant::now() + GOODBYE_TIME_MAX + WAIT_STEP * 4;
             while !thread.is_finished() && Instant::now() < until {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -136,10 +136,10 @@ impl Sender {
                 break;
             }
             if !self.is_connected() {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(WAIT_STEP);
                 continue;
             }
-            match waiting.recv_timeout(LOOK) {
+            match waiting.recv_timeout(WAIT_STEP) {
                 Ok(message) => self.send(&message),
                 Err(RecvTimeoutError::Timeout) if ends_at.is_some() => break,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -243,8 +243,8 @@ fn path(prefix: &str, key: &SeriesKey) -> String {
         }
         path.push('.');
         path.extend(part.chars().map(|char| {
-            let is_kept = char.is_ascii_alphanumeric() || char == '-' || char == '_';
-            if is_kept { char } else { '_' }
+            let is_allowed = char.is_ascii_alphanumeric() || char == '-' || char == '_';
+            if is_allowed { char } else { '_' }
         }));
     }
     path

@@ -76,7 +76,8 @@ impl Drop for Endpoint {
     }
 }
 
-/// Names by which it may be asked for: a page of the web could else ask in a browser on this machine, by a name of its own for this address.
+/// Names by which a client may ask for it. Otherwise a web page in a browser on this machine could ask, by a name of its own for this
+/// address.
 struct Hosts {
     /// As the user named it, as it is bound, and what every machine is to itself; without ports.
     names: Vec<String>,
@@ -189,7 +190,7 @@ mod tests {
         answer
     }
 
-    /// Whether it is closed within so long: silence is not that.
+    /// Whether it is closed within this time. Silence is not that.
     fn is_closed(mut client: &TcpStream, within: Duration) -> bool {
         client.set_read_timeout(Some(within)).unwrap();
         match client.read(&mut [0]) {
@@ -206,7 +207,7 @@ mod tests {
         let answer = ask(&endpoint, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
-        // The oldest were left at once, for those who came after them; the others when their time was over.
+        // The oldest were closed at once, for newer ones; the others when their time was over.
         let (oldest, others) = silent.split_at(silent.len() + 1 - CLIENTS_MAX);
         for (number, client) in oldest.iter().enumerate() {
             assert!(is_closed(client, Duration::from_millis(50)), "{number} is not left");

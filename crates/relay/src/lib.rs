@@ -1,8 +1,8 @@
-//! What is recorded, given on to others while it is recorded: the latest value of each series as OpenMetrics text over HTTP, and
-//! each sample by Graphite's plain protocol.
+//! Passes what is recorded on to others during a recording. The latest value of each series is available as OpenMetrics text over
+//! HTTP, and each sample is sent by Graphite's plain protocol.
 //!
-//! It takes samples where they are recorded, and never holds the recording up: for HTTP it keeps the latest values, for Graphite
-//! a queue with a bound, and what does not fit is counted and said. It reads no recording and asks no server.
+//! It takes samples where they are recorded, and never holds the recording up. For HTTP it keeps the latest values, for Graphite
+//! a queue with a bound. Samples that do not fit are counted and reported. It reads no recording and asks no server.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -14,7 +14,7 @@
 //! let targets = RelayTargets { openmetrics: Some("127.0.0.1:9104".to_string()), ..RelayTargets::default() };
 //! let relay = Relay::start(&targets)?;
 //! recorder.tap(relay.tap());
-//! // … the recording goes on …
+//! // … the recording continues …
 //! for line in relay.finish() {
 //!     println!("{line}");
 //! }
@@ -54,7 +54,7 @@ impl RelayTargets {
     /// Returns a warning about the address. `None`: only this machine can reach it.
     pub fn warning(&self) -> Option<String> {
         let address = self.openmetrics.as_ref()?;
-        let is_here = |mut all: std::vec::IntoIter<SocketAddr>| all.all(|one| one.ip().is_loopback());
+        let is_here = |mut all: std::vec::IntoIter<SocketAddr>| all.all(|address| address.ip().is_loopback());
         // What can't be resolved is refused when it is listened at.
         (!address.to_socket_addrs().is_ok_and(is_here)).then(|| {
             format!(

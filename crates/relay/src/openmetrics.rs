@@ -1,6 +1,6 @@
 //! OpenMetrics text, version 1.0: <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>.
 //!
-//! Names are `whyso_SOURCE_METRIC`, in small letters, with the unit at their end; times are in seconds and sizes in bytes, as
+//! Names are `whyso_SOURCE_METRIC`, in small letters, with the unit at their end. Times are in seconds and sizes in bytes, since
 //! the specification wants base units. The instance of a series is the label `which`: `instance` is the scraper's own.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(crate) fn text(series: &[(Arc<SeriesKey>, Value)]) -> String {
         let (unit, factor) = base_unit(&key.unit);
         let Some(value) = number(*value, factor, key.kind) else { continue };
         let mut name = name(key, unit);
-        // Two names that differ in what is not kept of them are told apart by how they count.
+        // Two names that differ only in letters that are dropped get a suffix: how they count.
         if families.get(&name).is_some_and(|family| family.kind != key.kind || family.unit != unit) {
             let kind = if key.kind == Kind::Counter { "counter" } else { "gauge" };
             let bare = name.strip_suffix(unit).unwrap_or(&name).trim_end_matches('_').to_string();
@@ -96,9 +96,9 @@ fn name(key: &SeriesKey, unit: &str) -> String {
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for char in text.chars() {
-        let kept = if char.is_ascii_alphanumeric() { char.to_ascii_lowercase() } else { '_' };
-        if kept != '_' || !plain.ends_with('_') {
-            plain.push(kept);
+        let letter = if char.is_ascii_alphanumeric() { char.to_ascii_lowercase() } else { '_' };
+        if letter != '_' || !plain.ends_with('_') {
+            plain.push(letter);
         }
     }
     plain.trim_end_matches('_').to_string()
