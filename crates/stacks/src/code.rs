@@ -12,7 +12,7 @@ use blazesym::inspect::source::{Elf, Source};
 use crate::error::Error;
 use crate::maps;
 
-/// Files of a process that are looked into, at most.
+/// Files of a process that are read, at most.
 const FILES_MAX: usize = 64;
 /// Code of a function that is read, at most.
 const CODE_BYTES_MAX: usize = 1 << 20;
@@ -41,7 +41,7 @@ pub struct MappedFunctions {
 /// only in the symbol tables (`.symtab`, `.dynsym`), so that a build without debug information serves, too.
 ///
 /// # Errors
-/// The process is gone, or may not be looked at. A file that can't be read has no functions.
+/// The process is gone, or may not be read. A file that can't be read has no functions.
 pub fn functions_of_process(
     pid: u32,
     is_wanted: impl Fn(&str) -> bool,
@@ -49,17 +49,17 @@ pub fn functions_of_process(
     let path = PathBuf::from(format!("/proc/{pid}/maps"));
     let text = std::fs::read(&path).map_err(|cause| Error::NoMaps { pid, cause })?;
     let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let mut seen = HashSet::new();
+    let mut paths = HashSet::new();
     for mapping in maps::parse(&String::from_utf8_lossy(&text)) {
         let is_file = mapping.path.is_absolute();
-        if !is_file || seen.len() >= FILES_MAX || !seen.insert(mapping.path.clone()) {
+        if !is_file || paths.len() >= FILES_MAX || !paths.insert(mapping.path.clone()) {
             continue;
         }
         let file = if program.as_ref() == Some(&mapping.path) {
             PathBuf::from(format!("/proc/{pid}/exe"))
         } else {
-            let inside = mapping.path.strip_prefix("/").unwrap_or(&mapping.path);
-            Path::new(&format!("/proc/{pid}/root")).join(inside)
+            let relative = mapping.path.strip_prefix("/").unwrap_or(&mapping.path);
+            Path::new(&format!("/proc/{pid}/root")).join(relative)
         };
         let functions = functions_of_file(&file, &is_wanted);
         if !functions.is_empty() {
@@ -76,8 +76,8 @@ fn functions_of_file(path: &Path, is_wanted: &impl Fn(&str) -> bool) -> Vec<Func
     let Ok(file) = File::open(path) else { return functions };
     // A file whose symbols can't be read has none.
     let _ = Inspector::new().for_each(&Source::Elf(source), |symbol| {
-        let known = functions.iter().any(|one| one.address == symbol.addr);
-        if let (true, false, Some(offset)) = (is_wanted(&symbol.name), known, symbol.file_offset) {
+        let has_address = functions.iter().any(|function| function.address == symbol.addr);
+        if let (true, false, Some(offset)) = (is_wanted(&symbol.name), has_address, symbol.file_offset) {
             let mut code = vec![0; symbol.size.unwrap_or(0).min(CODE_BYTES_MAX)];
             if file.read_exact_at(&mut code, offset).is_ok() {
                 let (name, address) = (symbol.name.to_string(), symbol.addr);
@@ -86,7 +86,7 @@ fn functions_of_file(path: &Path, is_wanted: &impl Fn(&str) -> bool) -> Vec<Func
         }
         ControlFlow::Continue(())
     });
-    functions.sort_by_key(|one| one.address);
+    functions.sort_by_key(|function| function.address);
     functions
 }
 
@@ -107,7 +107,7 @@ mod tests {
         let [function] = &found.functions[..] else { panic!("{found:?}") };
         assert!(found.file.ends_with("exe"), "{found:?}");
         let in_memory = whyso_stacks_found_by_its_name as *const () as *const u8;
-        // SAFETY: the function's own code, as long as its symbol says.
+        // SAFETY: the function's own code, as long as its symbol has it.
         let code = unsafe { std::slice::from_raw_parts(in_memory, function.code.len()) };
         assert!(!code.is_empty() && function.code == code);
     }

@@ -14,7 +14,7 @@ pub enum Error {
     /// The file is no ELF of this machine's width and byte order, or is cut short.
     #[error("it is no 64-bit little-endian ELF file: {why}")]
     NotElf { why: &'static str },
-    /// The process is gone, or the right to look at it is missing.
+    /// The process is gone, or the right to read it is missing.
     #[error("the mappings of process {pid} can't be read (run as root, or as its user): {cause}")]
     NoMaps {
         pid: u32,

@@ -1,9 +1,9 @@
 //! Stacks: unwound from copied bytes, named by function, file and line, each kept once.
 //!
 //! [`Unwinding::user`] follows a thread's stack by the call frame information (`.eh_frame`) of the modules that its process has
-//! mapped, never by frame pointers where there is such information; [`Names`] gives the functions of an address by DWARF, by symbols, or,
-//! where there are neither, by the place where the function begins: an address never gets the name of a neighbour. A [`Table`] keeps
-//! each stack once, by number.
+//! mapped. It never uses frame pointers where there is such information. [`Names`] gives the functions of an address by DWARF or by
+//! symbols. Where there are neither, it gives the place where the function begins: an address never gets the name of a neighbour. A
+//! [`Table`] keeps each stack once, by number.
 //!
 //! Nothing here attaches to a process or stops one: it reads `/proc/PID/maps` and the files that are named there. Bytes
 //! of a stack, of an ELF file or of `/proc` may be anything: they end a stack early, they never panic.

@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn code_with_a_name_is_found_and_nothing_else() {
         let found = parse(MAPS);
-        let paths: Vec<&str> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
+        let paths: Vec<&str> = found.iter().map(|mapping| mapping.path.to_str().unwrap()).collect();
         assert_eq!(paths, ["/usr/sbin/mariadbd", "/opt/with a space/libx.so", VDSO]);
         assert_eq!(found[0].range, 0x5590_a168_4000..0x5590_a1fb_2000);
         assert_eq!(found[0].offset, 0x68_4000);

@@ -29,7 +29,7 @@ pub struct Function {
 /// Names functions. What it has read of files is kept until it is dropped.
 pub struct Names {
     symbolizer: Symbolizer,
-    /// Reads symbol tables alone, of which it needs a hundredth of the time.
+    /// Reads only symbol tables, which takes a hundredth of the time.
     by_symbols: Symbolizer,
     /// Whether debug information is read where a build has it.
     reads_debug: bool,

@@ -39,7 +39,7 @@ impl Default for Layout {
 /// What a process has mapped now.
 ///
 /// # Errors
-/// The process is gone, or may not be looked at.
+/// The process is gone, or may not be read.
 pub(crate) fn mappings(pid: u32) -> Result<Vec<Mapping>, Error> {
     let path = PathBuf::from(format!("/proc/{pid}/maps"));
     let text = std::fs::read(&path).map_err(|cause| Error::NoMaps { pid, cause })?;
@@ -89,9 +89,9 @@ impl Layout {
 
     fn add(&mut self, mapping: &Mapping, elf: Elf, modules: &mut Vec<Module>) {
         let Some(bias) = elf.bias(mapping.range.start, mapping.offset) else { return };
-        let known =
+        let same =
             modules.iter().position(|module| module.path == mapping.path && module.build_id == elf.build_id);
-        let number = known.unwrap_or_else(|| {
+        let number = same.unwrap_or_else(|| {
             modules.push(Module::of(&mapping.path, &elf));
             modules.len() - 1
         });

@@ -8,14 +8,14 @@ use framehop::{CacheNative, Error as Broken, UnwindRegsNative, Unwinder};
 use crate::module::{Module, ModuleId};
 use crate::process::{Layout, NativeUnwinder, mappings};
 
-/// Deeper stacks are cut: a thread of 8 MiB that recurses has no more to tell.
+/// Deeper stacks are cut: a thread of 8 MiB that recurses shows nothing new.
 const FRAMES_MAX: usize = 512;
-/// Layouts that are known at a time; one that comes later pushes the others out.
+/// Layouts that are held at a time; a later one pushes the others out.
 const LAYOUTS_MAX: usize = 64;
-/// Processes that are known at a time; one that comes later pushes the others out.
+/// Processes that are held at a time; a later one pushes the others out.
 const PROCESSES_MAX: usize = 16_384;
 /// Between two readings of a process's mappings that an unknown address asks for: they change when a library is loaded.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The registers that unwinding begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Registers {
     pub instruction_pointer: u64,
     pub stack_pointer: u64,
     pub frame_pointer: u64,
-    /// On aarch64 alone.
+    /// Only on aarch64.
     pub link_register: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct Unwinding {
 struct ProcessState {
     /// Place of its layout: forked processes have that of their parent.
     layout: usize,
-    looked: Option<Instant>,
+    read_at: Option<Instant>,
 }
 
 impl Default for Unwinding {
@@ -88,13 +88,13 @@ impl Unwinding {
         if self.processes.len() >= PROCESSES_MAX && !self.processes.contains_key(&pid) {
             self.processes.clear();
         }
-        let known = *self.processes.entry(pid).or_default();
-        let mut layout = &self.layouts[known.layout];
+        let state = *self.processes.entry(pid).or_default();
+        let mut layout = &self.layouts[state.layout];
         let mut unwound = unwind(&layout.unwinder, &mut self.cache, registers, bytes);
         let is_unknown = unwound.0.iter().any(|address| layout.place(*address).is_none());
-        let may_look = known.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL);
-        if is_unknown && may_look {
-            let place = self.look(pid, known.layout);
+        let may_read = state.read_at.is_none_or(|read_at| read_at.elapsed() >= READ_INTERVAL);
+        if is_unknown && may_read {
+            let place = self.read_mappings(pid, state.layout);
             layout = &self.layouts[place];
             unwound = unwind(&layout.unwinder, &mut self.cache, registers, bytes);
         }
@@ -110,21 +110,21 @@ impl Unwinding {
         UserStack { frames, end }
     }
 
-    /// Reads what a process has mapped, and gives the place of its layout; where it can't be read, what is known stays.
-    fn look(&mut self, pid: u32, before: usize) -> usize {
-        let looked = Some(Instant::now());
+    /// Reads what a process has mapped, and returns the place of its layout. If that can't be read, the layout `before` stays.
+    fn read_mappings(&mut self, pid: u32, before: usize) -> usize {
+        let read_at = Some(Instant::now());
         let Ok(found) = mappings(pid) else {
-            self.processes.insert(pid, ProcessState { layout: before, looked });
+            self.processes.insert(pid, ProcessState { layout: before, read_at });
             return before;
         };
-        let known = self.layouts.iter().position(|layout| layout.is_of(&found));
-        let layout = known.unwrap_or_else(|| {
-            let sharers = self.processes.values().filter(|one| one.layout == before).count();
+        let same = self.layouts.iter().position(|layout| layout.is_of(&found));
+        let layout = same.unwrap_or_else(|| {
+            let sharers = self.processes.values().filter(|state| state.layout == before).count();
             let own = if before > 0 && sharers == 1 { before } else { self.new_layout() };
             self.layouts[own].follow(pid, found, &mut self.modules);
             own
         });
-        self.processes.insert(pid, ProcessState { layout, looked });
+        self.processes.insert(pid, ProcessState { layout, read_at });
         layout
     }
 
