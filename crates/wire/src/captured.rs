@@ -1,4 +1,4 @@
-//! The results of one command, kept as they came.
+//! The results of one command, kept as they were received.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub const CAPTURED_BYTES_MAX: usize = 1 << 30;
 
 /// Column definitions and rows of every result of one command, in the form that the server sent them.
 ///
-/// Rows of the text protocol were checked when they came: each has a field for every column.
+/// Rows of the text protocol were checked on arrival: each has a field for every column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultRows {
     definitions: Definitions,
@@ -70,7 +70,7 @@ pub struct Row<'a> {
 }
 
 impl ResultRows {
-    /// Number of results so far.
+    /// Number of results up to now.
     pub fn len(&self) -> usize {
         self.results.len()
     }
@@ -261,7 +261,7 @@ impl<'a> Iterator for TextFields<'a> {
         if self.fields.rest().is_empty() {
             return None;
         }
-        // Checked when the row came.
+        // Checked when the row arrived.
         self.fields.nullable_bytes("field of a row").ok()
     }
 }

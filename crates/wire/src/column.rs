@@ -8,7 +8,7 @@ pub const UNSIGNED: u16 = 32;
 /// Flag of a column: its numbers are filled with zeros up to their width.
 pub const ZEROFILL: u16 = 64;
 
-/// What a column's definition says about its values.
+/// What a column's definition has about its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnType {
     /// `MYSQL_TYPE_…`, as the protocol numbers them.

@@ -31,7 +31,7 @@ impl Compressor {
         Compressor { zlib: Compress::new(Compression::new(LEVEL), true) }
     }
 
-    /// Appends `plain`, ordinary packets, to `out` in packets of the compressed protocol, and gives the number of the
+    /// Appends `plain`, ordinary packets, to `out` in packets of the compressed protocol, and returns the number of the
     /// packet after them. `sequence` is the first one's number: 0 for a command, [`Decompressor::sequence_next`] in the
     /// midst of one.
     #[must_use]
@@ -129,10 +129,10 @@ impl Decompressor {
         Ok(())
     }
 
-    /// Moves bytes to the packet until it has this length; gives those that are left.
+    /// Moves bytes to the packet until it has this length. Returns those that are left.
     fn gather<'a>(&mut self, bytes: &'a [u8], length: usize) -> &'a [u8] {
-        let (taken, rest) = bytes.split_at(bytes.len().min(length - self.packet.len()));
-        self.packet.extend_from_slice(taken);
+        let (head, rest) = bytes.split_at(bytes.len().min(length - self.packet.len()));
+        self.packet.extend_from_slice(head);
         rest
     }
 

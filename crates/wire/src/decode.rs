@@ -25,7 +25,7 @@ const DECIMALS_FREE: u8 = 31;
 const MICROSECOND_DIGITS: usize = 6;
 /// Significant digits that the server shows of a FLOAT.
 const FLOAT_DIGITS: usize = 6;
-/// Numbers are written out as long as their first digit stands at most so many places before or behind the point.
+/// Numbers are written out if their first digit stands at most this many places before or behind the point.
 const POINT_MAX: i32 = 15;
 
 /// The fields of one row as text. Made once and used again for each row.

@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// What came is not what the protocol allows at this place. The connection can't be used any further.
+/// The server sent what the protocol does not allow at this place. The connection can't be used any further.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProtocolError {

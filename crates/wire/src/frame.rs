@@ -7,7 +7,7 @@ pub(crate) const HEADER_BYTES: usize = 4;
 /// A packet of this length is continued by the next.
 pub(crate) const PACKET_BYTES_MAX: usize = 0xff_ffff;
 /// What is kept of a packet that comes in pieces: more than any OK, EOF, ERR (512 bytes of message) or column count.
-pub(crate) const KEPT_BYTES_MAX: usize = 1024;
+pub(crate) const BEGINNING_BYTES_MAX: usize = 1024;
 
 /// Stands for NULL in place of a length.
 const NULL_FIELD: u8 = 0xfb;
@@ -15,7 +15,7 @@ const NULL_FIELD: u8 = 0xfb;
 /// One logical packet: continuations are joined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet<'a> {
-    /// Its beginning: all of it, or at least `KEPT_BYTES_MAX` of it; all of it where packets are kept whole.
+    /// Its beginning: all of it, or at least `BEGINNING_BYTES_MAX` of it; all of it where packets are kept whole.
     pub(crate) head: &'a [u8],
     /// Its whole length in bytes.
     pub(crate) length: u64,
@@ -29,8 +29,8 @@ pub(crate) struct Frames {
     /// The packet before was of the greatest length, so that the next one continues it.
     continues: bool,
     length: u64,
-    kept: Vec<u8>,
-    kept_bytes_max: usize,
+    beginning: Vec<u8>,
+    beginning_bytes_max: usize,
     sequence_next: u8,
     checks_sequence: bool,
 }
@@ -43,16 +43,16 @@ impl Frames {
             payload_left: 0,
             continues: false,
             length: 0,
-            kept: Vec::with_capacity(KEPT_BYTES_MAX),
-            kept_bytes_max: KEPT_BYTES_MAX,
+            beginning: Vec::with_capacity(BEGINNING_BYTES_MAX),
+            beginning_bytes_max: BEGINNING_BYTES_MAX,
             sequence_next: 1,
             checks_sequence: true,
         }
     }
 
-    /// Packets that come in pieces are kept up to `bytes_max`, and refused beyond.
+    /// Packets that come in pieces are beginning up to `bytes_max`, and refused beyond.
     pub(crate) fn keep_whole(&mut self, keeps: bool, bytes_max: usize) {
-        self.kept_bytes_max = if keeps { bytes_max } else { KEPT_BYTES_MAX };
+        self.beginning_bytes_max = if keeps { bytes_max } else { BEGINNING_BYTES_MAX };
     }
 
     /// Takes packets whatever their numbers are.
@@ -72,7 +72,7 @@ impl Frames {
         self.sequence_next = sequence_next;
     }
 
-    /// Takes bytes up to the end of the next packet: how many were taken, and the packet where it is complete.
+    /// Takes bytes up to the end of the next packet: how many were field_bytes, and the packet where it is complete.
     #[inline]
     pub(crate) fn next<'a>(
         &'a mut self,
@@ -108,16 +108,16 @@ impl Frames {
                 self.check_sequence(self.header[3])?;
                 self.payload_left = length_of(&self.header);
                 if !self.continues {
-                    self.kept.clear();
+                    self.beginning.clear();
                     self.length = 0;
                 }
             }
             let take = self.payload_left.min(bytes.len() - at);
-            let keep = take.min(self.kept_bytes_max - self.kept.len());
-            if keep < take && self.kept_bytes_max > KEPT_BYTES_MAX {
-                return Err(ProtocolError::TooLarge { bytes_max: self.kept_bytes_max });
+            let keep = take.min(self.beginning_bytes_max - self.beginning.len());
+            if keep < take && self.beginning_bytes_max > BEGINNING_BYTES_MAX {
+                return Err(ProtocolError::TooLarge { bytes_max: self.beginning_bytes_max });
             }
-            self.kept.extend_from_slice(&bytes[at..at + keep]);
+            self.beginning.extend_from_slice(&bytes[at..at + keep]);
             self.length += take as u64;
             self.payload_left -= take;
             at += take;
@@ -127,7 +127,7 @@ impl Frames {
             self.header_have = 0;
             self.continues = length_of(&self.header) == PACKET_BYTES_MAX;
             if !self.continues {
-                return Ok((at, Some(Packet { head: &self.kept, length: self.length })));
+                return Ok((at, Some(Packet { head: &self.beginning, length: self.length })));
             }
         }
     }
@@ -147,7 +147,7 @@ fn length_of(header: &[u8]) -> usize {
     usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16
 }
 
-/// Reads fields from a packet; every read says what it was after when the packet is too short.
+/// Reads fields from a packet; the error of a packet that is too short names the field.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
@@ -163,11 +163,11 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn take(&mut self, count: usize, field: &'static str) -> Result<&'a [u8], ProtocolError> {
-        let Some((taken, rest)) = self.rest.split_at_checked(count) else {
+        let Some((field_bytes, rest)) = self.rest.split_at_checked(count) else {
             return Err(ProtocolError::TooShort { field });
         };
         self.rest = rest;
-        Ok(taken)
+        Ok(field_bytes)
     }
 
     pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, ProtocolError> {

@@ -1,7 +1,7 @@
 //! The hot part of the MySQL protocol: commands are encoded into a reused buffer, answers are scanned as they arrive.
 //!
 //! An execution of a prepared statement is written from an [`ExecuteTemplate`]; its answer goes through a
-//! [`ResponseScanner`], which finds its end and counts its rows; it materialises nothing, unless it is asked to keep the
+//! [`ResponseScanner`], which finds its end and counts its rows. The scanner materialises nothing, unless it is asked to keep the
 //! results ([`ResultRows`]). Both take what the two sides agreed on at login; the login itself is not in here. A
 //! [`Compressor`] and a [`Decompressor`] go around both where the connection is a compressed one.
 //!

@@ -56,7 +56,7 @@ impl PrepareScanner {
         }
     }
 
-    /// Keeps, or no longer keeps, the definitions of the columns of each statement; to be said between answers.
+    /// Keeps, or no longer keeps, the definitions of the columns of each statement; to be called between answers.
     pub fn capture(&mut self, captures: bool) {
         self.captures = captures;
         self.frames.keep_whole(captures, CAPTURED_BYTES_MAX);
@@ -87,8 +87,8 @@ impl PrepareScanner {
         String::from_utf8_lossy(&self.message)
     }
 
-    /// Takes what has been read, up to the end of the answer at most: how many bytes were taken, and the answer
-    /// where it is complete.
+    /// Takes what has been read, up to the end of the answer at most. Returns how many bytes it consumed, and the answer
+    /// if it is complete.
     ///
     /// # Errors
     /// What no server may send here; nothing more can be fed then.
@@ -98,8 +98,8 @@ impl PrepareScanner {
             if self.done {
                 return Err(ProtocolError::AfterEnd);
             }
-            let (taken, packet) = self.frames.next(&bytes[at..])?;
-            at += taken;
+            let (consumed, packet) = self.frames.next(&bytes[at..])?;
+            at += consumed;
             let Some(packet) = packet else { continue };
             let Some(prepared) = self.prepared else {
                 if packet.head.first() == Some(&0xff) {

@@ -12,7 +12,7 @@ use crate::row_format::RowFormat;
 pub struct Capabilities {
     /// `CLIENT_DEPRECATE_EOF`: rows end with an OK packet, and no EOF follows column definitions.
     pub deprecate_eof: bool,
-    /// `MARIADB_CLIENT_CACHE_METADATA`: executions say whether column definitions follow, and mostly they do not.
+    /// `MARIADB_CLIENT_CACHE_METADATA`: executions mark whether column definitions follow, and mostly they do not.
     pub cache_metadata: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Complete {
 /// What became of the bytes that were fed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedResult {
-    /// Bytes that belong to this answer; those beyond it were not looked at.
+    /// Bytes that belong to this answer; those beyond it were not read.
     pub consumed: usize,
     /// `None`: more bytes are needed.
     pub complete: Option<Complete>,
@@ -68,7 +68,7 @@ const EOF_BYTES_BELOW: u64 = 9;
 /// Scans answers as their bytes arrive, however they are cut.
 ///
 /// Call [`begin`](ResponseScanner::begin) when a command is sent, [`feed`](ResponseScanner::feed) with whatever has
-/// been read until it gives a [`Complete`] without more results. It allocates once, when it is made; an error's
+/// been read until it returns a [`Complete`] without more results. It allocates once, when it is created; an error's
 /// message and captured rows may make buffers grow once more.
 #[derive(Clone, Debug)]
 pub struct ResponseScanner {
@@ -126,13 +126,13 @@ impl ResponseScanner {
         }
     }
 
-    /// Keeps, or no longer keeps, everything of each answer; to be said between answers.
+    /// Keeps, or no longer keeps, everything of each answer; to be called between answers.
     pub fn capture(&mut self, captures: bool) {
         self.state.captures = captures;
         self.frames.keep_whole(captures, CAPTURED_BYTES_MAX);
     }
 
-    /// What came since [`begin`](ResponseScanner::begin); empty where it was not to be captured.
+    /// The rows since [`begin`](ResponseScanner::begin); empty where they were not to be captured.
     pub fn captured(&self) -> &ResultRows {
         &self.state.captured
     }
@@ -171,8 +171,8 @@ impl ResponseScanner {
             if self.state.phase == Phase::Done {
                 return Err(ProtocolError::AfterEnd);
             }
-            let (taken, packet) = self.frames.next(&bytes[at..])?;
-            at += taken;
+            let (consumed, packet) = self.frames.next(&bytes[at..])?;
+            at += consumed;
             if let Some(packet) = packet
                 && let Some(complete) = self.state.accept(packet)?
             {

@@ -38,20 +38,27 @@ fn every_recorded_answer_is_read_as_what_it_is() {
         ("local_infile", "wants /etc/passwd, end"),
     ];
     for recording in recordings() {
-        let told = scan(recording.form, recording.agreed, [recording.bytes.as_slice()]);
-        let told = told.unwrap_or_else(|error| panic!("{} {}: {error}", recording.mode, recording.name));
+        let summary = scan(recording.form, recording.agreed, [recording.bytes.as_slice()]);
+        let summary =
+            summary.unwrap_or_else(|error| panic!("{} {}: {error}", recording.mode, recording.name));
         match recording.name {
-            "syntax_error" => assert!(told.starts_with("error 1064 42000: You have an error"), "{told}"),
-            "error_among_rows" => assert_eq!(told, "error 1242 21000: Subquery returns more than 1 row, end"),
-            "execute_unknown" => assert!(told.starts_with("error 1243 HY000: Unknown prepared"), "{told}"),
+            "syntax_error" => {
+                assert!(summary.starts_with("error 1064 42000: You have an error"), "{summary}")
+            }
+            "error_among_rows" => {
+                assert_eq!(summary, "error 1242 21000: Subquery returns more than 1 row, end")
+            }
+            "execute_unknown" => {
+                assert!(summary.starts_with("error 1243 HY000: Unknown prepared"), "{summary}")
+            }
             name => {
                 let (_, expected) =
-                    expected.iter().find(|(known, _)| *known == name).expect("a known recording");
+                    expected.iter().find(|(known_name, _)| *known_name == name).expect("a known recording");
                 // Ids of statements are the whole server's, and no two recordings have the same.
-                let told = told
+                let summary = summary
                     .split_once("statement_id")
-                    .map_or(told.as_str(), |(_, rest)| rest.split_once(", ").expect("more fields").1);
-                assert_eq!(told, *expected, "{} {name}", recording.mode);
+                    .map_or(summary.as_str(), |(_, rest)| rest.split_once(", ").expect("more fields").1);
+                assert_eq!(summary, *expected, "{} {name}", recording.mode);
             }
         }
     }
@@ -63,8 +70,8 @@ fn however_an_answer_is_cut_it_is_read_the_same() {
         let bytes = recording.bytes.as_slice();
         let whole = scan(recording.form, recording.agreed, [bytes]).unwrap();
         let check = |pieces: Vec<&[u8]>, how: &str| {
-            let told = scan(recording.form, recording.agreed, pieces);
-            assert_eq!(told.as_ref(), Ok(&whole), "{} {} {how}", recording.mode, recording.name);
+            let summary = scan(recording.form, recording.agreed, pieces);
+            assert_eq!(summary.as_ref(), Ok(&whole), "{} {} {how}", recording.mode, recording.name);
         };
         for at in 1..bytes.len() {
             check(vec![&bytes[..at], &bytes[at..]], "cut in two");
@@ -80,10 +87,10 @@ fn an_answer_that_is_cut_off_is_never_complete() {
     for recording in recordings() {
         let whole = scan(recording.form, recording.agreed, [recording.bytes.as_slice()]).unwrap();
         for length in 0..recording.bytes.len() {
-            let told = scan(recording.form, recording.agreed, [&recording.bytes[..length]]).unwrap();
+            let summary = scan(recording.form, recording.agreed, [&recording.bytes[..length]]).unwrap();
             assert!(
-                !told.ends_with("end") && whole.starts_with(&told),
-                "{} at {length}: {told}",
+                !summary.ends_with("end") && whole.starts_with(&summary),
+                "{} at {length}: {summary}",
                 recording.name
             );
         }
@@ -129,11 +136,11 @@ fn every_result_of_an_answer_is_kept_when_it_is_wanted() {
     ];
     for recording in recordings().into_iter().filter(|recording| recording.form == Form::Text) {
         for length in [7, 100, recording.bytes.len()] {
-            let kept =
+            let results =
                 scan_captured(RowFormat::Text, recording.agreed, recording.bytes.chunks(length)).unwrap();
             for (name, expected) in &expected {
                 if recording.name == *name {
-                    assert!(kept.starts_with(expected), "{} {name}: {kept}", recording.mode);
+                    assert!(results.starts_with(expected), "{} {name}: {results}", recording.mode);
                 }
             }
         }
@@ -154,7 +161,10 @@ fn nothing_is_kept_when_it_is_not_wanted() {
 fn binary_rows_are_shown_by_the_types_that_came_with_the_preparation() {
     let all = recordings();
     for row in all.iter().filter(|recording| recording.name == "point_again") {
-        let preparation = all.iter().find(|one| one.name == "prepare_point" && one.mode == row.mode).unwrap();
+        let preparation = all
+            .iter()
+            .find(|recording| recording.name == "prepare_point" && recording.mode == row.mode)
+            .unwrap();
         for length in [5, 1000] {
             let mut prepare = PrepareScanner::new(preparation.agreed);
             prepare.capture(true);
@@ -207,8 +217,8 @@ fn packets_of_16_mib_and_their_continuations_are_one_row() {
     bytes.extend_from_slice(&[5, 0, 0, 4, 0xfe, 0, 0, 2, 0]);
     bytes.extend_from_slice(&[7, 0, 0, 5, 0xfe, 0, 0, 2, 0, 0, 0]);
     for length in [bytes.len(), 16 * 1024, 1_000_003] {
-        let told = scan(Form::Binary, agreed, bytes.chunks(length)).unwrap();
-        assert_eq!(told, format!("rows 1 in {}, end", 0xff_ffff + 5));
+        let summary = scan(Form::Binary, agreed, bytes.chunks(length)).unwrap();
+        assert_eq!(summary, format!("rows 1 in {}, end", 0xff_ffff + 5));
     }
 }
 

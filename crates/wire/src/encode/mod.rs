@@ -56,12 +56,12 @@ pub fn packet(out: &mut Vec<u8>, sequence: u8, payload: &[u8]) {
     finish(out, begin, sequence);
 }
 
-/// Content of a file that the server asked for, as one packet (more where it is beyond 16 MiB), and the number of the
+/// Writes content of a file that the server asked for, as one packet, or as more if it is beyond 16 MiB. Returns the number of the
 /// packet after it. `sequence` is that of the first: [`ResponseScanner::sequence_next`](crate::ResponseScanner::sequence_next)
 /// to begin with. Nothing is written for no content: an empty packet is the end, see [`local_file_end`].
 #[must_use]
 pub fn local_file(out: &mut Vec<u8>, mut sequence: u8, content: &[u8]) -> u8 {
-    // Below the greatest length, so that no packet is taken for one that the next continues.
+    // Below the greatest length, so that the server expects no continuation of any packet.
     for piece in content.chunks(PACKET_BYTES_MAX - 1) {
         packet(out, sequence, piece);
         sequence = sequence.wrapping_add(1);
