@@ -16,7 +16,7 @@ pub const BYTES_MAX: usize = 512 << 20;
 const CPU_S_MAX: u64 = 5;
 /// How long one case may take where it waits, or where other programs have the CPUs.
 const WALL_S_MAX: u64 = 60;
-/// How often the running case is looked at, and the CPU time that it may have taken since: 2 CPUs, and as much again.
+/// How often the running case is checked, and the CPU time that it may have used since: 2 CPUs, and as much again.
 const INTERVAL_MS: u64 = 200;
 const INTERVAL_CPU_MS_MAX: u64 = 800;
 /// Bytes of a case that a report holds.

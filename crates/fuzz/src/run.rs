@@ -17,7 +17,7 @@ pub fn is_fuzzing() -> bool {
 }
 
 /// Runs one case within its bounds.
-pub fn one(name: &'static str, bytes: &[u8], target: fn(&[u8])) {
+pub fn run_case(name: &'static str, bytes: &[u8], target: fn(&[u8])) {
     let _case = Case::begin(name, bytes);
     target(bytes);
 }
@@ -30,10 +30,10 @@ pub fn check(name: &'static str, changed: usize, target: fn(&[u8])) {
     let seed = std::env::var("BOLERO_RANDOM_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
     let mut random = Random((seed ^ 0x9e37_79b9_7f4a_7c15) | 1);
-    let kept = corpus::cases(name);
+    let kept_cases = corpus::cases(name);
     let begin = Instant::now();
     let mut peak_bytes = 0;
-    // A reader may catch a panic of a library's. What it says, and its stack, would take longer than the case.
+    // A reader may catch a panic of a library's. To print its message and its stack would take longer than the case.
     let shown = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let mut run = |bytes: &[u8]| {
@@ -54,17 +54,17 @@ pub fn check(name: &'static str, changed: usize, target: fn(&[u8])) {
             panic::resume_unwind(cause);
         }
     };
-    for (_, bytes) in &kept {
+    for (_, bytes) in &kept_cases {
         run(bytes);
     }
     for _ in 0..changed {
-        run(&random.case(&kept));
+        run(&random.case(&kept_cases));
     }
     panic::set_hook(shown);
     let seconds = begin.elapsed().as_secs_f64();
     println!(
         "{name}: {} kept, {changed} changed, {seconds:.1} s, at most {} KiB",
-        kept.len(),
+        kept_cases.len(),
         peak_bytes >> 10
     );
 }
@@ -88,13 +88,13 @@ impl Random {
         (0..length).map(|_| self.next() as u8).collect()
     }
 
-    /// Any bytes, or a kept case with a few changes.
-    fn case(&mut self, kept: &[(String, Vec<u8>)]) -> Vec<u8> {
-        if kept.is_empty() || self.next().is_multiple_of(FROM_NOTHING) {
+    /// Any bytes, or one of `cases` with a few changes.
+    fn case(&mut self, cases: &[(String, Vec<u8>)]) -> Vec<u8> {
+        if cases.is_empty() || self.next().is_multiple_of(FROM_NOTHING) {
             let length = 1 + self.below(120);
             return self.bytes(length);
         }
-        let mut bytes = kept[self.below(kept.len())].1.clone();
+        let mut bytes = cases[self.below(cases.len())].1.clone();
         for _ in 0..=self.below(3) {
             let (from, length) = (self.below(bytes.len()), self.below(9));
             let until = (from + length).min(bytes.len());
@@ -105,7 +105,7 @@ impl Random {
                     drop(bytes.splice(from..from, new));
                 }
                 2 => {
-                    let other = &kept[self.below(kept.len())].1;
+                    let other = &cases[self.below(cases.len())].1;
                     let begin = self.below(other.len());
                     drop(bytes.splice(from.., other[begin.min(other.len())..].iter().copied()));
                 }

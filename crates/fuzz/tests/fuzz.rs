@@ -3,7 +3,7 @@
 //! A test tries the cases in `corpus` and `failed`, and a fixed number of changes to them. Under `make fuzz` libFuzzer makes the cases.
 
 use whyso_fuzz::bounds::CappedAllocator;
-use whyso_fuzz::{check, is_fuzzing, one, targets};
+use whyso_fuzz::{check, is_fuzzing, run_case, targets};
 
 #[global_allocator]
 static ALLOCATOR: CappedAllocator = CappedAllocator;
@@ -13,7 +13,7 @@ macro_rules! target {
         #[test]
         fn $name() {
             if is_fuzzing() {
-                bolero::check!().for_each(|bytes: &[u8]| one(stringify!($name), bytes, targets::$name));
+                bolero::check!().for_each(|bytes: &[u8]| run_case(stringify!($name), bytes, targets::$name));
             } else {
                 check(stringify!($name), $changed, targets::$name);
             }

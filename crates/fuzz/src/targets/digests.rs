@@ -159,14 +159,14 @@ fn literals(text: &str, session: Session) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let letter = |at: usize| text[at..].chars().next();
     let mut before = ' ';
-    while let Some(one) = letter(at) {
+    while let Some(char) = letter(at) {
         let begin = at;
-        at += one.len_utf8();
+        at += char.len_utf8();
         let rest = &text[begin..];
-        match one {
+        match char {
             '\'' | '"' | '`' => {
-                let is_name = one == '`' || (one == '"' && session.ansi_quotes);
-                at = quoted_end(text, at, one, session.backslashes_escape && !is_name, session.two_bytes);
+                let is_name = char == '`' || (char == '"' && session.ansi_quotes);
+                at = quoted_end(text, at, char, session.backslashes_escape && !is_name, session.two_bytes);
                 if !is_name {
                     found.push((begin, at));
                 }
@@ -215,14 +215,14 @@ fn literals(text: &str, session: Session) -> Vec<(usize, usize)> {
             _ => {}
         }
         before = text[..at].chars().next_back().unwrap_or(' ');
-        if matches!(one, '\'' | '"' | '`') {
+        if matches!(char, '\'' | '"' | '`') {
             before = ' ';
         }
     }
     found
 }
 
-/// Whether what is before ends with the first byte of one of GBK's characters, as it does where no UTF-8 is known.
+/// Whether `before` ends with the first byte of one of GBK's characters, which is then no valid UTF-8.
 fn is_first_byte(before: &str) -> bool {
     let run = || before.chars().rev().take_while(|letter| !letter.is_ascii());
     run().any(|letter| letter == '\u{fffd}') || run().map(char::len_utf8).sum::<usize>() % 2 == 1
@@ -243,14 +243,14 @@ fn line_end(text: &str, from: usize) -> usize {
 }
 
 fn quoted_end(text: &str, mut at: usize, quote: char, escapes: bool, two_bytes: bool) -> usize {
-    while let Some(one) = text[at..].chars().next() {
-        at += one.len_utf8();
+    while let Some(char) = text[at..].chars().next() {
+        at += char.len_utf8();
         let next = text[at..].chars().next();
         if two_bytes && is_first_byte(&text[..at]) && matches!(next, Some('\\' | '`')) {
             at += 1;
-        } else if one == '\\' && escapes {
+        } else if char == '\\' && escapes {
             at += next.map_or(0, char::len_utf8);
-        } else if one == quote {
+        } else if char == quote {
             if next != Some(quote) {
                 return at;
             }

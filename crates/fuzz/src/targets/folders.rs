@@ -8,8 +8,8 @@ use tempfile::TempDir;
 /// A folder in memory, where the machine has one.
 pub(super) fn temporary() -> TempDir {
     let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    made.expect("a temporary folder")
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    folder.expect("a temporary folder")
 }
 
 /// Writes files into a folder of their own within `parent`.

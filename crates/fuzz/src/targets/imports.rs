@@ -33,7 +33,7 @@ const NAMES: [&str; 18] = [
     "",
 ];
 
-/// An archive is taken in, or nothing of it is; whatever it says, only runs lie where runs are.
+/// An archive is imported, or nothing of it is. Whatever it contains, only runs lie where runs are.
 ///
 /// # Panics
 /// Something lies elsewhere, or is no plain file.
@@ -51,7 +51,7 @@ pub fn imports(bytes: &[u8]) {
     }
     let folder = folders::temporary();
     let runs = folder.path().join("runs");
-    let taken = import_from(&archive[..], "it", &runs);
+    let result = import_from(&archive[..], "it", &runs);
     assert_eq!(fs::read_dir(folder.path()).map_or(0, Iterator::count), 1, "something lies outside");
     assert!(!std::path::Path::new("/tmp/whyso-fuzz-outside").exists(), "something lies outside");
     let mut found = Vec::new();
@@ -64,9 +64,9 @@ pub fn imports(bytes: &[u8]) {
         let _ = Recording::open(&run.path());
     }
     found.sort();
-    let mut imported = taken.map(|(imported, _)| imported).unwrap_or_default();
+    let mut imported = result.map(|(imported, _)| imported).unwrap_or_default();
     imported.sort();
-    assert_eq!(imported, found, "what was taken in is what lies there");
+    assert_eq!(imported, found, "what was imported is what lies there");
     assert_eq!(list_runs(&runs).map_or(0, |listed| listed.len()), found.len());
 }
 

@@ -74,7 +74,7 @@ fn replace(choices: &mut Choices<'_>, at: &mut Value) {
             0 => items.clear(),
             1 if !items.is_empty() => {
                 let again = items[choices.below(items.len())].clone();
-                // Long ones of what is short alone: a case is to be bounded by what it says.
+                // Only short items become long arrays: the length of a case must bound what it builds.
                 let most = if again.is_object() { 20 } else { REPEATS_MAX };
                 items.extend(std::iter::repeat_n(again, 1 + choices.below(most)));
             }
@@ -86,15 +86,15 @@ fn replace(choices: &mut Choices<'_>, at: &mut Value) {
             if names.is_empty() {
                 return;
             }
-            let (one, other) = (choices.one_of(&names), choices.one_of(&names));
+            let (name, other) = (choices.one_of(&names), choices.one_of(&names));
             match kind % 4 {
-                0 => drop(fields.remove(one)),
+                0 => drop(fields.remove(name)),
                 1 => {
-                    let field = fields[one].clone();
+                    let field = fields[name].clone();
                     fields.insert((*choices.one_of(&TEXTS)).to_string(), field);
                 }
                 2 => {
-                    let field = fields[one].clone();
+                    let field = fields[name].clone();
                     fields.insert(other.clone(), field);
                 }
                 _ => fields.clear(),

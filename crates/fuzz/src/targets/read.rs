@@ -85,22 +85,22 @@ fn views(recording: &Recording, window: Window) {
 /// Makes reports of all formats.
 ///
 /// # Panics
-/// What a recording says ends a script element, or an object is no JSON.
+/// Text of a recording ends a script element, or an object is no JSON.
 pub(super) fn report(recording: &Recording, explanation: &Explanation) {
     let run = recording.run();
     let _ = whyso_report::terminal(run, explanation);
     let _ = whyso_report::why(explanation);
     let _ = whyso_report::svg(run, explanation);
     let _ = whyso_report::json(run, explanation, recording.dir()).to_string();
-    let Ok(told) = ForReport::new(recording, &[]) else { return };
-    told.lend(None, |beside| {
-        let markdown = whyso_report::markdown(run, explanation, beside);
+    let Ok(evidence) = ForReport::new(recording, &[]) else { return };
+    evidence.lend(None, |context| {
+        let markdown = whyso_report::markdown(run, explanation, context);
         assert!(!markdown.to_lowercase().contains("<script"), "markdown that holds a script");
-        let Ok(payload) = whyso_report::payload::build(recording, explanation, beside) else { return };
+        let Ok(payload) = whyso_report::payload::build(recording, explanation, context) else { return };
         assert!(!payload.head_json.contains('<'), "a head that ends its script element");
         let head: Result<serde_json::Value, _> = serde_json::from_str(&payload.head_json);
         assert!(head.is_ok(), "a head that is no JSON: {head:?}");
-        let _ = html::write(recording, explanation, beside, &mut io::sink());
+        let _ = html::write(recording, explanation, context, &mut io::sink());
     });
 }
 

@@ -9,7 +9,7 @@ use crate::corpus::{RUN, WHOLE};
 
 const CHANGES_MAX: usize = 8;
 
-/// Whatever a run says of itself, it is explained and drawn, or refused.
+/// Whatever its `run.json` contains, a run is explained and drawn, or refused.
 pub fn run_json(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let mut files = WHOLE.clone();

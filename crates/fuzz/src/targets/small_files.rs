@@ -95,9 +95,9 @@ fn snapshot(choices: &mut Choices<'_>, dir: &Path) {
         "dataset": { "tables": 4, "rows": 25_000 },
         "knobs": [["innodb_page_size", "16384"]],
     });
-    let of_one = dir.join("0123abcd");
-    fs::create_dir_all(of_one.join("data")).expect("a folder");
-    fs::write(of_one.join("snapshot.json"), changed(choices, facts)).expect("a file");
+    let snapshot = dir.join("0123abcd");
+    fs::create_dir_all(snapshot.join("data")).expect("a folder");
+    fs::write(snapshot.join("snapshot.json"), changed(choices, facts)).expect("a file");
     let store = Store { folder: dir.to_path_buf(), max_bytes: DEFAULT_MAX_BYTES };
     let _ = store.list();
 }
@@ -150,8 +150,8 @@ fn plan(spec: &Spec) {
 fn study(choices: &mut Choices<'_>, dir: &Path) {
     let spec = Spec::parse(STUDY, false).expect("the study above");
     let starts: Vec<_> = spec.pair().into_iter().chain((0..3).flat_map(|block| spec.block(block))).collect();
-    let kept = json!({ "spec": spec, "files": {}, "notes": ["a note"] });
-    fs::write(dir.join("study.json"), changed(choices, kept)).expect("a file");
+    let study = json!({ "spec": spec, "files": {}, "notes": ["a note"] });
+    fs::write(dir.join("study.json"), changed(choices, study)).expect("a file");
     let mut lines = Vec::new();
     for (number, start) in starts.iter().enumerate() {
         let done = json!({
