@@ -1,6 +1,6 @@
 // Fails the n-th call that changes files under a folder, or ends the process there.
 //
-// Loaded by LD_PRELOAD; told by the environment: FAULT_UNDER (the folder), FAULT_LOG (a line for each call that counts), FAULT_AT (which call;
+// Loaded by LD_PRELOAD; set by the environment: FAULT_UNDER (the folder), FAULT_LOG (a line for each call that counts), FAULT_AT (which call;
 // 0: none), FAULT_KIND (full, eio, dead or kill). Only the program that it is loaded into is concerned, not those that it starts.
 
 #define _GNU_SOURCE
@@ -105,14 +105,14 @@ static int end_or_fail(void) {
 #define REAL(function) \
     static typeof(&function) real; \
     if (!real) real = dlsym(RTLD_NEXT, #function);
-#define KEEP_ERRNO(call) ({ int kept = errno; call; errno = kept; })
+#define KEEP_ERRNO(call) ({ int saved_errno = errno; call; errno = saved_errno; })
 
 static int judge_fd(const char *what, int fd, int takes_space) {
     char name[PATH_MAX];
     if (atomic_load(&is_off)) return 0;
-    int kept = errno;
-    if (!name_of_fd(fd, name)) { errno = kept; return 0; }
-    errno = kept;
+    int saved_errno = errno;
+    if (!name_of_fd(fd, name)) { errno = saved_errno; return 0; }
+    errno = saved_errno;
     return judge(what, name, takes_space);
 }
 

@@ -1,11 +1,11 @@
 //! What the tests of all crates share: how a test reports that it could not test something here, and faults of the file system ([`faults`]).
 //!
-//! A test that returns early looks like one that passed. So each such return calls [`not_tested`] or
-//! [`tracer_not_tested`]: both print the reason past the test harness, which hides the output of a test that passes, and
-//! add a line to the file that `WHYSO_NOT_TESTED` names. `scripts/test.sh` prints these lines last, with their number.
+//! A test that returns early looks like one that passed. So each such return calls [`not_tested`] or [`tracer_not_tested`].
+//! Both print the reason past the test harness, which hides the output of a test that passes. Both add a line to the file that
+//! `WHYSO_NOT_TESTED` names. `scripts/test.sh` prints these lines last, with their number.
 //!
-//! With `WHYSO_MUST_TRACE=1`, which continuous integration sets, a test that could not trace fails: there the tracer has to
-//! work, and a tracer that is broken must not look like one that is not allowed.
+//! With `WHYSO_MUST_TRACE=1`, which continuous integration sets, a test that could not trace fails. The tracer has to work
+//! there, and a tracer that is broken must not look like one that is not allowed.
 //!
 //! Only tests depend on this crate.
 
