@@ -5,7 +5,7 @@
 # crates/fuzz/failed, crates/wire/tests/__fuzz__. Properties (proptest) write what fails next to their test, as
 # *.proptest-regressions. The ordinary tests try all of it again: commit what failed.
 #
-# FUZZ_TARGETS="a b" runs these alone, and no properties. FUZZ_JOBS=N runs N at a time. FUZZ_KEEP=1 adds what reaches new code to crates/fuzz/corpus, a few cases
+# FUZZ_TARGETS="a b" runs only these, and no properties. FUZZ_JOBS=N runs N at a time. FUZZ_KEEP=1 adds what reaches new code to crates/fuzz/corpus, a few cases
 # for each target. A line for each target goes to the file FUZZ_RESULTS: name, cases, seconds, edges reached at first and at
 # last, and what failed, separated by tabs.
 set -euo pipefail

@@ -92,7 +92,7 @@ class Help:
         found = {"--help", "--version"}
         for name in self.subcommands(()):
             below = self.subcommands((name,)) if name not in ("sysbench", "help") else set()
-            for names in [(name,), *((name, one) for one in below if one != "help")]:
+            for names in [(name,), *((name, subcommand) for subcommand in below if subcommand != "help")]:
                 found |= set(re.findall(r"--[a-z][a-z0-9-]*", self.text(names)))
         return found
 
@@ -233,7 +233,7 @@ class Walk:
             status, output = self.terminal(shell)
         else:
             status, output = self.plain(shell)
-        wanted = [int(one) for word in how for one in word.removeprefix("status=").split(",") if word.startswith("status=")] or [0]
+        wanted = [int(status) for word in how for status in word.removeprefix("status=").split(",") if word.startswith("status=")] or [0]
         if "stopped" in how:
             wanted.append(130)
         missing = [word for word in how if word.startswith("prints=") and word.removeprefix("prints=") not in output]

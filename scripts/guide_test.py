@@ -62,13 +62,13 @@ class GuideTest(unittest.TestCase):
         self.assertEqual(guide.whyso_commands("ssh host"), [])
 
     def test_unknown_options_and_commands_are_found(self):
-        known = guide.Help(self.program)
-        self.assertEqual(known.unknown(["run", "x", "--users", "1", "--slo=p99"]), [])
-        self.assertEqual(known.unknown(["run", "--user", "1"]), ["--user"])
-        self.assertEqual(known.unknown(["server", "list", "--json", "--x"]), ["--x"])
-        self.assertEqual(known.unknown(["rum"]), ["rum"])
+        program_help = guide.Help(self.program)
+        self.assertEqual(program_help.unknown(["run", "x", "--users", "1", "--slo=p99"]), [])
+        self.assertEqual(program_help.unknown(["run", "--user", "1"]), ["--user"])
+        self.assertEqual(program_help.unknown(["server", "list", "--json", "--x"]), ["--x"])
+        self.assertEqual(program_help.unknown(["rum"]), ["rum"])
         # What follows -- belongs to another program.
-        self.assertEqual(known.unknown(["run", "--", "other", "--x"]), [])
+        self.assertEqual(program_help.unknown(["run", "--", "other", "--x"]), [])
 
     def test_a_wrong_command_fails_the_walk(self):
         walk = guide.Walk(self.program, self.place, "/s", True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# matrix.sh [BUILD…]: fetches server builds, all that are known where none is named, and tests whyso on every one at hand.
-# One that can't be had is printed as not tested, and is no failure.
+# matrix.sh [BUILD…]: fetches server builds, all that are known where none is named, and tests whyso on every available one.
+# A build that is not available is printed as not tested, and is no failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}

@@ -29,11 +29,11 @@ def get(url, accept="*/*"):
         return ""
 
 
-def wait_for(what, seconds, look):
-    """What `look` gives as soon as that is something."""
+def wait_for(what, seconds, attempt):
+    """What `attempt` returns as soon as that is something."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        found = look()
+        found = attempt()
         if found:
             return found
         time.sleep(0.5)
@@ -41,7 +41,7 @@ def wait_for(what, seconds, look):
 
 
 def lints(text, promtool):
-    """What promtool says against the text, but for what follows from OpenMetrics itself."""
+    """What promtool reports about the text, except for what follows from OpenMetrics itself."""
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
     families = set(re.findall(r"^# HELP (\S+)", text, re.MULTILINE))
     left = []
@@ -50,7 +50,7 @@ def lints(text, promtool):
         # In OpenMetrics a counter's family has no _total; promtool looks for the help under the sample's name.
         if complaint == "no help text" and name.removesuffix("_total") in families:
             continue
-        # Nothing here is a histogram, whose count such a name could be taken for: the server names it so.
+        # Such a name looks like a histogram's count. Nothing here is a histogram: the server names it so.
         if complaint.endswith('should not have "_count" suffix'):
             continue
         left.append(line)
@@ -74,7 +74,7 @@ def main():
     wrong = lints(text, promtool)
     if wrong:
         sys.exit("openmetrics: promtool complains:\n" + "\n".join(wrong))
-    up = lambda: [one for one in query(api, "up") if not isinstance(one, str) and one["value"][1] == "1"]
+    up = lambda: [sample for sample in query(api, "up") if not isinstance(sample, str) and sample["value"][1] == "1"]
     wait_for("scrape that Prometheus takes", READY_S, up)
 
     panels = json.load(open(board))["panels"]
@@ -82,12 +82,12 @@ def main():
     if len(numbers) != len(set(numbers)):
         sys.exit("openmetrics: two panels of the board have one number")
     places = [panel["gridPos"] for panel in panels]
-    for at, one in enumerate(places):
+    for at, place in enumerate(places):
         for other in places[:at]:
-            beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
-            above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
-            if not beside and not above:
-                sys.exit(f"openmetrics: two panels of the board lie over each other at {one}")
+            is_next_to = place["x"] + place["w"] <= other["x"] or other["x"] + other["w"] <= place["x"]
+            is_above = place["y"] + place["h"] <= other["y"] or other["y"] + other["h"] <= place["y"]
+            if not is_next_to and not is_above:
+                sys.exit(f"openmetrics: two panels of the board lie over each other at {place}")
     missing = {}
     for panel in panels:
         if panel["type"] != "row" and not (panel.get("title") and panel.get("description")):
@@ -98,11 +98,11 @@ def main():
     count = len(missing)
     end = time.monotonic() + VALUES_S
     while missing and time.monotonic() < end:
-        found = {one: query(api, one) for one in missing}
-        missing = {one: title for one, title in missing.items() if not found[one] or isinstance(found[one], str)}
+        found = {expression: query(api, expression) for expression in missing}
+        missing = {expression: title for expression, title in missing.items() if not found[expression] or isinstance(found[expression], str)}
         time.sleep(1)
     if missing:
-        sys.exit("openmetrics: nothing is found for\n" + "\n".join(f"{title}: {one}" for one, title in missing.items()))
+        sys.exit("openmetrics: nothing is found for\n" + "\n".join(f"{title}: {expression}" for expression, title in missing.items()))
     print(f"openmetrics: {len(text.splitlines())} lines checked, {count} expressions of {len(panels)} panels have values")
 
 

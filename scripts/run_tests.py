@@ -225,14 +225,14 @@ def judge(ended_badly):
             result = flakes if passes_again(outcome.program, name) else failed
             result.append(f"{name} ({outcome.program.arguments})")
     print()
-    for one in unnamed:
-        what = f"failed: {one.name}" if isinstance(one, Script) else f"ended without naming the test that failed: {one.arguments}"
+    for program in unnamed:
+        what = f"failed: {program.name}" if isinstance(program, Script) else f"ended without naming the test that failed: {program.arguments}"
         print(what)
-    for one in failed:
-        print(f"failed twice: {one}")
+    for test in failed:
+        print(f"failed twice: {test}")
     print(f"flakes, which failed and passed when run once more: {len(flakes)}; {FLAKES_MAX} are allowed")
-    for one in flakes:
-        print(f"  {one}")
+    for test in flakes:
+        print(f"  {test}")
     return 1 if unnamed or failed or len(flakes) > FLAKES_MAX else 0
 
 

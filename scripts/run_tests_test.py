@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests run_tests.py on a small package of its own, whose tests fail as they are told to."""
+"""Tests run_tests.py on a small package of its own, whose tests fail on demand."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import unittest
 
 SCRIPT = pathlib.Path(__file__).with_name("run_tests.py")
 
-# A test fails as often as the file FAILURES/NAME says.
+# A test fails as often as the file FAILURES/NAME states.
 LIBRARY = """
 /// ```
 /// let file = std::path::Path::new(&std::env::var("FAILURES").unwrap()).join("example");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh build|demo|test: says which Debian packages are missing. For a demo or a test it installs them where it may.
+# setup.sh build|demo|test: reports which Debian packages are missing. For a demo or a test it installs them where it may.
 set -euo pipefail
 export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 

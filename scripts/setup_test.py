@@ -37,12 +37,12 @@ class MakeBuild(unittest.TestCase):
     def test_a_missing_compiler_is_one_sentence_with_the_command_and_cargo_does_not_start(self) -> None:
         ended, has_cargo_started = self.build("clang")
         self.assertNotEqual(ended.returncode, 0)
-        said = [line for line in ended.stderr.splitlines() if not line.startswith("make")]
-        self.assertEqual(len(said), 1, ended.stderr)
-        self.assertIn("apt-get install --no-install-recommends clang'", said[0])
+        messages = [line for line in ended.stderr.splitlines() if not line.startswith("make")]
+        self.assertEqual(len(messages), 1, ended.stderr)
+        self.assertIn("apt-get install --no-install-recommends clang'", messages[0])
         self.assertFalse(has_cargo_started)
 
-    def test_where_the_compiler_is_there_nothing_is_said(self) -> None:
+    def test_where_the_compiler_is_there_nothing_is_printed(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             environment = os.environ | {"PATH": path_without(pathlib.Path(folder), "no-such-program")}
             ended = subprocess.run([ROOT / "scripts/setup.sh", "build"], env=environment, capture_output=True, text=True, timeout=60)

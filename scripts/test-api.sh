@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Has Schemathesis ask a real `whyso serve` everything that its description of the API says, and much that it does not say: see
-# scripts/schemathesis.toml. What may be deleted, pruned and taken in are copies of one run that is made for this.
+# Has Schemathesis ask a real `whyso serve` everything that its description of the API allows, and much that it does not allow: see
+# scripts/schemathesis.toml. What may be deleted, pruned and imported are copies of one run that is recorded for this.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 whyso=$CARGO_TARGET_DIR/release/whyso
 
-# How long, in seconds; what CI says is to depend on the change alone.
+# How long, in seconds. The result in CI must depend only on the change.
 seconds=${API_SECONDS:-80}
 seed=()
 if [[ ${CI:-} == true ]]; then
@@ -38,7 +38,7 @@ trap end EXIT
 	--out "$place/made" >"$place/run.log" 2>&1 || { cat "$place/run.log"; exit 1; }
 made=$(echo "$place"/made/*)
 
-# Serves a folder of runs, under names that are known here; gives the address with the token.
+# Serves a folder of runs, under names that are known here; writes the address with the token.
 serve() {
 	local runs=$1 name
 	shift
@@ -57,7 +57,7 @@ serve() {
 	[[ -s $runs.address ]] || { cat "$runs.log" >&2; return 1; }
 }
 
-# Asks a server for so many seconds, with more arguments.
+# Asks a server for this many seconds, with more arguments.
 ask() {
 	local runs=$1 most=$2 address
 	shift 2
