@@ -1,6 +1,6 @@
-//! What watching costs: `watch_cost SOCKET PID SECONDS INTERVAL_MS` watches a local server and
-//! prints, a sampler a line, the CPU time of this process for each second and how long a reading
-//! took.
+//! What watching costs: `watch_cost SOCKET PID SECONDS INTERVAL_MS` watches a local server.
+//!
+//! It prints one line per sampler: the CPU time of this process per second, and how long a reading took.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,8 +21,8 @@ struct Last(Arc<Mutex<Content>>);
 impl Sink for Last {
     fn series(&self, key: &SeriesKey) -> SeriesId {
         let mut content = self.0.lock().expect("no thread panics");
-        let known = content.0.iter().position(|known| known == key);
-        let index = known.unwrap_or_else(|| {
+        let position = content.0.iter().position(|series| series == key);
+        let index = position.unwrap_or_else(|| {
             content.0.push(key.clone());
             content.0.len() - 1
         });

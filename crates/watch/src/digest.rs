@@ -1,4 +1,4 @@
-//! Statements as they may be recorded: without what they say it of.
+//! Statements as they may be recorded: without their literals.
 
 /// Stands for one or more of what lies before it.
 const MORE: &str = ", …";
@@ -37,7 +37,7 @@ struct Reading<'t> {
 /// one and `, …`. Comments are left out, except for those that the server executes; blanks are one. Of statements about accounts only the
 /// first words are kept. Where two ways to read the text disagree, only their common beginning is kept, with `…` after it: it holds no literal in either.
 pub fn digest(statement: &str) -> String {
-    let digest = in_common(&readings(statement));
+    let digest = common_beginning(&readings(statement));
     match words_of_account_statement(&digest) {
         Some(words) => format!("{} …", words.join(" ")),
         None => digest,
@@ -45,7 +45,7 @@ pub fn digest(statement: &str) -> String {
 }
 
 /// Whether a statement may be recorded as it was sent, where the user wants that: none that may hold a password.
-pub fn may_be_kept(statement: &str) -> bool {
+pub fn may_be_recorded(statement: &str) -> bool {
     let lower = statement.to_lowercase();
     let is_of_account =
         |read: &DigestReading| read.is_cut || words_of_account_statement(&read.text).is_some();
@@ -85,14 +85,14 @@ fn readings(statement: &str) -> Vec<DigestReading> {
 }
 
 /// Returns what all have in common from the beginning on, with a mark where that is not all of them.
-fn in_common(read: &[DigestReading]) -> String {
+fn common_beginning(read: &[DigestReading]) -> String {
     let Some((first, others)) = read.split_first() else { return String::new() };
     if !first.is_cut && others.iter().all(|other| other == first) {
         return first.text.clone();
     }
     let length = |other: &DigestReading| {
-        let same = first.text.chars().zip(other.text.chars()).take_while(|(one, two)| one == two);
-        same.map(|(one, _)| one.len_utf8()).sum::<usize>()
+        let same = first.text.chars().zip(other.text.chars()).take_while(|(left, right)| left == right);
+        same.map(|(letter, _)| letter.len_utf8()).sum::<usize>()
     };
     let common = others.iter().map(length).min().unwrap_or(first.text.len());
     format!("{} …", first.text[..common].trim_end()).trim_start().to_string()
@@ -100,8 +100,8 @@ fn in_common(read: &[DigestReading]) -> String {
 
 fn words_of_account_statement(digest: &str) -> Option<&'static [&'static str]> {
     let begins_with = |words: &&&[&str]| {
-        let mut those_of_digest = digest.split_whitespace();
-        words.iter().all(|word| those_of_digest.next().is_some_and(|one| one.eq_ignore_ascii_case(word)))
+        let mut digest_words = digest.split_whitespace();
+        words.iter().all(|word| digest_words.next().is_some_and(|next| next.eq_ignore_ascii_case(word)))
     };
     ACCOUNT_STATEMENTS.iter().find(begins_with).copied()
 }
@@ -115,14 +115,14 @@ struct Digest {
 }
 
 impl Digest {
-    fn push(&mut self, one: char) {
+    fn push(&mut self, letter: char) {
         if std::mem::take(&mut self.blank) && !self.text.is_empty() {
             self.text.push(' ');
         }
-        match one {
+        match letter {
             '(' => self.open.push(self.text.len()),
             ')' => {
-                self.text.push(one);
+                self.text.push(letter);
                 if let Some(open) = self.open.pop() {
                     self.fold_row(open);
                 }
@@ -130,7 +130,7 @@ impl Digest {
             }
             _ => {}
         }
-        self.text.push(one);
+        self.text.push(letter);
     }
 
     fn literal(&mut self) {
@@ -159,7 +159,7 @@ impl Digest {
         self.push('?');
     }
 
-    /// A row that looks as the one before it is told once.
+    /// Removes a row that looks like the one before it.
     fn fold_row(&mut self, open: usize) {
         let (before, row) = self.text.split_at(open);
         let Some(before) = before.trim_end().strip_suffix(',') else { return };
@@ -196,11 +196,11 @@ impl Lexer<'_> {
     fn code(&mut self, digest: &mut Digest, only_comment: bool) {
         let mut in_word = false;
         let mut executed = only_comment;
-        while let Some(one) = self.next() {
+        while let Some(letter) = self.next() {
             let was_in_word = std::mem::take(&mut in_word);
-            match one {
+            match letter {
                 '\'' | '"' => {
-                    self.skip_quoted(one);
+                    self.skip_quoted(letter);
                     digest.literal();
                 }
                 '0'..='9' if !was_in_word => {
@@ -228,13 +228,15 @@ impl Lexer<'_> {
                 '-' if self.peek() == Some('-') => match self.rest()[1..].chars().next() {
                     // In some character sets it is a blank.
                     Some(next) if !next.is_ascii() => self.is_cut = true,
-                    Some(next) if !next.is_ascii_whitespace() && !next.is_ascii_control() => digest.push(one),
+                    Some(next) if !next.is_ascii_whitespace() && !next.is_ascii_control() => {
+                        digest.push(letter)
+                    }
                     _ => self.skip_line(digest),
                 },
-                _ if one.is_whitespace() || one.is_control() => digest.blank = true,
+                _ if letter.is_whitespace() || letter.is_control() => digest.blank = true,
                 _ => {
-                    in_word = one.is_alphanumeric() || one == '_' || one == '$';
-                    digest.push(one);
+                    in_word = letter.is_alphanumeric() || letter == '_' || letter == '$';
+                    digest.push(letter);
                     if self.takes_second_byte() {
                         self.next();
                     }
@@ -260,8 +262,8 @@ impl Lexer<'_> {
         Some(next)
     }
 
-    fn next_if(&mut self, is_taken: impl Fn(char) -> bool) -> Option<char> {
-        self.peek().filter(|next| is_taken(*next))?;
+    fn next_if(&mut self, is_wanted: impl Fn(char) -> bool) -> Option<char> {
+        self.peek().filter(|next| is_wanted(*next))?;
         self.next()
     }
 
@@ -269,10 +271,11 @@ impl Lexer<'_> {
         self.reading.second_bytes.binary_search(&self.at).is_ok()
     }
 
-    /// Whether what is at this place may be the second byte of a character that is no UTF-8: how many bytes it has is not known.
+    /// Whether what is at this place may be the second byte of a character that is no UTF-8. How many bytes such a character has is
+    /// not known.
     fn may_be_second_byte(&self, at: usize) -> bool {
-        let mut before = self.text[..at].chars().rev().take_while(|one| !one.is_ascii());
-        before.any(|one| one == '\u{fffd}')
+        let mut before = self.text[..at].chars().rev().take_while(|letter| !letter.is_ascii());
+        before.any(|letter| letter == '\u{fffd}')
     }
 
     fn skip_quoted(&mut self, quote: char) {
@@ -284,21 +287,21 @@ impl Lexer<'_> {
                 self.is_cut = true;
                 return;
             }
-            let Some(one) = self.next() else { return };
+            let Some(letter) = self.next() else { return };
             if is_second {
                 continue;
             }
-            if one == '\\' && escapes {
+            if letter == '\\' && escapes {
                 self.next();
-            } else if one == quote && self.next_if(|next| next == quote).is_none() {
+            } else if letter == quote && self.next_if(|next| next == quote).is_none() {
                 return;
             }
         }
     }
 
     fn skip_number(&mut self) {
-        while let Some(one) = self.next_if(|next| next.is_ascii_alphanumeric() || next == '.') {
-            if matches!(one, 'e' | 'E') {
+        while let Some(letter) = self.next_if(|next| next.is_ascii_alphanumeric() || next == '.') {
+            if matches!(letter, 'e' | 'E') {
                 // The sign of an exponent.
                 self.next_if(|next| matches!(next, '-' | '+'));
             }
@@ -312,18 +315,18 @@ impl Lexer<'_> {
                 self.is_cut = true;
                 return;
             }
-            let Some(one) = self.next() else { return };
-            digest.text.push(if one.is_control() { ' ' } else { one });
-            if one == '`' && !is_second {
+            let Some(letter) = self.next() else { return };
+            digest.text.push(if letter.is_control() { ' ' } else { letter });
+            if letter == '`' && !is_second {
                 return;
             }
         }
     }
 
-    /// Skips a comment, or the beginning of one that servers from some version on execute: whether it is one of these.
+    /// Skips a comment, or the beginning of one that servers from some version on execute. Returns whether it is one of these.
     ///
-    /// Which servers execute it is not known. So it has to end at the same place for all. Of such a comment within another one
-    /// (`is_nested`) servers do not agree either; reading each of them twice would also double the time with each level.
+    /// Which servers execute it is not known. So it has to end at the same place for all. Servers do not agree either on such a comment
+    /// within another one (`is_nested`). Reading each of them twice would also double the time with each level.
     fn comment(&mut self, is_nested: bool) -> bool {
         let begin = self.at;
         self.next();
@@ -354,8 +357,8 @@ impl Lexer<'_> {
 
     fn skip_line(&mut self, digest: &mut Digest) {
         // A server's lexer also ends it at a NUL.
-        while let Some(one) = self.next_if(|next| next != '\n') {
-            self.is_cut |= one == '\0';
+        while let Some(letter) = self.next_if(|next| next != '\n') {
+            self.is_cut |= letter == '\0';
         }
         digest.blank = true;
     }

@@ -58,7 +58,7 @@ mod stop;
 mod text;
 mod watcher;
 
-pub use digest::{digest, may_be_kept};
+pub use digest::{digest, may_be_recorded};
 pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
 pub use metric::Metric;

@@ -1,4 +1,5 @@
-//! whyso's own statements: how often each was sent on the connections of one watching, so that a view of the server's statements can leave them out.
+//! whyso's own statements: how often each was sent on the connections of one watching. A view of the server's statements can so leave
+//! them out.
 //!
 //! A server's digests add up executions by schema and text, of all clients. Samplers' connections have a default schema that clients rarely have
 //! ([`SCHEMA`]), so their statements mostly have digests of their own. Where a client has sent the same text in the same schema, the counts here show
@@ -14,10 +15,10 @@ use mysql_async::{Conn, Error, QueryResult, TextProtocol};
 pub(crate) const SCHEMA: &str = "information_schema";
 /// What the driver asks when it has connected; see `Conn::read_settings` of mysql_async.
 const ON_CONNECT: &str = "SELECT @@max_allowed_packet,@@wait_timeout";
-/// A digest whose text the server cut must have this many words, to be taken for the beginning of a statement.
+/// A digest whose text the server cut must have this many words, to count as the beginning of a statement.
 const WORDS_OF_BEGINNING_MIN: usize = 8;
 
-/// Keywords that a server takes for the same, and writes as one of them in digests: the one that stands for both here comes last.
+/// Keywords that mean the same to a server, which writes one of them in digests: the one that stands for both here comes last.
 const SYNONYMS: [(&str, &str); 12] = [
     ("character", "char"),
     ("current_timestamp", "now"),
@@ -53,9 +54,9 @@ impl SentStatements {
             Digest::Whole(words) => self.0.get(words).copied().unwrap_or_default(),
             Digest::Beginning(begin) => {
                 let found = self.0.iter().filter(|(words, _)| words.starts_with(begin.as_str()));
-                found.fold(SentStatement::default(), |sum, (_, one)| SentStatement {
-                    begun: sum.begun + one.begun,
-                    ended: sum.ended + one.ended,
+                found.fold(SentStatement::default(), |sum, (_, statement)| SentStatement {
+                    begun: sum.begun + statement.begun,
+                    ended: sum.ended + statement.ended,
                 })
             }
         }
@@ -67,7 +68,7 @@ impl SentStatements {
 pub(crate) struct OwnStatements(Arc<Mutex<SentStatements>>);
 
 impl OwnStatements {
-    /// Gives the statement's words.
+    /// Counts an execution that begins. Returns the statement's words.
     pub(crate) fn begin(&self, statement: &str) -> String {
         let words = words(statement);
         self.locked().0.entry(words.clone()).or_default().begun += 1;
@@ -104,8 +105,8 @@ impl OwnExecution {
         let sent = if schema == SCHEMA { sent } else { &[] };
         // Of no connection without statements.
         let on_connect = sent.first().map(|_| ON_CONNECT);
-        let words =
-            on_connect.into_iter().chain(sent.iter().copied()).map(|one| statements.begin(one)).collect();
+        let sent = on_connect.into_iter().chain(sent.iter().copied());
+        let words = sent.map(|statement| statements.begin(statement)).collect();
         OwnExecution { statements: statements.clone(), words }
     }
 }
@@ -144,19 +145,19 @@ fn words(statement: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut rest = statement;
     while let Some(first) = rest.chars().next() {
-        let is_of_word = |one: char| one.is_alphanumeric() || one == '_' || one == '$';
+        let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
         let length = match first {
             '`' => rest[1..].find('`').map_or(rest.len(), |end| end + 2),
             '\'' | '"' => quoted_length(rest, first),
             '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            _ if is_of_word(first) => rest.find(|one| !is_of_word(one)).unwrap_or(rest.len()),
+            _ if is_of_word(first) => rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len()),
             _ => first.len_utf8(),
         };
-        let (one, after) = rest.split_at(length);
+        let (token, after) = rest.split_at(length);
         let is_name = first == '`' || (is_of_word(first) && !first.is_ascii_digit());
         // NULL is a literal in most places.
-        if is_name && !one.eq_ignore_ascii_case("null") {
-            let word = one.trim_matches('`').to_lowercase();
+        if is_name && !token.eq_ignore_ascii_case("null") {
+            let word = token.trim_matches('`').to_lowercase();
             // Units of time, such as SQL_TSI_SECOND for SECOND.
             let word = word.strip_prefix("sql_tsi_").map_or(word.clone(), str::to_string);
             let same = SYNONYMS.iter().find(|(other, _)| *other == word);
@@ -164,20 +165,20 @@ fn words(statement: &str) -> String {
         }
         rest = after;
     }
-    let is_bounded =
-        words.first().is_some_and(|one| one == "set") && words.get(1).is_some_and(|one| one == "statement");
-    let bound = if is_bounded { words.iter().position(|one| one == "for") } else { None };
+    let is_bounded = words.first().is_some_and(|word| word == "set")
+        && words.get(1).is_some_and(|word| word == "statement");
+    let bound = if is_bounded { words.iter().position(|word| word == "for") } else { None };
     words.split_off(bound.map_or(0, |place| place + 1)).join(" ")
 }
 
 /// The length of a literal in bytes, with its quotes.
 fn quoted_length(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
-    for (at, one) in text.char_indices().skip(1) {
-        match one {
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = true,
-            _ if one == quote => return at + one.len_utf8(),
+            _ if letter == quote => return at + letter.len_utf8(),
             _ => {}
         }
     }
@@ -270,7 +271,7 @@ impl<'a> ControlConnection<'a> {
     }
 }
 
-/// Whether the server answered, be it with an error.
+/// Whether the server answered, also if it did with an error.
 fn is_answer<T>(outcome: &Result<T, Error>) -> bool {
     matches!(outcome, Ok(_) | Err(Error::Server(_)))
 }

@@ -26,7 +26,7 @@ pub(crate) trait Sampler: Send {
         Ok(())
     }
 
-    /// CPU time that processes used for it so far, beside its own thread.
+    /// CPU time that processes used for it up to now, in addition to its own thread.
     fn others_cpu_ns(&self) -> u64 {
         0
     }
@@ -34,13 +34,13 @@ pub(crate) trait Sampler: Send {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The source does not exist here, and will not: said once, and the sampler ends.
+    /// The source does not exist here, and will not: reported once, and the sampler ends.
     Absent(String),
-    /// The same, where another line says it already.
+    /// The same, where another line reports it already.
     NotHere,
-    /// A gap: said once, then tried again until it is back.
+    /// A gap: reported once, then tried again until it is back.
     Broken { why: String, patience: Patience },
-    /// The watching ended in mid-reading.
+    /// The watching ended during a reading.
     Stopped,
 }
 
@@ -73,7 +73,7 @@ impl Notes {
     }
 }
 
-/// All that a sampler's thread needs beside the sampler.
+/// All that a sampler's thread needs in addition to the sampler.
 pub(crate) struct Surroundings {
     pub(crate) sink: Arc<dyn Sink>,
     pub(crate) host: String,
@@ -98,15 +98,15 @@ pub(crate) struct Runner {
     outage: Option<Outage>,
     /// The window of the last reading that was recorded.
     last: Option<(i64, i64)>,
-    /// Readings are being put off, which was said.
+    /// Readings are being put off, which was reported.
     is_slowed: bool,
     /// Readings in a row that were not put off.
     in_time: u32,
-    /// CPU time that the sampler's programs used, as it was told last.
+    /// CPU time that the sampler's programs used, as it was recorded last.
     others_cpu_ns: u64,
 }
 
-/// After so many readings in time one is no longer called slowed.
+/// After this many readings in time a source is no longer called slowed.
 const IN_TIME_MIN: u32 = 5;
 /// How long all the last readings of one thread may take together: the watching ends within two seconds.
 const LAST_READINGS_NS_MAX: i64 = 1_200_000_000;
@@ -133,7 +133,7 @@ pub(crate) fn run_in_turn(mut runners: Vec<Runner>) {
     let begin_ns = monotonic_ns();
     for runner in runners.iter_mut().filter(|runner| runner.outage.is_none()) {
         if monotonic_ns() - begin_ns < LAST_READINGS_NS_MAX {
-            // The run is over: a failure of this last look changes nothing that was recorded.
+            // The run is over: a failure of this last reading changes nothing that was recorded.
             let _ = runner.read_once(true);
         }
     }
@@ -183,9 +183,9 @@ impl Runner {
             true => self.sampler.finish(&mut batch),
         };
         let (idle, put_off) = (batch.is_idle(), batch.is_put_off());
-        let taken = batch.into_parts();
+        let parts = batch.into_parts();
         let end_ns = monotonic_ns();
-        for line in taken.absent {
+        for line in parts.absent {
             self.around.notes.add(line);
         }
         match &outcome {
@@ -193,11 +193,11 @@ impl Runner {
             Ok(()) if put_off => {}
             Ok(()) => {
                 self.note_recovery(end_ns);
-                if let Some((begin_ns, end_ns)) = self.last.filter(|_| !taken.before.is_empty()) {
-                    self.give(begin_ns, end_ns, Status::Ok, taken.before);
+                if let Some((begin_ns, end_ns)) = self.last.filter(|_| !parts.before.is_empty()) {
+                    self.give(begin_ns, end_ns, Status::Ok, parts.before);
                 }
                 if !idle {
-                    self.record(begin_ns, end_ns, Status::Ok, taken.values);
+                    self.record(begin_ns, end_ns, Status::Ok, parts.values);
                     self.last = Some((begin_ns, end_ns));
                 }
             }

@@ -19,7 +19,7 @@ use crate::text::Machine;
 /// Between two readings of what costs more, and is looked up rather than drawn.
 pub(crate) const NOW_AND_THEN: Duration = Duration::from_secs(5);
 
-/// What a sampler gives of itself.
+/// The description of a sampler.
 pub(crate) struct SamplerEntry {
     /// Names of its sources in a recording. "pfs_…" stands for all that begin with "pfs_".
     pub(crate) sources: &'static [&'static str],
@@ -34,7 +34,7 @@ pub(crate) struct SamplerEntry {
 }
 
 impl SamplerEntry {
-    /// Returns whether the entry gives this source.
+    /// Returns whether the entry has this source.
     pub(crate) fn has_source(&self, source: &str) -> bool {
         self.sources.iter().any(|name| match name.strip_suffix('…') {
             Some(prefix) => source.starts_with(prefix),
@@ -190,7 +190,7 @@ impl<'s> StartContext<'s> {
     /// Returns a new connection to the server. `None`: only the machine is watched.
     pub(crate) fn sql(&self) -> Option<Sql> {
         let sql = Sql::new(self.server()?, self.stop.clone());
-        Some(sql.known_in(&self.own_connections).counted_in(&self.statements))
+        Some(sql.with_own_connections(&self.own_connections).counted_in(&self.statements))
     }
 
     /// Returns the connection to the Performance Schema. `None`: only the machine is watched.

@@ -7,7 +7,7 @@ pub(crate) struct Schedule {
     interval_ns: i64,
 }
 
-/// Readings that were due while the one before was still going on.
+/// Readings that were due while the one before was still running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MissedReadings {
     /// When the first of them was due.
@@ -33,7 +33,7 @@ impl Schedule {
         self.next_ns
     }
 
-    /// To be called when the reading that was due at `next_ns` has ended: goes on to the first
+    /// To be called when the reading that was due at `next_ns` has ended. Moves to the first
     /// time of the grid after `now_ns`.
     pub(crate) fn advance(&mut self, now_ns: i64) -> Option<MissedReadings> {
         let first_ns = self.next_ns + self.interval_ns;
@@ -45,7 +45,7 @@ impl Schedule {
         Some(MissedReadings { first_ns, count: count.unsigned_abs() })
     }
 
-    /// Goes on by at least one interval, to the first time of the grid after `t_ns`.
+    /// Moves by at least one interval, to the first time of the grid after `t_ns`.
     pub(crate) fn not_before(&mut self, t_ns: i64) {
         let passed = (t_ns - self.next_ns).max(0) / self.interval_ns;
         self.next_ns += (passed + 1) * self.interval_ns;

@@ -6,7 +6,7 @@ use mysql_async::prelude::Queryable;
 use crate::Error;
 use crate::facts::answer;
 
-/// What the server has still to do. `None` where it does not tell.
+/// What the server has still to do. `None` where it does not show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settling {
     /// Pages of the buffer pool that wait to be written.
@@ -63,7 +63,7 @@ pub async fn dirty_and_purge(conn: &mut Conn) -> Result<Settling, Error> {
     Ok(settling)
 }
 
-/// A server that says no is an answer; one that says nothing is an error.
+/// A server's refusal is an answer; no answer is an error.
 fn refusable<T>(outcome: Result<T, Error>) -> Result<Result<T, Error>, Error> {
     match outcome {
         Err(error @ Error::NoAnswer(_)) => Err(error),

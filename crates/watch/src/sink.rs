@@ -31,8 +31,8 @@ impl Sink for Recorder {
     }
 }
 
-/// The series of a source by their position in its output: from one reading to the next the same
-/// line mostly has the same name, so that a comparison replaces a look-up.
+/// The series of a source by their position in its output. From one reading to the next the same
+/// line mostly has the same name. So a comparison replaces a look-up.
 #[derive(Default)]
 pub(crate) struct SeriesCache {
     slots: Vec<Slot>,
@@ -52,7 +52,7 @@ pub(crate) struct Batch<'a> {
     cache: &'a mut SeriesCache,
     position: usize,
     pub(crate) values: Vec<(SeriesId, Value)>,
-    /// What series had at the reading before, of those that it did not tell.
+    /// Values that series had at the reading before, which did not record them.
     before: Vec<(SeriesId, Value)>,
     absent: Vec<NotMeasured>,
     idle: bool,
@@ -135,8 +135,8 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// What a series had when the reading before was taken, which did not tell it: what it grew by since is then known.
-    pub(crate) fn was(&mut self, metric: &Metric, instance: &str, value: Value) {
+    /// Puts the value that a series had at the reading before, which did not record it: what it grew by since is then known.
+    pub(crate) fn put_before(&mut self, metric: &Metric, instance: &str, value: Value) {
         self.before.push((self.id(metric.name, instance, metric.kind, metric.unit), value));
     }
 
@@ -149,7 +149,7 @@ impl<'a> Batch<'a> {
         });
     }
 
-    /// A part of the source that this machine or server does not have; said once to the user.
+    /// A part of the source that this machine or server does not have; reported once to the user.
     pub(crate) fn absent(&mut self, what: impl Into<NotMeasured>) {
         self.absent.push(what.into());
     }
@@ -196,7 +196,7 @@ pub(crate) mod memory {
     impl Sink for MemorySink {
         fn series(&self, key: &SeriesKey) -> SeriesId {
             let mut keys = self.keys.lock().unwrap();
-            let position = keys.iter().position(|known| known == key);
+            let position = keys.iter().position(|other| other == key);
             let index = position.unwrap_or_else(|| {
                 keys.push(key.clone());
                 keys.len() - 1

@@ -30,12 +30,12 @@ const NOT_FOR_US: [u16; 8] = [1054, 1109, 1142, 1143, 1146, 1227, 1235, 1286];
 /// The server gave up at the bound of [`bounded_select`].
 const TOOK_TOO_LONG: [u16; 2] = [1969, 3024];
 
-/// Whether a server's error says that it does not have what was asked for, or not for this user.
+/// Whether a server's error means that it does not have what was asked for, or not for this user.
 pub(crate) fn is_not_for_us(code: u16) -> bool {
     NOT_FOR_US.contains(&code)
 }
 
-/// A SELECT that the server itself gives up after two seconds, where it can: sooner than [`READING_TIME_MAX`], so that a question that
+/// A SELECT that the server itself gives up after two seconds, where it can. That is sooner than [`READING_TIME_MAX`]. So a question that
 /// is given up here is not still being answered there when the next one is sent. MariaDB knows it as a setting of one statement, which only
 /// MariaDB reads, MySQL as a hint; to any other both are comments.
 pub(crate) fn bounded_select(what: &str) -> String {
@@ -44,7 +44,7 @@ pub(crate) fn bounded_select(what: &str) -> String {
     )
 }
 
-/// Numbers of the connections that samplers hold to the server, so that none is taken for a client's.
+/// Numbers of the connections that samplers hold to the server, so that none counts as a client's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnConnections(Arc<Mutex<BTreeSet<u64>>>);
 
@@ -86,7 +86,7 @@ impl Sql {
     }
 
     /// Enters its connections among these.
-    pub(crate) fn known_in(mut self, own: &OwnConnections) -> Sql {
+    pub(crate) fn with_own_connections(mut self, own: &OwnConnections) -> Sql {
         self.own = own.clone();
         self
     }
@@ -184,9 +184,9 @@ async fn bounded<T>(
         let conn = match conn {
             Some(conn) => conn,
             None => {
-                let made = conn.insert(ControlConnection::connect(opts.clone(), statements).await?);
-                own.add(u64::from(made.id()));
-                made
+                let connected = conn.insert(ControlConnection::connect(opts.clone(), statements).await?);
+                own.add(u64::from(connected.id()));
+                connected
             }
         };
         let mut conn = ControlConnection::new(conn, statements);
@@ -224,7 +224,7 @@ fn failure(error: &Error) -> Failure {
             Failure::Broken { why: format!("the server cannot be understood: {}", error.message), patience }
         }
         Error::Server(error) => Failure::Broken {
-            why: format!("the server says: {} (error {})", error.message, error.code),
+            why: format!("the server answers: {} (error {})", error.message, error.code),
             patience,
         },
         error => {

@@ -34,7 +34,7 @@ impl Stop {
         self.shared.async_stopped.send_replace(true);
     }
 
-    /// Sleeps until `t_ns` (monotonic); true when the signal came first or had come before.
+    /// Sleeps until `t_ns` (monotonic). True when the signal arrives first, or arrived before.
     pub(crate) fn wait_until(&self, t_ns: i64) -> bool {
         let mut stopped = self.lock();
         loop {

@@ -21,7 +21,7 @@ impl KernelFile {
         KernelFile { path: path.into(), file: None, buffer: Vec::new() }
     }
 
-    /// The whole content as it is now. After an error the file is opened anew the next time.
+    /// The whole content as it is now. After an error the file is opened again the next time.
     pub(crate) fn read(&mut self) -> io::Result<Cow<'_, str>> {
         let length = match self.fill() {
             Ok(length) => length,
@@ -107,7 +107,7 @@ pub(crate) fn cpu_list(text: &str) -> Vec<u32> {
     cpus
 }
 
-/// What the kernel tells each program about itself at its start.
+/// What the kernel hands to each program about itself at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     /// Length of a tick of `/proc/*/stat`.
@@ -116,8 +116,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// From `/proc/self/auxv` (`AT_CLKTCK` and `AT_PAGESZ`, see getauxval(3)); where that cannot
-    /// be read, the values that every common Linux has: 100 ticks a second, pages of 4 KiB.
+    /// From `/proc/self/auxv` (`AT_CLKTCK` and `AT_PAGESZ`, see getauxval(3)). Where that cannot be
+    /// read, the values that every common Linux has: 100 ticks per second, pages of 4 KiB.
     pub(crate) fn read() -> Machine {
         parse_auxv(&std::fs::read("/proc/self/auxv").unwrap_or_default())
     }

@@ -44,7 +44,7 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Starts every sampler that `spec` gives reason for. A server that does not answer is no
+    /// Starts every sampler that `spec` has a reason for. A server that does not answer is no
     /// error but a gap in the recording.
     ///
     /// # Errors
@@ -153,8 +153,8 @@ impl Watcher {
         self.server_pid.set(pid);
     }
 
-    /// Counts statements as whyso's own that are about to be sent on a connection of their own with this default schema, until the value is dropped:
-    /// drop it once they are answered.
+    /// Counts statements as whyso's own that are about to be sent on a connection of their own with this default schema. They count as under
+    /// way until the value is dropped: drop it once they are answered.
     pub fn executes(&self, schema: &str, statements: &[&str]) -> OwnExecution {
         OwnExecution::begin(&self.statements, schema, statements)
     }
@@ -174,7 +174,7 @@ impl Watcher {
         lines
     }
 
-    /// Takes a last reading of the server and ends every sampler. Gives what was not measured, as
+    /// Takes a last reading of the server and ends every sampler. Returns what was not measured, as
     /// [`not_measured`](Watcher::not_measured) does. Returns within two seconds: a sampler that hangs is
     /// left behind, ends when its source answers, and is named too.
     pub fn stop(mut self) -> Vec<NotMeasured> {

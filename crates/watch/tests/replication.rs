@@ -11,14 +11,14 @@ use whyso_record::data::Status;
 use whyso_watch::{WatchSpec, Watcher};
 
 fn watch(server: &Server, user: &str) -> (Watcher, MemorySink) {
-    let kept = MemorySink::default();
+    let sink = MemorySink::default();
     let spec = WatchSpec {
         interval: Duration::from_millis(500),
         server: Some(server.opts_of(user, None)),
         server_pid: Some(server.pid()),
         ..WatchSpec::default()
     };
-    (Watcher::start(spec, kept.clone()).unwrap(), kept)
+    (Watcher::start(spec, sink.clone()).unwrap(), sink)
 }
 
 /// A port that nothing listens at.
@@ -42,10 +42,9 @@ fn lag_is_a_series_and_a_thread_that_stops_is_an_event() {
          MASTER_USE_GTID = slave_pos"
     ));
     replica.execute("START SLAVE 'east'");
-    let (of_replica, told_by_replica) = watch(&replica, "root");
-    let of_copy = |metric: &str| {
-        told_by_replica.last_values().get(&format!("server replication {metric} east")).copied()
-    };
+    let (of_replica, replica_sink) = watch(&replica, "root");
+    let of_copy =
+        |metric: &str| replica_sink.last_values().get(&format!("server replication {metric} east")).copied();
     wait_for("the lag", || of_copy("seconds_behind_source").is_some_and(|behind| behind >= 0.0));
     assert_eq!(of_copy("replica_io_running"), Some(1.0));
     assert_eq!(of_copy("replica_sql_running"), Some(1.0));
@@ -53,14 +52,14 @@ fn lag_is_a_series_and_a_thread_that_stops_is_an_event() {
     assert!(of_copy("relay_log_space").is_some_and(|bytes| bytes > 0.0));
     assert_eq!(of_copy("source_port"), None);
 
-    let (of_source, told_by_source) = watch(&source, "root");
+    let (of_source, source_sink) = watch(&source, "root");
     wait_for("the replica", || {
-        let told = told_by_source.last_values();
-        told.get("server replication connected_replicas") == Some(&1.0)
-            && told.contains_key("server replication binary_log_pos")
+        let values = source_sink.last_values();
+        values.get("server replication connected_replicas") == Some(&1.0)
+            && values.contains_key("server replication binary_log_pos")
     });
 
-    let events = |start: &str| told_by_replica.events("replication", start).len();
+    let events = |start: &str| replica_sink.events("replication", start).len();
     replica.execute("STOP SLAVE 'east'");
     wait_for("the stop", || events("east: Replica_SQL_Running: Yes → No") == 1);
     assert_eq!(events("east: Replica_IO_Running: Yes → No"), 1);
@@ -71,7 +70,7 @@ fn lag_is_a_series_and_a_thread_that_stops_is_an_event() {
     replica.execute("INSERT INTO d.t VALUES (4711)");
     source.execute("INSERT INTO d.t VALUES (4711)");
     wait_for("the error", || events("east: Last_SQL_Error: ") == 1);
-    let error = &told_by_replica.events("replication", "east: Last_SQL_Error: ")[0];
+    let error = &replica_sink.events("replication", "east: Last_SQL_Error: ")[0];
     assert!(!error.contains("4711"), "no value of a row: {error}");
     assert_eq!(of_copy("last_sql_errno"), Some(1062.0));
     of_replica.stop();
@@ -82,11 +81,11 @@ fn lag_is_a_series_and_a_thread_that_stops_is_an_event() {
 fn a_server_that_replicates_nothing_is_asked_once_and_what_is_not_granted_is_named() {
     let server = Server::start();
     server.execute("CREATE USER poor@localhost");
-    let (watcher, kept) = watch(&server, "root");
-    wait_for("the probe", || kept.count("replication", Status::Ok) == 1);
+    let (watcher, sink) = watch(&server, "root");
+    wait_for("the probe", || sink.count("replication", Status::Ok) == 1);
     std::thread::sleep(Duration::from_secs(6));
-    assert_eq!(kept.count("replication", Status::Ok), 1);
-    assert_eq!(kept.events("replication", ""), [""; 0]);
+    assert_eq!(sink.count("replication", Status::Ok), 1);
+    assert_eq!(sink.events("replication", ""), [""; 0]);
     assert!(!watcher.not_measured().iter().any(|line| line.to_string().contains("replica")));
     watcher.stop();
     let (watcher, _) = watch(&server, "poor");

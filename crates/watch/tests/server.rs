@@ -46,23 +46,23 @@ fn spec(server: &Server) -> WatchSpec {
     }
 }
 
-fn wait_for_readings(kept: &MemorySink, sources: &[&str], more: usize) {
+fn wait_for_readings(sink: &MemorySink, sources: &[&str], more: usize) {
     for source in sources {
-        let before = kept.count(source, Status::Ok);
+        let before = sink.count(source, Status::Ok);
         let what = format!("{more} more readings of {source}");
-        wait_for(&what, || kept.count(source, Status::Ok) >= before + more);
+        wait_for(&what, || sink.count(source, Status::Ok) >= before + more);
     }
 }
 
 #[test]
 fn all_samplers_read_and_a_kill_is_one_gap_that_ends_with_the_restart() {
     let mut server = Server::start();
-    let kept = MemorySink::default();
-    let watcher = Watcher::start(spec(&server), kept.clone()).unwrap();
-    wait_for_readings(&kept, &SOURCES, 3);
-    wait_for("the variables", || kept.rows("variables") > 500);
+    let sink = MemorySink::default();
+    let watcher = Watcher::start(spec(&server), sink.clone()).unwrap();
+    wait_for_readings(&sink, &SOURCES, 3);
+    wait_for("the variables", || sink.rows("variables") > 500);
 
-    let values = kept.last_values();
+    let values = sink.last_values();
     for name in [
         "server cpu user_ns all",
         "server memory available_bytes",
@@ -79,29 +79,29 @@ fn all_samplers_read_and_a_kill_is_one_gap_that_ends_with_the_restart() {
     assert!(values["server server_process resident_bytes server"] > 1e6);
     assert!(values["client watch cpu_ns status"] > 0.0);
     wait_for("what is off", || is_without_instruments(&watcher.not_measured()));
-    assert!(kept.rows("status") > 0, "words of the status go to a table");
+    assert!(sink.rows("status") > 0, "words of the status go to a table");
 
     server.execute("SET GLOBAL max_connections = 77");
-    wait_for("the changed variable", || kept.events("variable", "max_connections: 151 → 77").len() == 1);
+    wait_for("the changed variable", || sink.events("variable", "max_connections: 151 → 77").len() == 1);
 
     server.kill();
     for source in OF_SERVER {
-        wait_for(source, || kept.count(source, Status::Failed) >= 2);
-        assert_eq!(kept.events("gap", source).len(), 1, "{source}");
+        wait_for(source, || sink.count(source, Status::Failed) >= 2);
+        assert_eq!(sink.events("gap", source).len(), 1, "{source}");
     }
-    let why = &kept.events("gap", "status")[0];
+    let why = &sink.events("gap", "status")[0];
     assert!(why.contains("cannot be asked") && !why.contains("Input/output"), "{why}");
-    wait_for_readings(&kept, &["cpu", "generator_process"], 3);
+    wait_for_readings(&sink, &["cpu", "generator_process"], 3);
 
     server.restart();
     watcher.server_pid_changed(Some(server.pid()));
     for source in OF_SERVER {
-        wait_for(source, || kept.events("gap_end", source).len() == 1);
-        assert_eq!(kept.events("gap", source).len(), 1, "{source}");
+        wait_for(source, || sink.events("gap_end", source).len() == 1);
+        assert_eq!(sink.events("gap", source).len(), 1, "{source}");
     }
-    wait_for_readings(&kept, &SOURCES, 2);
+    wait_for_readings(&sink, &SOURCES, 2);
     wait_for("the default after the restart", || {
-        kept.events("variable", "max_connections: 77 → 151").len() == 1
+        sink.events("variable", "max_connections: 77 → 151").len() == 1
     });
     let not_measured = watcher.stop();
     assert!(is_without_instruments(&not_measured), "{not_measured:?}");
@@ -140,12 +140,12 @@ fn a_recording_holds_what_was_watched() {
 #[test]
 fn a_server_that_hangs_delays_neither_the_others_nor_the_end() {
     let server = Server::start();
-    let kept = MemorySink::default();
-    let watcher = Watcher::start(spec(&server), kept.clone()).unwrap();
-    wait_for_readings(&kept, &["status", "cpu"], 2);
+    let sink = MemorySink::default();
+    let watcher = Watcher::start(spec(&server), sink.clone()).unwrap();
+    wait_for_readings(&sink, &["status", "cpu"], 2);
     wait_for("what is off", || is_without_instruments(&watcher.not_measured()));
     server.signal(Signal::STOP);
-    wait_for_readings(&kept, &["cpu", "server_process"], 5);
+    wait_for_readings(&sink, &["cpu", "server_process"], 5);
     let begin = Instant::now();
     let left_behind = watcher.stop();
     let took = begin.elapsed();
@@ -155,17 +155,17 @@ fn a_server_that_hangs_delays_neither_the_others_nor_the_end() {
 }
 
 #[test]
-fn a_hanging_server_is_given_up_and_the_readings_missed_meanwhile_are_said() {
+fn a_hanging_server_is_given_up_and_the_readings_missed_meanwhile_are_counted() {
     let server = Server::start();
-    let kept = MemorySink::default();
-    let watcher = Watcher::start(spec(&server), kept.clone()).unwrap();
-    wait_for_readings(&kept, &["status"], 2);
+    let sink = MemorySink::default();
+    let watcher = Watcher::start(spec(&server), sink.clone()).unwrap();
+    wait_for_readings(&sink, &["status"], 2);
     server.signal(Signal::STOP);
-    wait_for("the gap", || kept.events("gap", "status").len() == 1);
-    wait_for("the missed", || kept.count("status", Status::Missed) >= 1);
-    wait_for("the number of the missed", || kept.last_values()["client watch missed status"] >= 10.0);
+    wait_for("the gap", || sink.events("gap", "status").len() == 1);
+    wait_for("the missed", || sink.count("status", Status::Missed) >= 1);
+    wait_for("the number of the missed", || sink.last_values()["client watch missed status"] >= 10.0);
     server.signal(Signal::CONT);
-    wait_for("the end of the gap", || kept.events("gap_end", "status").len() == 1);
+    wait_for("the end of the gap", || sink.events("gap_end", "status").len() == 1);
     watcher.stop();
 }
 
@@ -173,24 +173,24 @@ fn a_hanging_server_is_given_up_and_the_readings_missed_meanwhile_are_said() {
 fn what_a_user_may_not_read_is_not_measured_and_a_wrong_password_is_one_gap() {
     let server = Server::start();
     server.execute("CREATE USER poor@localhost IDENTIFIED BY 'geheim'");
-    let kept = MemorySink::default();
+    let sink = MemorySink::default();
     let mut poor = spec(&server);
     poor.server = Some(server.opts_of("poor", Some("geheim")));
-    let watcher = Watcher::start(poor, kept.clone()).unwrap();
-    wait_for_readings(&kept, &["status"], 2);
+    let watcher = Watcher::start(poor, sink.clone()).unwrap();
+    wait_for_readings(&sink, &["status"], 2);
     wait_for("the note", || {
         let lines = watcher.not_measured();
         lines.iter().any(|line| line.to_string().contains("PROCESS"))
     });
-    assert_eq!(kept.events("gap", ""), Vec::<String>::new());
+    assert_eq!(sink.events("gap", ""), Vec::<String>::new());
     watcher.stop();
 
-    let kept = MemorySink::default();
+    let sink = MemorySink::default();
     let mut wrong = spec(&server);
     wrong.server = Some(server.opts_of("poor", Some("falsch")));
-    let watcher = Watcher::start(wrong, kept.clone()).unwrap();
-    wait_for("two attempts", || kept.count("status", Status::Failed) >= 2);
-    let gaps = kept.events("gap", "status");
+    let watcher = Watcher::start(wrong, sink.clone()).unwrap();
+    wait_for("two attempts", || sink.count("status", Status::Failed) >= 2);
+    let gaps = sink.events("gap", "status");
     assert_eq!(gaps.len(), 1);
     assert!(gaps[0].contains("Access denied"), "{gaps:?}");
     assert!(!gaps[0].contains("falsch"));

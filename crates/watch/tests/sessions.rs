@@ -10,7 +10,7 @@ use mysql_async::prelude::Queryable;
 use whyso_watch::{WatchSpec, Watcher};
 
 #[test]
-fn a_session_is_told_with_its_stage_and_its_wait_and_a_changed_setup_is_an_event() {
+fn a_session_is_recorded_with_its_stage_and_its_wait_and_a_changed_setup_is_an_event() {
     let server = Server::start_with(&[
         "--skip-networking",
         "--performance-schema=ON",
@@ -18,7 +18,7 @@ fn a_session_is_told_with_its_stage_and_its_wait_and_a_changed_setup_is_an_event
         "--performance-schema-consumer-events-stages-current=ON",
         "--performance-schema-consumer-events-waits-current=ON",
     ]);
-    let kept = MemorySink::default();
+    let sink = MemorySink::default();
     let spec = WatchSpec {
         interval: Duration::from_millis(500),
         slow_interval: Duration::from_millis(500),
@@ -26,28 +26,28 @@ fn a_session_is_told_with_its_stage_and_its_wait_and_a_changed_setup_is_an_event
         server_pid: Some(server.pid()),
         ..WatchSpec::default()
     };
-    let watcher = Watcher::start(spec, kept.clone()).unwrap();
+    let watcher = Watcher::start(spec, sink.clone()).unwrap();
     std::thread::scope(|scope| {
-        // More than one look of every five seconds falls into it.
+        // More than one snapshot falls into it: one is taken every five seconds.
         scope.spawn(|| server.ask(async |conn| conn.query_drop("SELECT SLEEP(12)").await.unwrap()));
         wait_for("the stage", || {
-            kept.cells("connections", "stage").iter().any(|stage| stage.contains("sleep"))
+            sink.cells("connections", "stage").iter().any(|stage| stage.contains("sleep"))
         });
         wait_for("the wait", || {
-            kept.cells("connections", "wait").iter().any(|wait| wait.starts_with("wait/synch/cond/"))
+            sink.cells("connections", "wait").iter().any(|wait| wait.starts_with("wait/synch/cond/"))
         });
         assert!(
-            kept.cells("connections", "wait_ns")
+            sink.cells("connections", "wait_ns")
                 .iter()
                 .any(|ns| ns.parse::<u64>().is_ok_and(|ns| ns > 1_000_000))
         );
     });
-    assert!(kept.rows("pfs_setup") > 100, "instruments and consumers");
+    assert!(sink.rows("pfs_setup") > 100, "instruments and consumers");
     let consumers =
         "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME = 'events_waits_current'";
     server.execute(consumers);
     wait_for("the changed setup", || {
-        kept.events("variable", "setup_consumers events_waits_current: enabled YES → enabled NO").len() == 1
+        sink.events("variable", "setup_consumers events_waits_current: enabled YES → enabled NO").len() == 1
     });
     watcher.stop();
 }

@@ -69,7 +69,7 @@ pub(super) fn level(context: LevelContext<'_>, index: u32, begin: &Edge, end: &E
 
 /// What the process list showed between two edges; `None` where it was not read.
 fn sessions(from: SessionSums, to: SessionSums) -> Option<SessionsResult> {
-    let looks = to.looks.checked_sub(from.looks).filter(|looks| *looks > 0)?;
+    let looks = to.snapshots.checked_sub(from.snapshots).filter(|looks| *looks > 0)?;
     let mean = |from: u64, to: u64| to.saturating_sub(from) as f64 / looks as f64;
     Some(SessionsResult {
         looks,

@@ -8,7 +8,7 @@ use whyso_trace::{
     COM_CHANGE_USER, COM_INIT_DB, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE, COM_STMT_PREPARE, Command,
     StatementRef,
 };
-use whyso_watch::{digest, may_be_kept};
+use whyso_watch::{digest, may_be_recorded};
 
 use crate::literals::Literals;
 
@@ -92,7 +92,7 @@ impl StatementTexts {
         let Some(StatementRef::Number(number)) = command.prepared else { return text_of_command };
         text_of_command.prepared = Some(number);
         // Numbers of one connection only grow: this is another, which the server keeps where that one was.
-        let last = self.connections.get(&command.connection).and_then(|known| known.last);
+        let last = self.connections.get(&command.connection).and_then(|connection| connection.last);
         if last.is_some_and(|last| number <= last) {
             self.forget(command.connection);
         }
@@ -109,7 +109,7 @@ impl StatementTexts {
         let connection = self.connections.get_mut(&command.connection);
         let number = match command.prepared {
             Some(StatementRef::Number(number)) => Some(number),
-            _ => connection.as_ref().and_then(|known| known.last),
+            _ => connection.as_ref().and_then(|connection| connection.last),
         };
         let unknown = CommandText { prepared: number, ..CommandText::default() };
         let (Some(connection), Some(number)) = (connection, number) else { return unknown };
@@ -131,7 +131,7 @@ impl StatementTexts {
         if is_cut {
             digested.push_str(" …");
         }
-        let keeps = self.literals == Literals::Kept && !is_name && may_be_kept(&text);
+        let keeps = self.literals == Literals::Kept && !is_name && may_be_recorded(&text);
         CommandText {
             prepared: None,
             statement: self.number(digested),
@@ -188,15 +188,15 @@ mod tests {
     #[test]
     fn an_execution_has_the_statement_that_was_prepared_in_its_connection() {
         let mut texts = StatementTexts::new(Literals::Replaced);
-        let one = prepare(&mut texts, 1, 1, "SELECT ?").statement;
-        let two = prepare(&mut texts, 2, 1, "DELETE FROM t").statement;
-        assert!(one.is_some() && two.is_some() && one != two);
-        assert_eq!((execute(&mut texts, 1, 1), execute(&mut texts, 2, 1)), (one, two));
+        let first = prepare(&mut texts, 1, 1, "SELECT ?").statement;
+        let second = prepare(&mut texts, 2, 1, "DELETE FROM t").statement;
+        assert!(first.is_some() && second.is_some() && first != second);
+        assert_eq!((execute(&mut texts, 1, 1), execute(&mut texts, 2, 1)), (first, second));
         assert_eq!(execute(&mut texts, 1, 2), None, "prepared before the trace began");
         let mut last = command(1, COM_STMT_EXECUTE, None, None);
         last.prepared = Some(StatementRef::Last);
-        assert_eq!(texts.of(&last), CommandText { prepared: Some(1), statement: one, text: None });
-        let texts: Vec<String> = texts.take_fresh().into_iter().map(|one| one.text).collect();
+        assert_eq!(texts.of(&last), CommandText { prepared: Some(1), statement: first, text: None });
+        let texts: Vec<String> = texts.take_fresh().into_iter().map(|statement| statement.text).collect();
         assert_eq!(texts, ["SELECT ?", "DELETE FROM t"]);
     }
 
@@ -231,12 +231,12 @@ mod tests {
         let mut texts = StatementTexts::new(Literals::Kept);
         assert_eq!(query(&mut texts, "SELECT 'a'").text.as_deref(), Some("SELECT 'a'"));
         assert_eq!(query(&mut texts, "CREATE USER u IDENTIFIED BY 'a'").text, None);
-        let texts: Vec<String> = texts.take_fresh().into_iter().map(|one| one.text).collect();
+        let texts: Vec<String> = texts.take_fresh().into_iter().map(|statement| statement.text).collect();
         assert_eq!(texts, ["SELECT ?", "CREATE USER …"]);
     }
 
     #[test]
-    fn a_statement_that_was_cut_says_so() {
+    fn a_statement_that_was_cut_is_marked() {
         let mut texts = StatementTexts::new(Literals::Replaced);
         let mut long = command(1, COM_QUERY, None, Some("SELECT 'a"));
         long.length = Some(5000);

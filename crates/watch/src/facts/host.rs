@@ -82,7 +82,7 @@ struct Cpus {
     hypervisor_flag: bool,
 }
 
-/// A machine that tells of no sockets (many that are not x86) counts as one, each CPU as a core.
+/// A machine that lists no sockets (many that are not x86) counts as one socket, and each CPU as a core.
 fn parse_cpuinfo(text: &str) -> Cpus {
     let mut cpus = Cpus::default();
     let mut sockets = BTreeSet::new();
@@ -135,7 +135,7 @@ fn memory_bytes(meminfo: &str) -> u64 {
     0
 }
 
-/// By what firmware and clock say; the CPU's flag tells only that there is a hypervisor.
+/// By firmware and clock; the CPU's flag shows only that there is a hypervisor.
 fn guess_virtualization(hypervisor_flag: bool, vendor: &str, product: &str, clocksource: &str) -> String {
     const MAKERS: [(&str, &str); 8] = [
         ("VMware", "vmware"),
@@ -198,7 +198,7 @@ fn find_mount(mountinfo: &str, path: &Path) -> Option<Mount> {
             continue;
         };
         let depth = |mount: &Mount| mount.point.components().count();
-        let deeper = found.as_ref().is_none_or(|known| depth(&mount) >= depth(known));
+        let deeper = found.as_ref().is_none_or(|deepest| depth(&mount) >= depth(deepest));
         if path.starts_with(&mount.point) && deeper {
             found = Some(mount);
         }

@@ -26,7 +26,7 @@ pub async fn global_variables(conn: &mut Conn) -> Result<BTreeMap<String, String
     answer(read_variables(&mut ControlConnection::uncounted(conn))).await
 }
 
-/// What the server says of itself. `endpoint` is how it was reached, without the password. Where
+/// The server's facts, by its own answers. `endpoint` is how it was reached, without the password. Where
 /// `pid` is not known and the server runs on this machine, it is found by the server's pid file.
 /// `variables_changed` is left empty.
 ///
@@ -77,8 +77,8 @@ fn flavor(version: &str, comment: &str) -> &'static str {
     }
 }
 
-/// The pid file is believed only where the server has our host name and the process is a server:
-/// through a tunnel or a container's port the same path may mean another machine's.
+/// The pid file is believed only where the server has our host name and the process is a server. Through
+/// a tunnel or a container's port, the same path may mean another machine's.
 fn find_local_pid(variables: &BTreeMap<String, String>) -> Option<u32> {
     let our_name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     if variables.get("hostname")? != our_name.trim() {
@@ -104,14 +104,15 @@ fn servers_here() -> Vec<(u32, Vec<u8>)> {
     servers.collect()
 }
 
-/// For those who may not read the server's data directory, where its pid file mostly lies: the server whose arguments name its port, its
-/// socket or its data directory, or the only server of the machine. `None` where several could be meant.
+/// Finds a server without its pid file, which mostly lies in a data directory that this user may not read. It is the server whose
+/// arguments name its port, its socket or its data directory, or the only server of the machine. `None` where several could be meant.
 fn pid_among(servers: &[(u32, Vec<u8>)], variables: &BTreeMap<String, String>) -> Option<u32> {
     const NAMING: [&str; 3] = ["port", "socket", "datadir"];
     let argument_of = |arguments: &[u8], name: &str| {
         let text = String::from_utf8_lossy(arguments).into_owned();
-        let value =
-            text.split('\0').find_map(|one| one.strip_prefix(&format!("--{name}=")).map(str::to_string));
+        let value = text
+            .split('\0')
+            .find_map(|argument| argument.strip_prefix(&format!("--{name}=")).map(str::to_string));
         value.map(|value| value.trim_end_matches('/').to_string())
     };
     let is_other = |arguments: &[u8]| {
@@ -137,8 +138,8 @@ fn arguments_of(pid: u32) -> Vec<u8> {
     std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
 }
 
-/// Whether a process is a server, by the kernel's name of it, or, where a server was run by a loader
-/// of its own, by the program that the loader was given.
+/// Whether a process is a server, by the kernel's name of it. A server that was run by a loader of its own is recognised by the
+/// loader's arguments.
 fn is_server(name: &str, arguments: &[u8]) -> bool {
     const NAMES: [&str; 2] = ["mysqld", "mariadbd"];
     let is_program = |argument: &[u8]| {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_pid_file_a_server_is_known_by_its_arguments_or_as_the_only_one() {
+    fn without_a_pid_file_a_server_is_found_by_its_arguments_or_as_the_only_one() {
         let variables = [("port", "3307"), ("socket", "/tmp/b"), ("datadir", "/var/b/")];
         let variables: BTreeMap<String, String> =
             variables.map(|(name, value)| (name.to_string(), value.to_string())).into();
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_known_by_its_name_or_by_what_its_loader_was_given() {
+    fn a_server_is_recognised_by_its_name_or_by_its_loaders_arguments() {
         assert!(is_server("mysqld", b"") && is_server("mariadbd", b""));
         let by_loader = b"/r/ld-linux-x86-64.so.2\0--library-path\0/r/lib\0/r/usr/sbin/mysqld\0--port=1\0";
         assert!(is_server("ld-linux-x86-64", by_loader));

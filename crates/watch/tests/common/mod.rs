@@ -1,4 +1,4 @@
-//! A throw-away MariaDB and a sink that keeps what it is given.
+//! A throw-away MariaDB and a sink that keeps what it gets.
 
 #![allow(clippy::disallowed_methods, reason = "a test connects to its own server")]
 
@@ -210,8 +210,8 @@ impl MemorySink {
 impl Sink for MemorySink {
     fn series(&self, key: &SeriesKey) -> SeriesId {
         let mut content = self.0.lock().unwrap();
-        let known = content.keys.iter().position(|known| known == key);
-        let index = known.unwrap_or_else(|| {
+        let position = content.keys.iter().position(|series| series == key);
+        let index = position.unwrap_or_else(|| {
             content.keys.push(key.clone());
             content.keys.len() - 1
         });

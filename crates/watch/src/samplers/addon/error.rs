@@ -40,7 +40,7 @@ pub enum AddOnError {
     EmptySeparator,
     #[error("`command` must be a list of words, such as [\"vmstat\", \"1\"]")]
     Command,
-    #[error("a word of `command` has a NUL byte in it, which no program can be given")]
+    #[error("a word of `command` has a NUL byte in it, which no argument of a program can hold")]
     NulInCommand,
     #[error("columns are written as [[column]], each with its name")]
     ColumnForm,
@@ -54,8 +54,8 @@ pub enum AddOnError {
     Env,
     #[error("`env` has {0:?}, which no environment can hold")]
     EnvName(String),
-    #[error("unknown key `{key}`{of}: {}", hint(.nearest.as_deref(), .known))]
-    UnknownKey { key: String, of: &'static str, nearest: Option<String>, known: Vec<String> },
+    #[error("unknown key `{key}`{of}: {}", hint(.nearest.as_deref(), .keys))]
+    UnknownKey { key: String, of: &'static str, nearest: Option<String>, keys: Vec<String> },
     #[error("`{key}` must be a text in quotes, and is {found}")]
     NoText { key: &'static str, found: &'static str },
     #[error("`{0}` is missing: give it as a text in quotes")]
@@ -110,9 +110,9 @@ fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!("did you mean {nearest}? "))
 }
 
-fn hint(nearest: Option<&str>, known: &[String]) -> String {
+fn hint(nearest: Option<&str>, keys: &[String]) -> String {
     nearest.map_or_else(
-        || format!("the keys are {}", known.join(", ")),
+        || format!("the keys are {}", keys.join(", ")),
         |nearest| format!("did you mean `{nearest}`?"),
     )
 }

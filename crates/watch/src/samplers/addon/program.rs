@@ -14,10 +14,10 @@ use crate::stop::Stop;
 /// More than this for one sample is no sample.
 const SAMPLE_BYTES_MAX: usize = 1 << 20;
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Of what it complains of, the beginning is kept.
+/// Bytes of its standard error that are kept: the first ones.
 const COMPLAINT_BYTES_MAX: usize = 300;
-/// Between two looks whether the watching has ended.
-const LOOK: Duration = Duration::from_millis(50);
+/// Between two checks whether the watching has ended.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// A process that was killed is gone by then, unless the kernel holds it.
 const DEATH_TIME_MAX: Duration = Duration::from_secs(1);
 
@@ -64,7 +64,7 @@ impl Program {
         Ok(Program { child, out, complaints, pending: Vec::new(), complaint: Vec::new(), reaped: None })
     }
 
-    /// Reads what it prints and gives whole lines to `line`. `to_the_end`: until it has closed its output; else until there
+    /// Reads what it prints and passes whole lines to `line`. `to_the_end`: until it has closed its output; else until there
     /// was a line, and no more is there.
     pub(super) fn read(
         &mut self,
@@ -115,7 +115,7 @@ impl Program {
                     if left.is_zero() {
                         return ReadOutcome::Silent;
                     }
-                    self.wait_for_output(left.min(LOOK));
+                    self.wait_for_output(left.min(STOP_CHECK_INTERVAL));
                 }
                 Err(_) => return ReadOutcome::Rubbish("its output can't be read"),
             }
@@ -140,11 +140,11 @@ impl Program {
         let mut polled: Vec<PollFd<'_>> =
             files.into_iter().flatten().map(|file| PollFd::new(file, PollFlags::IN)).collect();
         let time_max = Timespec { tv_sec: 0, tv_nsec: i64::from(time_max.subsec_nanos()) };
-        // Whatever it says, the next look tells.
+        // Whatever it returns, the next read shows what there is.
         let _ = poll(&mut polled, Some(&time_max));
     }
 
-    /// Takes what it says on its standard error, so that it is never held up by it.
+    /// Reads its standard error, so that a full pipe never holds it up.
     fn listen_to_complaints(&mut self) {
         const READS_MAX: usize = 16;
         let mut buffer = [0_u8; 4 << 10];
@@ -161,7 +161,7 @@ impl Program {
         }
     }
 
-    /// The first line of what it said on its standard error; empty where it said nothing.
+    /// The first line that it wrote to its standard error; empty where it wrote nothing.
     pub(super) fn complaint(&mut self) -> String {
         self.listen_to_complaints();
         let text = String::from_utf8_lossy(&self.complaint).into_owned();
@@ -181,7 +181,7 @@ impl Program {
     pub(super) fn end(&mut self, until: Instant) -> Option<ProgramEnd> {
         self.wait(until);
         if let Some(group) = Pid::from_raw(self.child.id() as i32) {
-            // Also where it has ended by itself: what it started may go on. A group that is gone is no failure.
+            // Also where it has ended by itself: what it started may still run. A group that is gone is no failure.
             let _ = kill_process_group(group, Signal::KILL);
         }
         self.wait(Instant::now() + DEATH_TIME_MAX);
@@ -213,7 +213,7 @@ fn unblocked(fd: OwnedFd) -> std::io::Result<std::fs::File> {
     Ok(std::fs::File::from(fd))
 }
 
-/// Takes in the end of a child, if it has ended, with what it used: nothing else tells that of one child.
+/// Reaps a child, if it has ended, with the CPU time that it used: no other call reports that of one child.
 fn reap(pid: u32) -> Option<ProgramEnd> {
     use std::os::unix::process::ExitStatusExt;
     let mut status = 0;

@@ -23,7 +23,7 @@ use crate::text::Machine;
 /// What a statement may give; further rows are left out.
 const ROWS_MAX: usize = 10_000;
 
-/// What a program is told of the server, in its environment.
+/// What a program gets of the server, in its environment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerAccess {
     pub(crate) server: Option<Opts>,
@@ -56,7 +56,7 @@ pub(crate) struct AddOnSampler {
     access: ServerAccess,
     sql: Option<Sql>,
     table: Table,
-    /// One that runs for ever.
+    /// A program that is read as a stream.
     running: Option<Program>,
     /// When it printed a line last.
     heard: Instant,
@@ -99,7 +99,7 @@ impl AddOnSampler {
         let [program, arguments @ ..] = argv else {
             return Err(Failure::Absent(format!("{}: it names no program", self.source)));
         };
-        // A program that lies beside its file is named by its path from there.
+        // A program that lies next to its file is named by its path from there.
         let path = match &self.addon.folder {
             Some(folder) if program.contains('/') => folder.join(program),
             _ => Path::new(program).to_path_buf(),
@@ -144,7 +144,7 @@ impl AddOnSampler {
         }
     }
 
-    /// Takes what a program that goes on for ever has printed since the last reading. True where there was a line.
+    /// Takes what a program that is read as a stream has printed since the last reading. True where there was a line.
     fn listen(&mut self, argv: &[String]) -> Result<bool, Failure> {
         let is_new = self.running.is_none();
         let mut program = match self.running.take() {
@@ -157,7 +157,7 @@ impl AddOnSampler {
         };
         let table = &mut self.table;
         let mut heard = ReadOutcome::Silent;
-        // A header alone is no sample.
+        // A header without a line after it is no sample.
         while table.is_empty() {
             heard = program.read(until, &self.stop, false, |line| table.line(line));
             if heard != ReadOutcome::Lines {
@@ -286,7 +286,7 @@ async fn read_rows(
             Err(error) => return Err(error),
         }
     }
-    // MySQL 5.5 has no such transactions: there, that the statement was looked at must do.
+    // MySQL 5.5 has no such transactions: there, the check of the statement's text must do.
     match conn.query_drop("START TRANSACTION READ ONLY").await {
         Ok(()) | Err(Error::Server(_)) => {}
         Err(error) => return Err(error),
@@ -337,9 +337,9 @@ pub fn check(addon: &AddOn, server: Option<Opts>) -> Result<(Vec<AddOnSeries>, V
         Err(Failure::Broken { why, .. }) => return Err(failed(why)),
         Err(Failure::Stopped) => return Err(failed("interrupted".to_string())),
     }
-    let taken = batch.into_parts();
+    let parts = batch.into_parts();
     let keys = sink.lock();
-    let named = taken.values.into_iter().filter_map(|(id, value)| {
+    let named = parts.values.into_iter().filter_map(|(id, value)| {
         let key = keys.get(id.0 as usize)?;
         Some(AddOnSeries {
             metric: key.metric.clone(),
@@ -349,7 +349,7 @@ pub fn check(addon: &AddOn, server: Option<Opts>) -> Result<(Vec<AddOnSeries>, V
             value,
         })
     });
-    Ok((named.collect(), taken.absent.iter().map(ToString::to_string).collect()))
+    Ok((named.collect(), parts.absent.iter().map(ToString::to_string).collect()))
 }
 
 /// A sink for one reading, which remembers what its numbers are called.
@@ -395,15 +395,15 @@ mod tests {
         let (why, took) = failure(command);
         assert!(why.contains("did not end within 0.2 s"), "{why}");
         assert!(took < Duration::from_secs(10), "{took:?}");
-        let goes_on = || {
+        let is_running = || {
             let processes = std::fs::read_dir("/proc").unwrap().flatten();
             let mut words =
-                processes.map(|one| std::fs::read(one.path().join("cmdline")).unwrap_or_default());
+                processes.map(|process| std::fs::read(process.path().join("cmdline")).unwrap_or_default());
             words.any(|words| words.starts_with(b"sleep\x0077.25"))
         };
-        // One that was told to end is gone when the kernel has come to it.
-        while goes_on() {
-            assert!(began.elapsed() < Duration::from_secs(10), "a child goes on");
+        // A process that was killed is gone as soon as the kernel has come to it.
+        while is_running() {
+            assert!(began.elapsed() < Duration::from_secs(10), "a child still runs");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_dies_is_named_with_what_it_said() {
+    fn a_program_that_dies_is_named_with_its_error() {
         for stream in [false, true] {
             let file = format!("stream = {stream}\ncommand = [\"sh\", \"-c\", \"echo no disk >&2; exit 3\"]");
             let (why, _) = failure(&file);
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_said_to_be_missing() {
+    fn a_program_that_is_not_there_is_reported_as_missing() {
         let (why, _) = failure("command = [\"no-such-program-here\"]");
         assert!(why.contains("no-such-program-here can't be started"), "{why}");
     }
@@ -443,13 +443,13 @@ mod tests {
     fn the_examples_that_need_no_server_are_read() {
         for name in ["example", "iostat"] {
             let addon = AddOn::find(name).unwrap();
-            let (values, said) = check(&addon, None).unwrap();
-            assert!(!values.is_empty() && said.is_empty(), "{name}: {said:?}");
+            let (values, notes) = check(&addon, None).unwrap();
+            assert!(!values.is_empty() && notes.is_empty(), "{name}: {notes:?}");
         }
     }
 
     #[test]
-    fn contentions_are_told_in_microseconds() {
+    fn contentions_are_shown_in_microseconds() {
         let log = tempfile::NamedTempFile::new().unwrap();
         let text = "sendbufferpool waiting for lock, contentions: 6000 spins: 489200\n\
                     sendbufferpool waiting for lock, contentions: 6200 spins: 494721\n\
@@ -458,10 +458,10 @@ mod tests {
         std::fs::write(log.path(), text).unwrap();
         let mut addon = AddOn::find("ndb-out-log").unwrap();
         addon.env.push(("NDB_OUT_LOG".to_string(), log.path().display().to_string()));
-        let (values, said) = check(&addon, None).unwrap();
-        assert_eq!(said, Vec::<String>::new());
+        let (values, notes) = check(&addon, None).unwrap();
+        assert_eq!(notes, Vec::<String>::new());
         let value = |metric: &str, instance: &str| {
-            let found = values.iter().find(|one| one.metric == metric && one.instance == instance);
+            let found = values.iter().find(|series| series.metric == metric && series.instance == instance);
             found.unwrap_or_else(|| panic!("{metric} of {instance} in {values:?}")).value.as_f64()
         };
         // 5,521 spins in 200 contentions, at 1.25 ns a spin.

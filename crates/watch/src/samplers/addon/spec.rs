@@ -48,11 +48,11 @@ pub struct AddOn {
     pub(crate) skip_lines: u64,
     /// Between two columns; `None`: white space.
     pub(crate) separator: Option<String>,
-    /// The column that tells which one of several a line is about; `None`: one line is a sample.
+    /// The column that names what a line is about, of several; `None`: one line is a sample.
     pub(crate) instance: Option<String>,
     /// Between two readings; `None`: as the other sources.
     pub(crate) interval: Option<Duration>,
-    /// Bound on a run of the program or of the statement; of a program that goes on for ever, on its silence.
+    /// Bound on a run of the program or of the statement; of a program that is read as a stream, on its silence.
     pub(crate) timeout: Duration,
     /// Hand the server's password to the program.
     pub(crate) password: bool,
@@ -67,7 +67,7 @@ pub struct AddOn {
 pub(crate) enum Origin {
     Program {
         argv: Vec<String>,
-        /// It runs for ever, and is not started again for each reading.
+        /// It keeps running, and is not started again for each reading.
         stream: bool,
     },
     Sql(String),
@@ -241,14 +241,14 @@ fn env(table: &Table) -> Result<Vec<(String, String)>, AddOnError> {
     Ok(variables)
 }
 
-fn check_keys(table: &Table, known: &[&str], of: &'static str) -> Result<(), AddOnError> {
+fn check_keys(table: &Table, known_keys: &[&str], of: &'static str) -> Result<(), AddOnError> {
     for key in table.keys() {
-        if !known.contains(&key.as_str()) {
+        if !known_keys.contains(&key.as_str()) {
             return Err(AddOnError::UnknownKey {
                 key: key.clone(),
                 of,
-                nearest: nearest(key, known.iter().copied()).map(str::to_string),
-                known: known.iter().map(|key| key.to_string()).collect(),
+                nearest: nearest(key, known_keys.iter().copied()).map(str::to_string),
+                keys: known_keys.iter().map(|key| key.to_string()).collect(),
             });
         }
     }
@@ -292,13 +292,13 @@ fn number(table: &Table, key: &'static str, min: u64, max: u64) -> Result<Option
     }
 }
 
-/// The one of `known` that `asked` was most likely meant to be, if any is near.
-fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// The one of `names` that `asked` was most likely meant to be, if any is near.
+fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LENGTH_MAX: usize = 64;
     if asked.len() > LENGTH_MAX {
         return None;
     }
-    let near = known.map(|name| (edits(asked, name), name)).min()?;
+    let near = names.map(|name| (edits(asked, name), name)).min()?;
     (near.0 <= 1 + near.1.len() / 3).then_some(near.1)
 }
 

@@ -9,7 +9,7 @@ use crate::samplers::addon::spec::AddOn;
 use crate::samplers::status::parse_number;
 use crate::sink::Batch;
 
-/// More instances than this in one sample are no longer told apart: the later ones are left out.
+/// Instances of one sample, at most: the later ones are left out.
 const INSTANCES_MAX: usize = 10_000;
 const COLUMNS_MAX: usize = 1_000;
 /// Longer words stand in messages cut.
@@ -25,7 +25,7 @@ pub(super) struct Table {
     rows: BTreeMap<String, Vec<Option<Value>>>,
     /// Values that are no numbers.
     pub(super) not_numbers: u64,
-    /// The first of them, in words.
+    /// The first of them, as text.
     pub(super) first_not_number: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Table {
         table
     }
 
-    /// The program begins to print: its header comes anew.
+    /// The program begins to print: its header comes again.
     pub(super) fn begin(&mut self) {
         self.lines_to_skip = self.addon.skip_lines;
         self.header_line = None;
@@ -132,7 +132,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Whether the header and the instance's column are as the file says.
+    /// Whether the header and the instance's column are as the file has them.
     ///
     /// # Errors
     /// What the file names and the header lacks.

@@ -2,8 +2,8 @@
 //!
 //! One instance `server`. A limit is the tightest one from the server's group up to the root;
 //! where there is none, its series does not exist. A group is also stopped by the limit of a group above it, which
-//! counts that itself: periods and stops are those of all groups from the server's up to the root. See Documentation/admin-guide/cgroup-v2.rst and
-//! cgroup-v1/.
+//! counts that itself. So periods and stops are those of all groups from the server's up to the root. See
+//! Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 
 mod layout;
 
@@ -77,7 +77,7 @@ impl Sampler for Cgroup {
             batch.nothing_to_read();
             return Ok(());
         };
-        if !matches!(&self.groups, Some((known, _)) if *known == pid) {
+        if !matches!(&self.groups, Some((followed, _)) if *followed == pid) {
             // A process that ended is the gap of `server_process`; here it is nothing to read.
             let Ok(membership) = std::fs::read_to_string(format!("/proc/{pid}/cgroup")) else {
                 batch.nothing_to_read();
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(values["memory_limit_bytes server"], 1_073_741_824.0);
         assert_eq!(values["cpu_throttled_ns server"], 1_235_567e3, "of its own limit and of that above");
         assert_eq!(values["cpu_periods server"], 85.0);
-        assert!(values["cpu_ns server"] > 99e3, "its own alone");
+        assert!(values["cpu_ns server"] > 99e3, "only its own");
         assert_eq!(values["memory_limit_hits server"], 12.0);
         assert_eq!(values["cpus_allowed server"], 5.0);
         assert!(!values.contains_key("processes_limit server"));

@@ -39,11 +39,11 @@ pub struct Connection {
     pub id: u64,
     /// What it executes, literals replaced by `?`; `None` where it waits for its client.
     pub statement: Option<String>,
-    /// For how long it has executed it, at least; `None` where the server does not tell.
+    /// For how long it has executed it, at least; `None` where the server does not show it.
     pub executing_ms: Option<u64>,
 }
 
-/// MariaDB tells the kernel's number of a thread in its process list, MySQL in the Performance Schema; older servers nowhere. MySQL tells
+/// MariaDB shows the kernel's number of a thread in its process list, MySQL in the Performance Schema; older servers nowhere. MySQL shows
 /// whole seconds, of which the last may not be over.
 const QUESTIONS: [&str; 2] = [
     "SELECT TID, ID, INFO, CAST(FLOOR(GREATEST(TIME_MS, 0)) AS UNSIGNED) FROM information_schema.PROCESSLIST \
@@ -69,13 +69,13 @@ async fn ask(conn: &mut ControlConnection<'_>) -> Result<Option<Vec<Connection>>
         let rows: Result<Vec<Row>, Error> = conn.query(question).await;
         match rows {
             Ok(rows) => {
-                let told = rows.into_iter().map(|(tid, id, text, executing_ms)| Connection {
+                let connections = rows.into_iter().map(|(tid, id, text, executing_ms)| Connection {
                     tid,
                     id,
                     executing_ms: executing_ms.filter(|_| text.is_some()),
                     statement: text.map(|text| digest(&text)),
                 });
-                return Ok(Some(told.collect()));
+                return Ok(Some(connections.collect()));
             }
             Err(Error::Server(_)) => {}
             Err(error) => return Err(error),
@@ -107,24 +107,24 @@ impl Sampler for Connections {
     }
 
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        // What is told was so at some time between these two.
+        // The answer was true at some time between these two.
         let asked_ns = whyso_clock::monotonic_ns();
         let Some(found) = self.sql.run(async |conn| ask(conn).await)? else {
             return Err(Failure::Absent(
-                "which thread works for which connection: this server does not tell".to_string(),
+                "which thread works for which connection: this server does not show it".to_string(),
             ));
         };
         let answered_ns = whyso_clock::monotonic_ns();
         let mut sessions = match self.sessions.read() {
             Ok(sessions) => sessions,
             Err(Failure::Stopped) => return Err(Failure::Stopped),
-            // The table is worth having without: a view of the Performance Schema says that it can't be read.
+            // The table is worth having without: a view of the Performance Schema reports that it can't be read.
             Err(_) => HashMap::new(),
         };
-        let row = |one: Connection| {
-            let session = sessions.remove(&one.id).unwrap_or_default();
-            let is_own = self.own.contains(one.id);
-            row(one, session, answered_ns, is_own)
+        let row = |connection: Connection| {
+            let session = sessions.remove(&connection.id).unwrap_or_default();
+            let is_own = self.own.contains(connection.id);
+            row(connection, session, answered_ns, is_own)
         };
         batch.sink.rows(TextRows {
             source: "connections".to_string(),
@@ -137,16 +137,16 @@ impl Sampler for Connections {
 }
 
 /// By [`COLUMNS`].
-fn row(one: Connection, session: Session, answered_ns: i64, is_own: bool) -> Vec<Option<String>> {
+fn row(connection: Connection, session: Session, answered_ns: i64, is_own: bool) -> Vec<Option<String>> {
     let since_ns = |executing_ms: u64| {
         let executing_ns = i64::try_from(executing_ms.saturating_mul(NS_PER_MS)).unwrap_or(i64::MAX);
         answered_ns.saturating_sub(executing_ns).to_string()
     };
     vec![
-        Some(one.tid.to_string()),
-        Some(one.id.to_string()),
-        one.statement,
-        one.executing_ms.map(since_ns),
+        Some(connection.tid.to_string()),
+        Some(connection.id.to_string()),
+        connection.statement,
+        connection.executing_ms.map(since_ns),
         session.stage,
         session.wait,
         session.wait_ns.map(|ns| ns.to_string()),
@@ -161,13 +161,13 @@ mod tests {
 
     #[test]
     fn a_line_has_its_columns_also_where_nothing_is_known() {
-        let one = |statement: Option<&str>, executing_ms| Connection {
+        let connection = |statement: Option<&str>, executing_ms| Connection {
             tid: 7,
             id: 40,
             statement: statement.map(str::to_string),
             executing_ms,
         };
-        let idle = row(one(None, None), Session::default(), 5_000_000_000, false);
+        let idle = row(connection(None, None), Session::default(), 5_000_000_000, false);
         assert_eq!(idle.len(), COLUMNS.len());
         assert_eq!(idle[1].as_deref(), Some("40"));
         assert!(idle[2..].iter().all(Option::is_none), "{idle:?}");
@@ -177,7 +177,7 @@ mod tests {
             wait_ns: Some(12),
             object: None,
         };
-        let at_work = row(one(Some("UPDATE t"), Some(3)), waits, 5_000_000_000, true);
+        let at_work = row(connection(Some("UPDATE t"), Some(3)), waits, 5_000_000_000, true);
         assert_eq!(at_work[8].as_deref(), Some("1"));
         assert_eq!(at_work[3].as_deref(), Some("4997000000"));
         assert_eq!(at_work[4].as_deref(), Some("stage/sql/Updating"));

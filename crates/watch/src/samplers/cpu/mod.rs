@@ -99,7 +99,7 @@ fn parse_stat(text: &str, tick_ns: u64, batch: &mut Batch<'_>) {
             }
             continue;
         }
-        let Some(position) = COUNT_WORDS.iter().position(|known| *known == word) else {
+        let Some(position) = COUNT_WORDS.iter().position(|name| *name == word) else {
             continue;
         };
         // Of `intr` and `softirq` the first number is the total; the rest is by line of interrupt.

@@ -76,15 +76,15 @@ impl Sampler for Disk {
     }
 }
 
-fn is_whole_disk(device: &str, known: &mut HashMap<String, bool>) -> bool {
-    if let Some(whole) = known.get(device) {
+fn is_whole_disk(device: &str, whole_by_device: &mut HashMap<String, bool>) -> bool {
+    if let Some(whole) = whole_by_device.get(device) {
         return *whole;
     }
     let virtual_device = device.starts_with("loop") || device.starts_with("ram");
     // sysfs writes a slash in a device's name, as in cciss/c0d0, as an exclamation mark.
     let entry = Path::new("/sys/block").join(device.replace('/', "!"));
     let whole = !virtual_device && entry.exists();
-    known.insert(device.to_string(), whole);
+    whole_by_device.insert(device.to_string(), whole);
     whole
 }
 

@@ -34,7 +34,7 @@ const BY_STATUS: &str =
 
 pub(crate) struct InnodbMetrics {
     sql: Sql,
-    /// Found by asking the server; after an outage asked anew, since it may be another server.
+    /// Found by asking the server; asked again after an outage, since it may be another server.
     query: Option<&'static str>,
 }
 

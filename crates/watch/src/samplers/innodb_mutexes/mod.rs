@@ -53,9 +53,9 @@ impl Sampler for InnodbMutexes {
             batch.nothing_to_read();
             return Ok(());
         }
-        let is_told = self.sql.run(async |conn| read_locks(conn, batch).await)?;
+        let is_permitted = self.sql.run(async |conn| read_locks(conn, batch).await)?;
         self.pace.spent(begin_ns, monotonic_ns() - begin_ns);
-        match is_told {
+        match is_permitted {
             true => Ok(()),
             false => Err(Failure::Absent(
                 "InnoDB's own count of waits by lock, SHOW ENGINE INNODB MUTEX: grant PROCESS".to_string(),

@@ -1,6 +1,6 @@
 //! `SHOW ENGINE INNODB STATUS`: what no counter has in all servers, the purge's backlog, the log's positions, pending reads and writes, spins.
 //!
-//! It is a text for people, which differs from server to server and may be cut by the server; what is not found is not recorded. The text itself, in
+//! It is a text for people, which differs from server to server. The server may cut it. What is not found is not recorded. The text itself, in
 //! which statements stand with their literals, never is.
 
 mod parse;
@@ -88,10 +88,10 @@ impl Sampler for InnodbStatus {
             batch.nothing_to_read();
             return Ok(());
         }
-        let told = self.sql.run(async |conn| status(conn).await)?;
+        let numbers = self.sql.run(async |conn| status(conn).await)?;
         self.pace.spent(begin_ns, monotonic_ns() - begin_ns);
-        match told {
-            Some(told) => put(batch, &told),
+        match numbers {
+            Some(numbers) => put(batch, &numbers),
             None => {
                 return Err(Failure::Absent(
                     "InnoDB's status, such as the length of its history list: grant PROCESS".to_string(),
@@ -102,15 +102,15 @@ impl Sampler for InnodbStatus {
     }
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        if let Some(told) = self.sql.run_last(async |conn| status(conn).await)? {
-            put(batch, &told);
+        if let Some(numbers) = self.sql.run_last(async |conn| status(conn).await)? {
+            put(batch, &numbers);
         }
         Ok(())
     }
 }
 
-fn put(batch: &mut Batch<'_>, told: &[Number]) {
-    for (name, value) in told {
+fn put(batch: &mut Batch<'_>, numbers: &[Number]) {
+    for (name, value) in numbers {
         if let Some(metric) = METRICS.iter().find(|metric| metric.name == *name) {
             batch.put(metric, "", *value);
         }

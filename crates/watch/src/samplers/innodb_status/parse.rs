@@ -3,7 +3,7 @@
 /// The name of a metric, and its value.
 pub(super) type Number = (&'static str, u64);
 
-/// Sections that hold what statements say: nothing in them is taken for a number.
+/// Sections that hold texts of statements: no number is read in them.
 const FOREIGN: [&str; 2] = ["LATEST DETECTED DEADLOCK", "LATEST FOREIGN KEY ERROR"];
 /// Beginnings of lines that hold one number.
 const ALONE: [(&str, &str); 5] = [
@@ -21,12 +21,12 @@ const SPINS: [(&str, Option<&str>, &str, &str); 4] = [
     ("RW-sx spins", None, "rw_sx_rounds", "rw_sx_os_waits"),
 ];
 
-/// What a status tells, each number once: the first that is met.
+/// The numbers of a status, each once: the first that is met.
 pub(super) fn numbers(text: &str) -> Vec<Number> {
-    let mut told: Vec<Number> = Vec::new();
+    let mut found: Vec<Number> = Vec::new();
     let mut put = |name: &'static str, value: Option<u64>| {
-        if let Some(value) = value.filter(|_| told.iter().all(|(known, _)| *known != name)) {
-            told.push((name, value));
+        if let Some(value) = value.filter(|_| found.iter().all(|(other, _)| *other != name)) {
+            found.push((name, value));
         }
     };
     let mut is_foreign = false;
@@ -71,12 +71,12 @@ pub(super) fn numbers(text: &str) -> Vec<Number> {
             );
         }
     }
-    let find = |name: &str| told.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let find = |name: &str| found.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
     let age = find("log_sequence_number").zip(find("last_checkpoint"));
     if let Some(age) = age.and_then(|(now, checkpoint)| now.checked_sub(checkpoint)) {
-        told.push(("checkpoint_age", age));
+        found.push(("checkpoint_age", age));
     }
-    told
+    found
 }
 
 fn is_rule(line: &str) -> bool {
@@ -86,11 +86,11 @@ fn is_rule(line: &str) -> bool {
 /// The number that a text begins with, blanks aside.
 fn number_at(text: &str) -> Option<u64> {
     let text = text.trim_start();
-    let end = text.find(|one: char| !one.is_ascii_digit()).unwrap_or(text.len());
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()
 }
 
-/// The number, where there is nothing else. MySQL 5.0 told positions as two.
+/// The number, where there is nothing else. MySQL 5.0 wrote positions as two.
 fn only_number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
@@ -107,7 +107,7 @@ mod tests {
     use crate::samplers::innodb_status::METRICS;
 
     fn parsed(text: &str, name: &str) -> Option<u64> {
-        numbers(text).into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        numbers(text).into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use whyso_record::data::Value;
 
-/// A word of the status that is older says nothing of now.
+/// A reading of the status that is older shows nothing about now.
 const FRESH_NS: i64 = 5_000_000_000;
 
-/// A snapshot of who waits that is older than this says nothing of now.
+/// A snapshot of who waits that is older than this shows nothing about now.
 const SNAPSHOT_FRESH_NS: i64 = 1_200_000_000;
 
 /// Written by the samplers of the status and of lock waits, read by those of lock waits and of sessions.
@@ -38,7 +38,7 @@ pub(crate) enum RowWaiters {
     Unknown,
 }
 
-/// The counters that tell it, as one reading of the status meets them.
+/// The status's counters of row lock waits, at one reading.
 #[derive(Default)]
 pub(crate) struct RowLockCounts {
     waits: Option<f64>,
@@ -46,7 +46,7 @@ pub(crate) struct RowLockCounts {
 }
 
 impl RowLockCounts {
-    pub(crate) fn meet(&mut self, name: &str, value: Value) {
+    pub(crate) fn note(&mut self, name: &str, value: Value) {
         match name {
             "Innodb_row_lock_waits" => self.waits = Some(value.as_f64()),
             "Innodb_row_lock_current_waits" => self.current = Some(value.as_f64()),
@@ -61,7 +61,7 @@ impl RowLockCounts {
 }
 
 impl RowLockActivity {
-    /// Takes what a reading of the status told; `before` is what the one before had told.
+    /// Notes a reading of the status; `before` is the reading before it.
     pub(crate) fn note_counts(&self, now: &RowLockCounts, before: &RowLockCounts, at_ns: i64) {
         let quiet_ns = if now.is_quiet_since(before) { at_ns } else { 0 };
         self.shared.quiet_since_ns.store(quiet_ns, Ordering::Relaxed);
@@ -91,8 +91,8 @@ impl RowLockActivity {
         }
     }
 
-    /// Whether it is worth looking for who waits: unless the status has just said that nobody does.
-    pub(crate) fn is_worth_a_look(&self, now_ns: i64) -> bool {
+    /// Whether a snapshot of who waits is worth its cost: unless the status has just shown that nobody does.
+    pub(crate) fn is_snapshot_worthwhile(&self, now_ns: i64) -> bool {
         let quiet_ns = self.shared.quiet_since_ns.load(Ordering::Relaxed);
         quiet_ns == 0 || now_ns.saturating_sub(quiet_ns) > FRESH_NS
     }
@@ -104,24 +104,24 @@ mod tests {
 
     fn counted(waits: i64, current: i64) -> RowLockCounts {
         let mut counted = RowLockCounts::default();
-        counted.meet("Innodb_row_lock_waits", Value::Int(waits));
-        counted.meet("Innodb_row_lock_current_waits", Value::Int(current));
+        counted.note("Innodb_row_lock_waits", Value::Int(waits));
+        counted.note("Innodb_row_lock_current_waits", Value::Int(current));
         counted
     }
 
     #[test]
-    fn a_look_is_worth_it_unless_the_status_has_just_told_that_nobody_waits_or_waited() {
+    fn a_snapshot_is_worthwhile_unless_the_status_has_just_shown_that_nobody_waits_or_waited() {
         let activity = RowLockActivity::default();
-        assert!(activity.is_worth_a_look(10), "nothing is known yet");
+        assert!(activity.is_snapshot_worthwhile(10), "nothing is known yet");
         activity.note_counts(&counted(5, 0), &counted(5, 0), 1_000);
-        assert!(!activity.is_worth_a_look(1_000 + FRESH_NS));
-        assert!(activity.is_worth_a_look(1_001 + FRESH_NS), "an old word");
+        assert!(!activity.is_snapshot_worthwhile(1_000 + FRESH_NS));
+        assert!(activity.is_snapshot_worthwhile(1_001 + FRESH_NS), "an old reading");
         activity.note_counts(&counted(6, 0), &counted(5, 0), 2_000);
-        assert!(activity.is_worth_a_look(2_001), "somebody waited");
+        assert!(activity.is_snapshot_worthwhile(2_001), "somebody waited");
         activity.note_counts(&counted(6, 1), &counted(6, 0), 3_000);
-        assert!(activity.is_worth_a_look(3_001), "somebody waits");
+        assert!(activity.is_snapshot_worthwhile(3_001), "somebody waits");
         activity.note_counts(&RowLockCounts::default(), &RowLockCounts::default(), 4_000);
-        assert!(activity.is_worth_a_look(4_001), "a server that does not tell");
+        assert!(activity.is_snapshot_worthwhile(4_001), "a server without these counters");
     }
 
     #[test]

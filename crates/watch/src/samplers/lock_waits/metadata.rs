@@ -10,12 +10,12 @@ use crate::own_statements::ControlConnection;
 use crate::sql::bounded_select;
 use whyso_model::{LockKind, LockWait};
 
-/// Waiting connections that are taken at a look, at most.
+/// Waiting connections of a snapshot, at most.
 const WAITERS_MAX: usize = 1000;
 /// Rows of the tables of metadata locks, at most.
 const ROWS_MAX: usize = 4096;
 
-/// Where a server tells who holds metadata locks.
+/// Where a server shows who holds metadata locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MetadataSource {
     PerformanceSchema,
@@ -122,10 +122,10 @@ async fn pending(conn: &mut ControlConnection<'_>) -> Result<Vec<Pair>, Error> {
     Ok(rows.into_iter().map(pair).collect())
 }
 
-/// An exclusive lock waits for everyone that holds any; a shared one for whoever holds an exclusive lock or is next to get one.
+/// An exclusive lock waits for everyone that holds any; a shared one for the connection that holds an exclusive lock or gets one next.
 fn learn_from_pairs(waits: &mut [LockWait], pairs: &[Pair]) {
     let wants_all = |id: u64, object: &str| {
-        pairs.iter().any(|one| one.waiting == id && one.object == object && is_exclusive(&one.wanted))
+        pairs.iter().any(|pair| pair.waiting == id && pair.object == object && is_exclusive(&pair.wanted))
     };
     for wait in waits.iter_mut().filter(|wait| matches!(wait.kind, LockKind::Metadata | LockKind::User)) {
         let of_waiter = || pairs.iter().filter(|pair| pair.waiting == wait.waiting);
@@ -156,7 +156,7 @@ fn is_exclusive(mode: &str) -> bool {
     mode.eq_ignore_ascii_case("EXCLUSIVE") || mode.eq_ignore_ascii_case("SHARED_NO_READ_WRITE")
 }
 
-/// A metadata lock on a table, as the plugin tells it: only such as are held.
+/// A metadata lock on a table, by the plugin, which shows only locks that are held.
 struct HeldLock {
     connection: u64,
     schema: String,
@@ -180,21 +180,21 @@ async fn read_held_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<HeldLoc
     Ok(rows.into_iter().map(held).collect())
 }
 
-/// The plugin does not say what is waited for: it is a locked table that the waiting statement names, where there is one such.
+/// The plugin does not show what is waited for: it is a locked table that the waiting statement names, where there is one such.
 fn learn_from_held(waits: &mut [LockWait], held: &[HeldLock]) {
     let waiting: Vec<u64> = waits.iter().map(|wait| wait.waiting).collect();
     for wait in waits.iter_mut().filter(|wait| wait.kind == LockKind::Metadata) {
         let Some(text) = wait.statement.as_deref() else { continue };
         let mut named: BTreeMap<(&str, &str), Vec<&HeldLock>> = BTreeMap::new();
-        for one in held.iter().filter(|one| one.connection != wait.waiting && names(text, &one.table)) {
-            named.entry((&one.schema, &one.table)).or_default().push(one);
+        for lock in held.iter().filter(|lock| lock.connection != wait.waiting && names(text, &lock.table)) {
+            named.entry((&lock.schema, &lock.table)).or_default().push(lock);
         }
         if named.len() != 1 {
             continue;
         }
         let Some(((schema, table), holders)) = named.pop_first() else { continue };
         wait.object = format!("{schema}.{table}");
-        if let Some(holder) = holders.iter().min_by_key(|one| waiting.contains(&one.connection)) {
+        if let Some(holder) = holders.iter().min_by_key(|holder| waiting.contains(&holder.connection)) {
             wait.blocking = Some(holder.connection);
             wait.blocking_statement.clone_from(&holder.statement);
         }
@@ -203,8 +203,8 @@ fn learn_from_held(waits: &mut [LockWait], held: &[HeldLock]) {
 
 /// Whether a statement has this name in it, as a word.
 fn names(statement: &str, table: &str) -> bool {
-    let is_of_name = |one: char| one.is_alphanumeric() || one == '_' || one == '$';
-    statement.split(|one| !is_of_name(one)).any(|word| word.eq_ignore_ascii_case(table))
+    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
+    statement.split(|letter| !is_of_name(letter)).any(|word| word.eq_ignore_ascii_case(table))
 }
 
 #[cfg(test)]

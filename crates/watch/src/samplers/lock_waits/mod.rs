@@ -1,5 +1,5 @@
-//! Who waits for whom: connections that wait for a lock at the moment of a snapshot, into the text table `lock_waits`, and their number
-//! by kind of lock, as gauges.
+//! Who waits for whom. Connections that wait for a lock at the moment of a snapshot go into the text table `lock_waits`. Their number
+//! by kind of lock is a gauge.
 //!
 //! A snapshot of row locks is taken only while InnoDB counts waits for rows (see [`activity`]). The tables of row locks are expensive
 //! where many wait: they list each waiter with everyone before it in the queue. Of these, the one that holds the lock is recorded.

@@ -11,13 +11,14 @@ use crate::own_statements::ControlConnection;
 use crate::sql::bounded_select;
 use whyso_model::{LockKind, LockWait};
 
-/// The queue is told whole, each waiter with all before it, where no more wait; of longer ones only those that hold a lock.
+/// A queue with at most this many waiters is read whole, each waiter with all before it. Of longer ones only those that hold a lock are
+/// read.
 const WHOLE_QUEUE_MAX: usize = 64;
 
-/// Rows of a table that are taken at a look, at most.
+/// Rows of a table that a snapshot reads, at most.
 const ROWS_MAX: usize = 4096;
 
-/// Where a server tells of row locks.
+/// Where a server shows row locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowSource {
     DataLocks,
@@ -79,17 +80,17 @@ async fn data_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, E
         };
         pairs.push(Pair { requested, held, wait });
     }
-    Ok(one_a_waiter(pairs))
+    Ok(one_per_waiter(pairs))
 }
 
-/// Of each waiter the pair with the one that holds the lock; of those that wait for others who wait, the first that was told.
-fn one_a_waiter(pairs: Vec<Pair>) -> Vec<LockWait> {
+/// Of each waiter the pair with the one that holds the lock; of those that wait for others who wait, the first pair.
+fn one_per_waiter(pairs: Vec<Pair>) -> Vec<LockWait> {
     let requested: BTreeSet<String> = pairs.iter().map(|pair| pair.requested.clone()).collect();
     let mut waits: BTreeMap<u64, (bool, LockWait)> = BTreeMap::new();
     for pair in pairs {
         let holds = !requested.contains(&pair.held);
-        let known = waits.get(&pair.wait.waiting).is_some_and(|(known_holds, _)| *known_holds || !holds);
-        if !known {
+        let has_better = waits.get(&pair.wait.waiting).is_some_and(|(holds_lock, _)| *holds_lock || !holds);
+        if !has_better {
             waits.insert(pair.wait.waiting, (holds, pair.wait));
         }
     }
@@ -108,7 +109,8 @@ struct Transaction {
 
 async fn innodb_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
     let transactions = transactions(conn).await?;
-    let waiting: Vec<&Transaction> = transactions.iter().filter(|one| one.requested.is_some()).collect();
+    let waiting: Vec<&Transaction> =
+        transactions.iter().filter(|transaction| transaction.requested.is_some()).collect();
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
@@ -118,7 +120,8 @@ async fn innodb_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>,
     ));
     let locks: Vec<Lock> = conn.query(question).await?;
     let locks: HashMap<&str, &Lock> = locks.iter().map(|lock| (lock.0.as_str(), lock)).collect();
-    let requested: Vec<&str> = waiting.iter().filter_map(|one| one.requested.as_deref()).collect();
+    let requested: Vec<&str> =
+        waiting.iter().filter_map(|transaction| transaction.requested.as_deref()).collect();
     let question = bounded_select(&format!(
         "CAST(requesting_trx_id AS CHAR), CAST(blocking_trx_id AS CHAR), blocking_lock_id \
          FROM information_schema.INNODB_LOCK_WAITS{} LIMIT {ROWS_MAX}",
@@ -126,27 +129,28 @@ async fn innodb_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>,
     ));
     let blocked: Vec<(String, String, String)> = conn.query(question).await?;
 
-    let by_id: HashMap<&str, &Transaction> = transactions.iter().map(|one| (one.id.as_str(), one)).collect();
+    let by_id: HashMap<&str, &Transaction> =
+        transactions.iter().map(|transaction| (transaction.id.as_str(), transaction)).collect();
     let mut pairs = Vec::new();
-    for one in waiting {
-        let requested = one.requested.clone().unwrap_or_default();
+    for transaction in waiting {
+        let requested = transaction.requested.clone().unwrap_or_default();
         let (object, index, mode) = locks.get(requested.as_str()).map_or(Default::default(), |lock| {
             let described = |text: &Option<String>| unquoted(text.as_deref().unwrap_or_default());
             (described(&lock.1), described(&lock.2), described(&lock.3))
         });
         let wait = LockWait {
             kind: LockKind::Row,
-            waiting: one.connection,
+            waiting: transaction.connection,
             blocking: None,
             object,
             index,
             mode,
-            waited_s: one.waited_s,
-            statement: statement(one.query.clone()),
+            waited_s: transaction.waited_s,
+            statement: statement(transaction.query.clone()),
             blocking_statement: None,
         };
         let before = pairs.len();
-        for (_, blocking, held) in blocked.iter().filter(|(requesting, ..)| *requesting == one.id) {
+        for (_, blocking, held) in blocked.iter().filter(|(requesting, ..)| *requesting == transaction.id) {
             let blocking = by_id.get(blocking.as_str());
             let wait = LockWait {
                 blocking: blocking.map(|other| other.connection),
@@ -159,7 +163,7 @@ async fn innodb_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>,
             pairs.push(Pair { requested: requested.clone(), held: requested, wait });
         }
     }
-    Ok(one_a_waiter(pairs))
+    Ok(one_per_waiter(pairs))
 }
 
 async fn transactions(conn: &mut ControlConnection<'_>) -> Result<Vec<Transaction>, Error> {
@@ -213,15 +217,15 @@ mod tests {
     }
 
     #[test]
-    fn of_a_queue_each_waiter_is_told_once_with_the_one_that_holds_the_lock() {
-        let waits = one_a_waiter(vec![
+    fn of_a_queue_each_waiter_is_recorded_once_with_the_one_that_holds_the_lock() {
+        let waits = one_per_waiter(vec![
             pair(7, "25:5", 6, "24:5"),
             pair(7, "25:5", 5, "23:5"),
             pair(6, "24:5", 5, "23:5"),
             pair(9, "30:8", 7, "25:5"),
         ]);
-        let told: Vec<(u64, Option<u64>)> = waits.iter().map(|wait| (wait.waiting, wait.blocking)).collect();
-        assert_eq!(told, [(6, Some(5)), (7, Some(5)), (9, Some(7))]);
+        let pairs: Vec<(u64, Option<u64>)> = waits.iter().map(|wait| (wait.waiting, wait.blocking)).collect();
+        assert_eq!(pairs, [(6, Some(5)), (7, Some(5)), (9, Some(7))]);
     }
 
     #[test]

@@ -21,14 +21,14 @@ pub(crate) const METRICS: [Metric; 2] = [
 const WAITING: Metric = METRICS[0];
 const SNAPSHOT_NS: Metric = METRICS[1];
 
-/// A look that took 25 ms is taken again after 500 ms at the earliest: 5 % of the time, most of which is waiting where the server is busy.
+/// A snapshot that took 25 ms is repeated after 500 ms at the earliest: 5 % of the time. Most of that is waiting where the server is busy.
 const PACE_FACTOR: i64 = 20;
 
 pub(crate) struct LockWaits {
     sql: Sql,
     activity: RowLockActivity,
     sources: Sources,
-    /// Row locks were looked at once, so that what is not permitted is told although nobody waits.
+    /// Row locks were read once, so that what is not permitted is reported although nobody waits.
     probed: bool,
     rows_pace: Pace,
     others_pace: Pace,
@@ -49,11 +49,11 @@ impl LockWaits {
         }
     }
 
-    /// `None` where it was not looked.
+    /// `None` where no snapshot was taken.
     fn rows(&mut self) -> Result<Option<Vec<LockWait>>, Failure> {
         let begin_ns = monotonic_ns();
-        if self.probed && !self.activity.is_worth_a_look(begin_ns) {
-            // InnoDB's own counter says that nobody waits.
+        if self.probed && !self.activity.is_snapshot_worthwhile(begin_ns) {
+            // InnoDB's own counter shows that nobody waits.
             self.activity.found_waiting(begin_ns, BTreeSet::new());
             return Ok(Some(Vec::new()));
         }
@@ -103,8 +103,8 @@ impl Sampler for LockWaits {
             return Ok(());
         }
         for kind in LockKind::ALL {
-            let looked = if kind == LockKind::Row { &rows } else { &others };
-            if let Some(waits) = looked {
+            let snapshot = if kind == LockKind::Row { &rows } else { &others };
+            if let Some(waits) = snapshot {
                 let count = waits.iter().filter(|wait| wait.kind == kind).count();
                 batch.put(&WAITING, kind.name(), count as u64);
             }

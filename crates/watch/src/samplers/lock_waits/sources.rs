@@ -8,11 +8,11 @@ use crate::own_statements::ControlConnection;
 use crate::sql::is_not_for_us;
 use whyso_model::{LockKind, LockWait, Missing, NotMeasured};
 
-/// What one look found.
+/// What one snapshot found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockSnapshot {
     pub waits: Vec<LockWait>,
-    /// What the server does not tell, or not to this user, and what would change that; a sentence each.
+    /// What the server does not show, or not to this user, and what would change that; a sentence each.
     pub absent: Vec<NotMeasured>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Sources {
     metadata: ProbeResult<MetadataSource>,
     others_are_absent: bool,
     holders_of_user_locks_are_absent: bool,
-    /// What was found not to be there, each told once.
+    /// What was found not to be there, each reported once.
     pub(super) absent: Vec<NotMeasured>,
 }
 
@@ -62,7 +62,7 @@ impl Sources {
                     self.rows = ProbeResult::Found(*source);
                     return Ok(waits);
                 }
-                // What the last one lacks is told, unless one before it is there and refused.
+                // What the last one lacks is reported, unless one before it is there and refused.
                 Err(Error::Server(error)) if is_not_for_us(error.code) => {
                     let is_refused = matches!(error.code, 1142 | 1143 | 1227);
                     if is_refused || refused.is_none() {
@@ -108,7 +108,7 @@ impl Sources {
         Ok(waits)
     }
 
-    /// Where the Performance Schema does not tell, they stay unknown.
+    /// Where the Performance Schema does not show them, they stay unknown.
     async fn learn_holders_of_user_locks(
         &mut self,
         waits: &mut [LockWait],

@@ -2,7 +2,7 @@
 
 use crate::digest::digest;
 
-/// A statement as it may be told.
+/// A statement as it may be recorded.
 pub(super) fn statement(text: Option<String>) -> Option<String> {
     text.map(|text| digest(&text)).filter(|text| !text.is_empty())
 }

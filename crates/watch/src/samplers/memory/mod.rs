@@ -118,7 +118,7 @@ fn parse_meminfo(text: &str, batch: &mut Batch<'_>) {
         let Some((word, rest)) = line.split_once(':') else {
             continue;
         };
-        let Some(position) = SIZE_WORDS.iter().position(|known| *known == word) else {
+        let Some(position) = SIZE_WORDS.iter().position(|name| *name == word) else {
             continue;
         };
         let Some(value) = first_number(rest) else {

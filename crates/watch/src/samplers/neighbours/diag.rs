@@ -61,7 +61,7 @@ pub(super) fn unix_sockets() -> io::Result<Vec<UnixSocket>> {
     let mut found = Vec::new();
     let mut buffer = vec![0_u8; 64 << 10];
     loop {
-        // SAFETY: the buffer is ours and as long as is said.
+        // SAFETY: the buffer is ours and has this length.
         let length = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         let Ok(length) = usize::try_from(length) else { return Err(io::Error::last_os_error()) };
         match messages(&buffer[..length.min(buffer.len())], &mut found) {
@@ -105,14 +105,14 @@ fn messages(mut bytes: &[u8], found: &mut Vec<UnixSocket>) -> Answer {
         match kind {
             NLMSG_DONE => return Answer::Done,
             NLMSG_ERROR => return Answer::Error,
-            _ => found.extend(one(&bytes[HEADER..length])),
+            _ => found.extend(parse_socket(&bytes[HEADER..length])),
         }
         bytes = bytes.get(aligned(length)..).unwrap_or_default();
     }
     Answer::More
 }
 
-fn one(message: &[u8]) -> Option<UnixSocket> {
+fn parse_socket(message: &[u8]) -> Option<UnixSocket> {
     let mut socket = UnixSocket { inode: u32_at(message, 4)?, ..UnixSocket::default() };
     let mut rest = message.get(MESSAGE..)?;
     while let Some((length, kind)) = u16_at(rest, 0).zip(u16_at(rest, 2)) {
@@ -161,7 +161,7 @@ mod tests {
         let inode = |fd: i32| std::fs::metadata(format!("/proc/self/fd/{fd}")).unwrap().ino() as u32;
         let (client, server) = (inode(client.as_raw_fd()), inode(server.as_raw_fd()));
         let sockets = unix_sockets().unwrap();
-        let accepted = sockets.iter().find(|one| one.inode == server).unwrap();
+        let accepted = sockets.iter().find(|socket| socket.inode == server).unwrap();
         assert_eq!(accepted.peer, client);
         assert_eq!(accepted.path, path.to_str().unwrap().as_bytes());
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::processes::Stat;
 
-/// Parents are followed so far.
+/// Generations of parents that are followed, at most.
 const DEPTH_MAX: usize = 64;
 
 /// Which of these processes, of which the first in its line of parents counts, a process is or descends from.

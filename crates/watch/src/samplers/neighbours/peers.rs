@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use super::diag::unix_sockets;
 
-/// Descriptors of a process that are looked at, at most.
+/// Descriptors of a process that are read, at most.
 const DESCRIPTORS_MAX: usize = 20_000;
 
-/// How the server's sockets are known where its descriptors may not be read.
+/// How the server's sockets are recognised where its descriptors may not be read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Address {
     pub(super) port: Option<u16>,
@@ -21,7 +21,7 @@ pub(super) struct Address {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Peers {
     inodes: HashSet<u64>,
-    /// Users that own TCP sockets among them; `None` where there are others, whose owner is not told.
+    /// Users that own TCP sockets among them; `None` where there are others, whose owner is not shown.
     users: Option<BTreeSet<u32>>,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Relation {
 }
 
 impl Peers {
-    /// Looks who is connected with the server now.
+    /// Reads who is connected with the server now.
     pub(super) fn read(server: u32, address: &Address) -> Peers {
         let own = sockets_of(server).ok();
         let mut peers = Peers::default();

@@ -29,20 +29,21 @@ pub(crate) const METRICS: [Metric; 5] = [
 const DISK_BYTES: Metric = METRICS[3];
 const RESIDENT_BYTES: Metric = METRICS[4];
 
-/// A look that took 10 ms of CPU time is repeated after half a second at the earliest: 2 % of a core.
+/// A reading that took 10 ms of CPU time is repeated after half a second at the earliest: 2 % of a core.
 const PACE_FACTOR: i64 = 50;
-/// Of one CPU: whoever used less between two looks is not looked at more closely.
+/// Of one CPU: a process that used less between two readings is not checked.
 const BUSY_SHARE_MIN: f64 = 0.005;
-/// Processes that are looked at more closely at one look, the busiest first.
-const CLOSER_MAX: usize = 64;
+/// Processes whose relation to the server one reading checks, the busiest first.
+const CHECKED_MAX: usize = 64;
 /// Names that have series of their own.
 const NAMES_MAX: usize = 48;
 /// The rest.
 const OTHERS: &str = "others";
-/// A process that has no connection to the server at so many looks is a neighbour: one may be between two connections at a single look.
-const LOOKS_OF_STRANGER: u32 = 2;
-/// How often a neighbour is looked at again: it may become a client.
-const LOOK_AGAIN_NS: i64 = 5_000_000_000;
+/// A process without a connection to the server at this many checks is a neighbour. At a single check a client may be between two
+/// connections.
+const CHECKS_OF_STRANGER: u32 = 2;
+/// How often a neighbour is checked again: it may become a client.
+const CHECK_AGAIN_NS: i64 = 5_000_000_000;
 
 /// What a process is to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,8 +61,8 @@ struct FollowedProcess {
     /// Ticks that it used until it was known who it is.
     pending_ticks: u64,
     who: Option<ProcessKind>,
-    looks: u32,
-    looked_ns: i64,
+    checks: u32,
+    checked_ns: i64,
     /// As it was read last; `None`: not yet.
     disk_bytes: Option<u64>,
 }
@@ -73,7 +74,7 @@ struct Sums {
     disk_bytes: u64,
     resident_pages: u64,
     /// It was written before.
-    is_known: bool,
+    was_written: bool,
 }
 
 pub(crate) struct Neighbours {
@@ -86,7 +87,7 @@ pub(crate) struct Neighbours {
     followed: HashMap<u32, FollowedProcess>,
     by_name: BTreeMap<String, Sums>,
     last_ns: Option<i64>,
-    /// Start of the youngest process that the last look saw, in ticks since the machine started.
+    /// Start of the youngest process that the last reading found, in ticks since the machine started.
     youngest_ticks: u64,
     buffer: Vec<u8>,
 }
@@ -136,11 +137,12 @@ impl Neighbours {
             if stat.is_kernels || stat.pid == self.own || head == Some(server) {
                 continue;
             }
-            let known = before.remove(&stat.pid).filter(|known| known.start_ticks == stat.start_ticks);
-            let is_new = known.is_none();
-            let mut followed = known.unwrap_or_else(|| FollowedProcess {
+            let seen_before =
+                before.remove(&stat.pid).filter(|process| process.start_ticks == stat.start_ticks);
+            let is_new = seen_before.is_none();
+            let mut followed = seen_before.unwrap_or_else(|| FollowedProcess {
                 start_ticks: stat.start_ticks,
-                // One that began since the last look has used all of it since.
+                // A process that began since the last reading has used all of it since.
                 cpu_ticks: if stat.start_ticks > self.youngest_ticks { 0 } else { stat.cpu_ticks },
                 // What whyso started to load the server may not be connected yet.
                 who: (head == Some(self.own)).then_some(ProcessKind::Client),
@@ -158,15 +160,15 @@ impl Neighbours {
             self.followed.insert(stat.pid, followed);
         }
         busy.sort_by_key(|(used, stat)| (std::cmp::Reverse(*used), stat.pid));
-        for (_, stat) in busy.into_iter().take(CLOSER_MAX) {
-            self.look_closer(stat, now_ns, relation, disk_bytes);
+        for (_, stat) in busy.into_iter().take(CHECKED_MAX) {
+            self.check_relation(stat, now_ns, relation, disk_bytes);
         }
         self.add_up(all);
         self.youngest_ticks = all.iter().map(|stat| stat.start_ticks).max().unwrap_or(0);
         self.last_ns = Some(now_ns);
     }
 
-    fn look_closer(
+    fn check_relation(
         &mut self,
         stat: &Stat,
         now_ns: i64,
@@ -177,17 +179,17 @@ impl Neighbours {
         let is_due = match followed.who {
             // Once a client, always one.
             Some(ProcessKind::Client) => false,
-            Some(_) => now_ns - followed.looked_ns >= LOOK_AGAIN_NS,
+            Some(_) => now_ns - followed.checked_ns >= CHECK_AGAIN_NS,
             None => true,
         };
         // From now on it has series, so that what it uses until it is known who it is counts from here.
         place(&mut self.by_name, &stat.name);
         if is_due {
-            followed.looks += 1;
-            followed.looked_ns = now_ns;
+            followed.checks += 1;
+            followed.checked_ns = now_ns;
             followed.who = match relation(stat.pid) {
                 Relation::Client => Some(ProcessKind::Client),
-                Relation::Stranger if followed.looks >= LOOKS_OF_STRANGER => Some(ProcessKind::Neighbour),
+                Relation::Stranger if followed.checks >= CHECKS_OF_STRANGER => Some(ProcessKind::Neighbour),
                 Relation::Stranger => followed.who,
                 Relation::Unclear => Some(ProcessKind::Unclear),
             };
@@ -200,7 +202,7 @@ impl Neighbours {
         }
     }
 
-    /// Gives the names what their processes used.
+    /// Adds what processes used to the sums of their names.
     fn add_up(&mut self, all: &[Stat]) {
         for stat in all {
             let Some(followed) = self.followed.get_mut(&stat.pid) else { continue };
@@ -216,12 +218,12 @@ impl Neighbours {
 
     fn put(&mut self, batch: &mut Batch<'_>) {
         for (name, sums) in &mut self.by_name {
-            let is_known = std::mem::replace(&mut sums.is_known, true);
+            let was_written = std::mem::replace(&mut sums.was_written, true);
             for (who, metric) in
                 [ProcessKind::Neighbour, ProcessKind::Client, ProcessKind::Unclear].into_iter().zip(&METRICS)
             {
-                if !is_known {
-                    batch.was(metric, name, Value::Int(0));
+                if !was_written {
+                    batch.put_before(metric, name, Value::Int(0));
                 }
                 let ticks = sums.cpu_ticks.get(&who).copied().unwrap_or(0);
                 batch.put(metric, name, ticks.saturating_mul(self.machine.tick_ns));
@@ -260,7 +262,7 @@ impl Sampler for Neighbours {
         let mut relation =
             |pid: u32| peers.get_or_insert_with(|| Peers::read(server, &address)).relation(pid);
         self.enter(&all, server, now_ns, &mut relation, &processes::disk_bytes);
-        if self.followed.values().any(|one| one.who == Some(ProcessKind::Unclear)) {
+        if self.followed.values().any(|process| process.who == Some(ProcessKind::Unclear)) {
             batch.absent(
                 "which other programs are the server's clients and which are neighbours: their sockets may not be seen by this \
                  user, so that the CPU time of some is of neither; run whyso as root, or as their user"
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_connects_only_now_and_then_is_a_client() {
+    fn a_process_that_connects_only_now_and_then_is_a_client() {
         let mut sampler = sampler();
         let strange: fn(u32) -> Relation = |_| Relation::Stranger;
         let client: fn(u32) -> Relation = |_| Relation::Client;
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hardly_runs_is_not_looked_at_and_the_next_of_a_number_begins_at_zero() {
+    fn a_process_that_hardly_runs_is_not_checked_and_the_next_of_a_number_begins_at_zero() {
         let mut sampler = sampler();
         let never: fn(u32) -> Relation = |_| unreachable!("nobody was busy");
         enter(&mut sampler, &[stat(30, "loop", 1, 900)], 1, never);

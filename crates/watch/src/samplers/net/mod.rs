@@ -1,7 +1,7 @@
 //! Network interfaces, from `/proc/net/dev`, and TCP of the whole machine, from `/proc/net/snmp`
 //! and `/proc/net/netstat` under the kernel's own names.
 //!
-//! All three tell of the network namespace that whyso runs in. Interfaces that never carried a
+//! All three are of the network namespace that whyso runs in. Interfaces that never carried a
 //! packet are left out. A Unix socket appears nowhere here.
 
 use crate::metric::{Metric, counter, gauge};

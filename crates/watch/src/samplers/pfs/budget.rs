@@ -9,7 +9,7 @@ use super::views::Frequency;
 use crate::schedule::Pace;
 
 /// What is read at every reading of the run has one part in a hundred. All else has that while its readings are short, and less the longer they are, down
-/// to one part in five hundred: a level of seconds is to have its digests also where the machine is busy, and a view of ten thousand tables is read seldom.
+/// to one part in five hundred. So a level of seconds has its digests also where the machine is busy, and a view of ten thousand tables is read seldom.
 const FACTOR: i64 = 100;
 const FACTOR_MAX: i64 = 500;
 /// Up to here a reading is short.
@@ -41,7 +41,7 @@ impl Share {
         self.spend(begin_ns, monotonic_ns() - begin_ns);
     }
 
-    /// A first reading will take so long: it is to be paid for, too, before it is taken.
+    /// Takes the expected time of a first reading from the budget, before it is taken.
     pub(crate) fn owe(&mut self, ns: i64) {
         self.spend(monotonic_ns(), ns);
     }

@@ -35,7 +35,7 @@ pub(crate) struct Digests {
 }
 
 impl Digests {
-    /// `statements`: whyso's own, which are told from others'.
+    /// `statements`: whyso's own, which are counted apart from others'.
     pub(crate) fn new(shared: SharedReader, statements: OwnStatements) -> Digests {
         Digests {
             shared,
@@ -72,7 +72,7 @@ impl Digests {
         }
         for own in self.own.own(&recorded.counts) {
             if let Some(was) = own.was {
-                batch.was(&OWN_COUNT, &own.instance, Value::Int(was));
+                batch.put_before(&OWN_COUNT, &own.instance, Value::Int(was));
             }
             batch.put_value(&OWN_COUNT, &own.instance, Value::Int(own.count));
         }
@@ -95,11 +95,11 @@ const INSTANCE: &str = "CONCAT_WS(':', COALESCE(SCHEMA_NAME, ''), COALESCE(LEFT(
 
 fn question(columns: &[&'static Column], since: Option<&str>) -> String {
     let named: Vec<&str> = columns.iter().map(|column| column.sql).collect();
-    // A whole second earlier: servers that tell no parts of one.
-    let seen =
+    // A whole second earlier: some servers show no parts of a second.
+    let filter =
         since.map_or(String::new(), |since| format!(" WHERE LAST_SEEN >= '{since}' - INTERVAL 1 SECOND"));
     bounded_select(&format!(
-        "{INSTANCE}, CAST(NOW() AS CHAR), {} FROM performance_schema.{TABLE}{seen} \
+        "{INSTANCE}, CAST(NOW() AS CHAR), {} FROM performance_schema.{TABLE}{filter} \
          ORDER BY SUM_TIMER_WAIT DESC LIMIT {READ_MAX}",
         named.join(", ")
     ))
@@ -138,7 +138,7 @@ async fn texts(
     instances: &[String],
 ) -> Result<Vec<Vec<Option<String>>>, Error> {
     let quoted: Vec<String> =
-        instances.iter().map(|one| format!("'{}'", one.replace(['\'', '\\'], ""))).collect();
+        instances.iter().map(|instance| format!("'{}'", instance.replace(['\'', '\\'], ""))).collect();
     let question = bounded_select(&format!(
         "{INSTANCE}, SCHEMA_NAME, LEFT(DIGEST_TEXT, {TEXT_MAX}) FROM performance_schema.{TABLE} WHERE {INSTANCE} IN ({})",
         quoted.join(", ")

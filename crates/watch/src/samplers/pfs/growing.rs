@@ -38,7 +38,7 @@ struct KnownLine {
 #[derive(Default)]
 pub(crate) struct Growing {
     readings: u64,
-    known: HashMap<String, KnownLine>,
+    last_read: HashMap<String, KnownLine>,
 }
 
 impl Growing {
@@ -51,7 +51,7 @@ impl Growing {
     ) -> RecordedLine {
         self.readings += 1;
         let grown_of = |line: &Line| {
-            let before = self.known.get(&line.instance).map_or(&[][..], |known| &known.values);
+            let before = self.last_read.get(&line.instance).map_or(&[][..], |line| &line.values);
             grown(&line.values, before)
         };
         let mut lines: Vec<(i64, Line)> = lines.into_iter().map(|line| (grown_of(&line), line)).collect();
@@ -59,27 +59,32 @@ impl Growing {
         lines.sort_by_key(|(grown, _)| std::cmp::Reverse(*grown));
         let mut recorded = RecordedLine::default();
         for (place, (_, line)) in lines.into_iter().enumerate() {
-            let known = self.known.entry(line.instance.clone()).or_default();
+            let line_before = self.last_read.entry(line.instance.clone()).or_default();
             if place < RECORDED_MAX {
-                if known.recorded_at == 0 {
+                if line_before.recorded_at == 0 {
                     recorded.new.push(line.instance.clone());
                 }
-                let was_told = known.recorded_at + 1 == self.readings;
-                put(batch, columns, &line, (!was_told && self.readings > 1).then_some(&known.values));
-                known.recorded_at = self.readings;
+                let was_recorded = line_before.recorded_at + 1 == self.readings;
+                put(
+                    batch,
+                    columns,
+                    &line,
+                    (!was_recorded && self.readings > 1).then_some(&line_before.values),
+                );
+                line_before.recorded_at = self.readings;
                 if let Some(count) = line.values.first().copied().flatten() {
-                    let before = known.values.first().copied().flatten().unwrap_or(0);
+                    let before = line_before.values.first().copied().flatten().unwrap_or(0);
                     let before = (self.readings > 1).then_some(before);
                     recorded.counts.push(Count { instance: line.instance.clone(), count, before });
                 }
             }
-            known.values = line.values;
+            line_before.values = line.values;
         }
         recorded
     }
 }
 
-/// By how much its time grew in nanoseconds, with its executions: those of an untimed statement grow alone.
+/// By how much its time grew in nanoseconds, with its executions: of an untimed statement only those grow.
 fn grown(values: &[Option<i64>], before: &[Option<i64>]) -> i64 {
     let at = |values: &[Option<i64>], place: usize| values.get(place).copied().flatten().unwrap_or(0);
     (0..2).map(|place| (at(values, place) - at(before, place)).max(0)).sum()
@@ -91,7 +96,7 @@ fn put(batch: &mut Batch<'_>, columns: &[&'static Column], line: &Line, before: 
         let Some(value) = *value else { continue };
         if let Some(before) = before {
             let before = before.get(place).copied().flatten().unwrap_or(0);
-            batch.was(&column.metric, &line.instance, Value::Int(before));
+            batch.put_before(&column.metric, &line.instance, Value::Int(before));
         }
         batch.put_value(&column.metric, &line.instance, Value::Int(value));
     }
@@ -125,16 +130,16 @@ mod tests {
             let mut cache = SeriesCache::default();
             let mut batch = Batch::new(&sink, "h", "s", &mut cache);
             let new = growing.record(&mut batch, &columns, lines).new;
-            let taken = batch.into_parts();
+            let parts = batch.into_parts();
             let recorded = |values: Vec<(_, Value)>| {
                 values.into_iter().map(|(_, value)| value.as_f64()).collect::<Vec<_>>()
             };
-            (new, recorded(taken.values), recorded(taken.before))
+            (new, recorded(parts.values), recorded(parts.before))
         };
         assert_eq!(read(vec![line("a", 1, 10)]), (vec!["a".to_string()], vec![1.0, 10.0], vec![]));
         let (new, values, before) = read(vec![line("a", 1, 10), line("b", 4, 40)]);
         assert_eq!((new, values, before), (vec!["b".to_string()], vec![4.0, 40.0], vec![0.0, 0.0]));
-        // "a" stood still at the second reading, which is told now that it grows.
+        // "a" stood still at the second reading, whose value is recorded now that it grows.
         let (new, values, before) = read(vec![line("a", 2, 20), line("b", 5, 50)]);
         assert_eq!((new, values), (vec![], vec![2.0, 20.0, 5.0, 50.0]));
         assert_eq!(before, [1.0, 10.0]);

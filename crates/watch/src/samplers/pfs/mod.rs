@@ -1,7 +1,7 @@
 //! The Performance Schema, as far as the server counts in it: one source per view, such as `pfs_waits`, counters raw.
 //!
-//! All views are read by one thread on one connection, one after the other: a summary adds up what every thread of the server has counted,
-//! and two of them at a time would only wait for each other. Each question has a bound in the server. What reading a view
+//! All views are read by one thread on one connection, one after the other. A summary adds up what every thread of the server has counted,
+//! so two of them at a time would only wait for each other. Each question has a bound in the server. What reading a view
 //! takes has a budget, and a view that is due beyond it is put off ([`budget`]). Nothing is turned on, nothing is emptied.
 //!
 //! What there is, is found by asking which tables and columns the server has: 5.5 has waits and files, later servers the rest.

@@ -25,7 +25,7 @@ pub(super) struct OwnCount {
     pub(super) instance: String,
     /// Since the digest was first read.
     pub(super) count: i64,
-    /// At the reading before, where it was not given then.
+    /// At the reading before, where it was not recorded then.
     pub(super) was: Option<i64>,
 }
 
@@ -55,8 +55,8 @@ struct KnownLine {
     /// The server's count without own executions since then: it never falls.
     others: i64,
     count: i64,
-    /// The reading at which own executions were given last, from 1; 0 for never.
-    given_at: u64,
+    /// The reading at which own executions were recorded last, from 1; 0 for never.
+    recorded_at: u64,
     /// Executions that whyso knows to be over are missing in the server's count: it is of another session's statements.
     is_others: bool,
 }
@@ -66,11 +66,11 @@ pub(super) struct OwnLines {
     readings: u64,
     /// By instance.
     digests: HashMap<String, Digest>,
-    known: HashMap<String, KnownLine>,
+    lines: HashMap<String, KnownLine>,
     /// Taken before the reading that is under way.
     begun: SentStatements,
     last: Around,
-    one_before: Around,
+    around_before: Around,
 }
 
 impl OwnLines {
@@ -82,7 +82,7 @@ impl OwnLines {
     /// The server's counts were read.
     pub(super) fn end_reading(&mut self, statements: &OwnStatements) {
         let around = Around { before: std::mem::take(&mut self.begun), after: statements.sent() };
-        self.one_before = std::mem::replace(&mut self.last, around);
+        self.around_before = std::mem::replace(&mut self.last, around);
         self.readings += 1;
     }
 
@@ -103,27 +103,27 @@ impl OwnLines {
         let digest = self.digests.get(&count.instance)?;
         let (least, most) = (self.last.least(digest), self.last.most(digest));
         let base = match count.before {
-            Some(_) => (self.one_before.least(digest), self.one_before.most(digest)),
+            Some(_) => (self.around_before.least(digest), self.around_before.most(digest)),
             None => (least, most),
         };
-        let fresh = |others| KnownLine { base, others, count: others, given_at: 0, is_others: false };
-        let known = self.known.entry(count.instance.clone());
-        let known = known.or_insert_with(|| fresh(count.before.unwrap_or(count.count)));
-        if count.count < known.count {
+        let fresh = |others| KnownLine { base, others, count: others, recorded_at: 0, is_others: false };
+        let line = self.lines.entry(count.instance.clone());
+        let line = line.or_insert_with(|| fresh(count.before.unwrap_or(count.count)));
+        if count.count < line.count {
             // The server's table was emptied.
-            *known = fresh(count.before.unwrap_or(0).min(count.count));
+            *line = fresh(count.before.unwrap_or(0).min(count.count));
         }
-        known.is_others |= count.count - known.others < least - known.base.1 - COUNTED_LATE_MAX;
-        let own = known.count - known.others;
-        let was_given = known.given_at + 1 == self.readings;
-        let was = (!was_given && count.before.is_some()).then_some(own);
-        known.others = match known.is_others {
+        line.is_others |= count.count - line.others < least - line.base.1 - COUNTED_LATE_MAX;
+        let own = line.count - line.others;
+        let was_recorded = line.recorded_at + 1 == self.readings;
+        let was = (!was_recorded && count.before.is_some()).then_some(own);
+        line.others = match line.is_others {
             true => count.count - own,
-            false => known.others.max(count.count - (most - known.base.0)),
+            false => line.others.max(count.count - (most - line.base.0)),
         };
-        known.count = count.count;
-        known.given_at = self.readings;
-        Some(OwnCount { instance: count.instance.clone(), count: count.count - known.others, was })
+        line.count = count.count;
+        line.recorded_at = self.readings;
+        Some(OwnCount { instance: count.instance.clone(), count: count.count - line.others, was })
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
             Server { statements: OwnStatements::default(), lines, count: None }
         }
 
-        /// Executions of whyso and of a client, which the server counts, and then a reading; gives whyso's own, and what they were before.
+        /// Executions of whyso and of a client, which the server counts, and then a reading. Returns whyso's own, and what they were before.
         fn read(&mut self, own: i64, others: i64, counted: i64) -> Option<(i64, Option<i64>)> {
             let last = (self.lines.readings > 0).then_some(self.count.unwrap_or(0));
             for _ in 0..own {
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_whyso_executed_is_its_own_from_the_first_execution_on() {
         let mut server = Server::new();
-        // Numbers of a digest are given together: over any window, both cover the same time.
+        // Numbers of a digest are recorded together: over any window, both cover the same time.
         assert_eq!(server.read(0, 0, 0), Some((0, None)));
         assert_eq!(server.read(3, 0, 3), Some((3, None)));
         assert_eq!(server.read(5, 0, 5), Some((8, None)));

@@ -79,7 +79,7 @@ async fn consumers(conn: &mut ControlConnection<'_>) -> Result<Option<NotMeasure
                 "the Performance Schema's {} off; UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' \
                  WHERE NAME IN ('{}')",
                 match off.as_slice() {
-                    [one] => format!("consumer {one} is"),
+                    [name] => format!("consumer {name} is"),
                     several => format!("consumers {} are", several.join(" and ")),
                 },
                 off.join("', '")

@@ -17,7 +17,7 @@ use crate::sql::bounded_select;
 /// A first reading that costs more is paid for before it is taken.
 const DEAR_MS: f64 = 10.0;
 
-/// What a server that has no such table, or not for us, is told to be.
+/// Adds the table and the missing privilege to the failure of a server that does not have the table, or not for us.
 pub(crate) fn not_granted(failure: Failure, table: &str) -> Failure {
     match failure {
         Failure::Absent(why) => {
@@ -31,10 +31,10 @@ pub(crate) struct Summary {
     view: &'static View,
     shared: SharedReader,
     share: Share,
-    /// What is asked, and which columns that gives; made when the server was first met.
+    /// The question, and the columns of its answer; built when the server is asked first.
     question: Option<(String, Vec<&'static Column>)>,
-    /// Lines that were met.
-    known: HashSet<String>,
+    /// Lines that were read before.
+    instances: HashSet<String>,
     is_read: bool,
 }
 
@@ -45,17 +45,17 @@ impl Summary {
             shared,
             share: Share::of(view.frequency),
             question: None,
-            known: HashSet::new(),
+            instances: HashSet::new(),
             is_read: false,
         }
     }
 
-    /// What is said of a view whose first reading would cost too much to be taken at once.
+    /// The note on a view whose first reading would cost too much to be taken at once.
     fn is_dear(&mut self) -> Result<Option<String>, Failure> {
-        if self.view.ns_a_pair == 0.0 {
+        if self.view.ns_per_pair == 0.0 {
             return Ok(None);
         }
-        let cost_ms = lock(&self.shared).pairs()? * self.view.ns_a_pair / 1e6;
+        let cost_ms = lock(&self.shared).pairs()? * self.view.ns_per_pair / 1e6;
         if cost_ms < DEAR_MS {
             return Ok(None);
         }
@@ -73,23 +73,23 @@ impl Summary {
             batch.nothing_to_read();
             return Ok(());
         };
-        let (view, known) = (self.view, &mut self.known);
-        let is_first = known.is_empty();
+        let (view, instances) = (self.view, &mut self.instances);
+        let is_first = instances.is_empty();
         let mut reader = lock(&self.shared);
         let outcome = reader.run(last, async |conn| {
             let mut result = conn.query_iter(question.as_str()).await?;
             while let Some(row) = result.next().await? {
                 let Some(instance) = text_of(&row, 0) else { continue };
-                let is_new = !known.contains(instance);
+                let is_new = !instances.contains(instance);
                 if is_new {
-                    known.insert(instance.to_string());
+                    instances.insert(instance.to_string());
                 }
                 for (at, column) in columns.iter().enumerate() {
                     let Some(number) = text_of(&row, at + 1).and_then(|text| column.value(text)) else {
                         continue;
                     };
                     if is_new && !is_first && view.absent_is_zero {
-                        batch.was(&column.metric, instance, Value::Int(0));
+                        batch.put_before(&column.metric, instance, Value::Int(0));
                     }
                     batch.put_value(&column.metric, instance, Value::Int(number));
                 }
@@ -148,7 +148,7 @@ impl Sampler for Summary {
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         if !self.is_read {
-            // One reading alone tells no growth.
+            // A single reading shows no growth.
             batch.nothing_to_read();
             return Ok(());
         }

@@ -18,13 +18,13 @@ use crate::sql::bounded_select;
 
 const STAGES: &str = "events_stages_current";
 const WAITS: &str = "events_waits_current";
-/// The column without which a finished event can't be told from one that goes on.
+/// The column that marks finished events: without it they can't be distinguished from events that continue.
 const END: &str = "END_EVENT_ID";
-/// Sessions that are told at once.
+/// Sessions that are read at once.
 const READ_MAX: usize = 5000;
 const PICOSECONDS_PER_NS: u64 = 1000;
 
-/// What a connection does, as far as the server's settings let it say.
+/// What a connection does, as far as the server's settings let it show that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) stage: Option<String>,
@@ -46,12 +46,12 @@ impl Sessions {
         Sessions { shared, share: Share::of(Frequency::NowAndThen) }
     }
 
-    /// By the server's number of the connection; nothing where the Performance Schema tells none, or the share is used up.
+    /// By the server's number of the connection; nothing where the Performance Schema shows none, or the share is used up.
     pub(crate) fn read(&mut self) -> Result<HashMap<u64, Session>, Failure> {
         let mut reader = lock(&self.shared);
         let tables = reader.tables()?;
-        let is_told = [WAITS, STAGES].iter().any(|table| tells(&tables, table));
-        if !is_told || !tables.has("threads") || !self.share.allows() {
+        let has_events = [WAITS, STAGES].iter().any(|table| marks_ends(&tables, table));
+        if !has_events || !tables.has("threads") || !self.share.allows() {
             return Ok(HashMap::new());
         }
         let begin_ns = monotonic_ns();
@@ -61,14 +61,14 @@ impl Sessions {
     }
 }
 
-/// Whether a table is there, and tells a finished event from one that goes on.
-fn tells(tables: &Tables, table: &str) -> bool {
+/// Whether a table is there, and marks finished events.
+fn marks_ends(tables: &Tables, table: &str) -> bool {
     tables.has(table) && tables.has_column(table, END)
 }
 
 async fn ask(conn: &mut ControlConnection<'_>, tables: &Tables) -> Result<HashMap<u64, Session>, Error> {
     let mut by_thread: HashMap<u64, Session> = HashMap::new();
-    if tells(tables, WAITS) {
+    if marks_ends(tables, WAITS) {
         // The innermost comes last: a read of a table holds the read of a file.
         let question = format!(
             "THREAD_ID, EVENT_NAME, TIMER_WAIT, \
@@ -83,7 +83,7 @@ async fn ask(conn: &mut ControlConnection<'_>, tables: &Tables) -> Result<HashMa
             session.object = text_of(&row, 3).map(str::to_string);
         }
     }
-    if tells(tables, STAGES) {
+    if marks_ends(tables, STAGES) {
         let question = format!(
             "THREAD_ID, EVENT_NAME FROM performance_schema.{STAGES} WHERE {END} IS NULL \
              ORDER BY EVENT_ID LIMIT {READ_MAX}"

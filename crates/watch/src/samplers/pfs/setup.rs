@@ -19,10 +19,10 @@ use crate::sink::Batch;
 use crate::sql::{bounded_select, is_not_for_us};
 
 const SOURCE: &str = "pfs_setup";
-/// Changes of one table that are told one by one; more are told by their number.
-const TOLD_MAX: usize = 10;
+/// Changes of one table that are listed one by one; of more, only the number is shown.
+const LISTED_MAX: usize = 10;
 
-/// Tables, what names their lines, and the columns that are told of them where the server has them.
+/// Tables, what names their lines, and the columns that are read of them where the server has them.
 const TABLES: [(&str, &str, &[&str]); 7] = [
     ("setup_consumers", "NAME", &["ENABLED"]),
     ("setup_instruments", "NAME", &["ENABLED", "TIMED"]),
@@ -39,16 +39,16 @@ type Settings = BTreeMap<(&'static str, String), String>;
 pub(crate) struct Setup {
     shared: SharedReader,
     share: Share,
-    known: Option<Settings>,
+    settings: Option<Settings>,
 }
 
 impl Setup {
     pub(crate) fn new(shared: SharedReader) -> Setup {
-        Setup { shared, share: Share::of(Frequency::Slowly), known: None }
+        Setup { shared, share: Share::of(Frequency::Slowly), settings: None }
     }
 
     fn take(&mut self, now: Settings, batch: &mut Batch<'_>) {
-        match &self.known {
+        match &self.settings {
             Some(before) => {
                 for text in changes(before, &now) {
                     batch.event("variable", text);
@@ -66,19 +66,19 @@ impl Setup {
                     .collect(),
             }),
         }
-        self.known = Some(now);
+        self.settings = Some(now);
     }
 }
 
 async fn ask(conn: &mut ControlConnection<'_>, tables: &Tables) -> Result<Settings, Error> {
     let mut settings = Settings::new();
     for (table, name, columns) in TABLES {
-        let told: Vec<&str> =
+        let present: Vec<&str> =
             columns.iter().copied().filter(|column| tables.has_column(table, column)).collect();
-        if told.is_empty() {
+        if present.is_empty() {
             continue;
         }
-        let question = format!("{name}, {} FROM performance_schema.{table} LIMIT 20000", told.join(", "));
+        let question = format!("{name}, {} FROM performance_schema.{table} LIMIT 20000", present.join(", "));
         let rows: Vec<Row> = match conn.query(bounded_select(&question)).await {
             Ok(rows) => rows,
             Err(Error::Server(error)) if is_not_for_us(error.code) => continue,
@@ -86,7 +86,7 @@ async fn ask(conn: &mut ControlConnection<'_>, tables: &Tables) -> Result<Settin
         };
         for row in &rows {
             let Some(name) = text_of(row, 0) else { continue };
-            let value: Vec<String> = told
+            let value: Vec<String> = present
                 .iter()
                 .enumerate()
                 .filter_map(|(place, column)| {
@@ -117,14 +117,14 @@ fn changes(before: &Settings, now: &Settings) -> Vec<String> {
             add_change(table, name, old, "(does not exist)");
         }
     }
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     for (table, changed) in by_table {
-        told.extend(changed.iter().take(TOLD_MAX).map(|one| format!("{table} {one}")));
-        if changed.len() > TOLD_MAX {
-            told.push(format!("{table}: {} more lines changed", changed.len() - TOLD_MAX));
+        texts.extend(changed.iter().take(LISTED_MAX).map(|change| format!("{table} {change}")));
+        if changed.len() > LISTED_MAX {
+            texts.push(format!("{table}: {} more lines changed", changed.len() - LISTED_MAX));
         }
     }
-    told
+    texts
 }
 
 impl Sampler for Setup {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_told_and_of_many_how_many() {
+    fn each_change_is_listed_and_of_many_how_many() {
         let consumer = |word| settings(&[("setup_consumers", "events_waits_current", word)]);
         assert_eq!(
             changes(&consumer("enabled NO"), &consumer("enabled YES")),
@@ -187,8 +187,8 @@ mod tests {
             let line = |number| (("setup_instruments", format!("wait/{number}")), word.to_string());
             (0..40).map(line).collect::<Settings>()
         };
-        let told = changes(&many("a"), &many("b"));
-        assert_eq!(told.len(), TOLD_MAX + 1);
-        assert_eq!(told[TOLD_MAX], "setup_instruments: 30 more lines changed");
+        let texts = changes(&many("a"), &many("b"));
+        assert_eq!(texts.len(), LISTED_MAX + 1);
+        assert_eq!(texts[LISTED_MAX], "setup_instruments: 30 more lines changed");
     }
 }

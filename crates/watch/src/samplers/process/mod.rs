@@ -77,7 +77,7 @@ pub(crate) struct Process {
     instance: &'static str,
     pid: Pid,
     machine: Machine,
-    /// What is followed now: pid and start time, which tell a process from the next of its number.
+    /// What is followed now: pid and start time, by which a process differs from the next one of its number.
     current: Option<(u32, u64)>,
     threads: threads::Threads,
     threads_pace: Pace,

@@ -64,7 +64,7 @@ pub(super) fn parse_status(text: &str, instance: &str, batch: &mut Batch<'_>) {
         let Some((word, rest)) = line.split_once(':') else {
             continue;
         };
-        let Some(position) = MEMORY_WORDS.iter().position(|known| *known == word) else {
+        let Some(position) = MEMORY_WORDS.iter().position(|name| *name == word) else {
             continue;
         };
         if let Some(kib) = first_number(rest) {
@@ -79,7 +79,7 @@ pub(super) fn parse_io(text: &str, metrics: &[Metric], instance: &str, batch: &m
         let Some((word, rest)) = line.split_once(':') else {
             continue;
         };
-        let position = IO_WORDS.iter().position(|known| *known == word);
+        let position = IO_WORDS.iter().position(|name| *name == word);
         let Some(metric) = position.and_then(|position| metrics.get(position)) else {
             continue;
         };
@@ -129,7 +129,7 @@ pub(super) fn parse_schedstat(text: &str) -> Option<SchedStat> {
 
 /// Voluntary and involuntary switches of a thread's `status`.
 pub(super) fn parse_switches(text: &str) -> Option<(u64, u64)> {
-    // They are the last two lines; the thirty before need not be looked at.
+    // They are the last two lines; the thirty before need not be read.
     let (rest, involuntary) = text.rsplit_once("nonvoluntary_ctxt_switches:")?;
     let (_, voluntary) = rest.rsplit_once("voluntary_ctxt_switches:")?;
     Some((first_number(voluntary)?, first_number(involuntary)?))

@@ -1,8 +1,8 @@
 //! The threads of a process: time on a CPU, time ready without one, switches.
 //!
-//! A thread that was there at the first look, or whose name differs from the process's own, has
-//! series of its own, named `tid:name`; at most 32 of them. All others, above all the threads of
-//! connections, are added up by name (`role_*`), so that a thousand users make four series and not
+//! A thread that was there at the first reading, or whose name differs from the process's own, has
+//! series of its own, named `tid:name`. At most 32 threads have them. All others, above all the threads
+//! of connections, are added up by name (`role_*`). So a thousand users make four series and not
 //! four thousand. A role's sums never fall when a thread ends.
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub(crate) const THREAD_METRICS: [Metric; 9] = [
 #[derive(Default)]
 pub(super) struct Threads {
     /// In the order of their numbers, so that their series keep their places in a reading.
-    known: BTreeMap<u32, Thread>,
+    by_tid: BTreeMap<u32, Thread>,
     roles: Vec<Role>,
     totals: SchedStat,
     /// Name of the process itself, which its threads bear until they name themselves.
@@ -69,7 +69,7 @@ struct Role {
 }
 
 impl Threads {
-    /// Looks at every thread of `pid` once.
+    /// Reads every thread of `pid` once.
     pub(super) fn read(&mut self, pid: u32) -> io::Result<()> {
         self.walk += 1;
         if self.walk == 1 {
@@ -97,7 +97,7 @@ impl Threads {
     }
 
     pub(super) fn put(&self, batch: &mut Batch<'_>) {
-        for thread in self.known.values() {
+        for thread in self.by_tid.values() {
             if thread.role.is_some() {
                 continue;
             }
@@ -128,7 +128,7 @@ impl Threads {
             return;
         };
         let walk = self.walk;
-        let (before, first_walk) = match self.known.get(&tid) {
+        let (before, first_walk) = match self.by_tid.get(&tid) {
             Some(thread) => (Some(thread.sums), thread.first_walk),
             None => (None, walk),
         };
@@ -138,7 +138,7 @@ impl Threads {
         }
         let added = sums.since(before.unwrap_or_default());
         self.totals.add(added);
-        let Some(thread) = self.known.get_mut(&tid) else {
+        let Some(thread) = self.by_tid.get_mut(&tid) else {
             return;
         };
         thread.sums = sums;
@@ -154,7 +154,7 @@ impl Threads {
             return;
         }
         let switches = parse_switches(&self.text);
-        if let Some(thread) = self.known.get_mut(&tid) {
+        if let Some(thread) = self.by_tid.get_mut(&tid) {
             thread.switches = switches;
         }
     }
@@ -164,13 +164,13 @@ impl Threads {
             return;
         }
         let name = self.text.trim();
-        if let Some(thread) = self.known.get(&tid)
+        if let Some(thread) = self.by_tid.get(&tid)
             && thread.name == name
         {
             return;
         }
         let name = name.to_string();
-        if let Some(old) = self.known.remove(&tid) {
+        if let Some(old) = self.by_tid.remove(&tid) {
             self.uncount(&old);
         }
         let role = self.role_of(&name, first_walk);
@@ -187,7 +187,7 @@ impl Threads {
             first_walk,
             last_walk: self.walk,
         };
-        self.known.insert(tid, thread);
+        self.by_tid.insert(tid, thread);
     }
 
     fn role_of(&mut self, name: &str, first_walk: u64) -> Option<usize> {
@@ -222,7 +222,7 @@ impl Threads {
     fn forget_ended(&mut self) {
         let walk = self.walk;
         let (roles, followed) = (&mut self.roles, &mut self.followed);
-        self.known.retain(|_, thread| {
+        self.by_tid.retain(|_, thread| {
             let alive = thread.last_walk == walk;
             if !alive {
                 match thread.role {

@@ -1,6 +1,7 @@
 //! One line of a replica's status, as numbers and words; no I/O.
 //!
-//! MySQL since 8.0.22 says source and replica, others master and slave: what is recorded has one name on every server, the newer one in lower case.
+//! MySQL since 8.0.22 writes source and replica, others master and slave. What is recorded has one name on every server, the newer one in
+//! lower case.
 
 use whyso_record::data::Value;
 
@@ -53,7 +54,7 @@ pub(crate) struct Channel {
     pub(crate) name: String,
     /// (metric, value), in the server's order.
     pub(crate) numbers: Vec<(String, Value)>,
-    /// What the two threads are said to do, such as "Yes", "No" and "Connecting".
+    /// What the two threads do, as the server names it, such as "Yes", "No" and "Connecting".
     pub(crate) io_running: Option<String>,
     pub(crate) sql_running: Option<String>,
     pub(crate) io_error: String,
@@ -92,9 +93,9 @@ impl Channel {
         Some(value.to_string())
     }
 
-    /// What happened since `before`, in words.
-    pub(crate) fn happened_since(&self, before: &Channel) -> Vec<String> {
-        let mut told = Vec::new();
+    /// What changed since `before`, as texts.
+    pub(crate) fn changes_since(&self, before: &Channel) -> Vec<String> {
+        let mut texts = Vec::new();
         let states = [
             ("Replica_IO_Running", &before.io_running, &self.io_running),
             ("Replica_SQL_Running", &before.sql_running, &self.sql_running),
@@ -103,7 +104,7 @@ impl Channel {
             if let (Some(then), Some(now)) = (then, now)
                 && then != now
             {
-                told.push(format!("{which}: {then} → {now}"));
+                texts.push(format!("{which}: {then} → {now}"));
             }
         }
         let errors = [
@@ -115,16 +116,16 @@ impl Channel {
             if words_of(then) == words_of(now) {
                 continue;
             }
-            told.push(if now.is_empty() {
+            texts.push(if now.is_empty() {
                 format!("{which}: none any more")
             } else {
                 format!("{which}: {now}")
             });
         }
         if !self.name.is_empty() {
-            told.iter_mut().for_each(|text| *text = format!("{}: {text}", self.name));
+            texts.iter_mut().for_each(|text| *text = format!("{}: {text}", self.name));
         }
-        told
+        texts
     }
 }
 
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
 
     fn number(channel: &Channel, name: &str) -> Option<f64> {
-        channel.numbers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_f64())
+        channel.numbers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_f64())
     }
 
     const MYSQL: [(&str, Option<&str>); 14] = [
@@ -217,18 +218,18 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_told_once_and_without_anybodys_data() {
+    fn what_changed_is_reported_once_and_without_anybodys_data() {
         let stopped = Channel::of(MYSQL);
         let error = "Error '?'";
         assert_eq!(stopped.sql_error, error);
         let ran =
             Channel { sql_running: Some("Yes".to_string()), sql_error: String::new(), ..stopped.clone() };
-        let told = stopped.happened_since(&ran);
-        assert_eq!(told, ["east: Replica_SQL_Running: Yes → No", "east: Last_SQL_Error: Error '?'"]);
-        assert_eq!(stopped.happened_since(&stopped), [""; 0]);
-        assert_eq!(ran.happened_since(&stopped)[1], "east: Last_SQL_Error: none any more");
+        let texts = stopped.changes_since(&ran);
+        assert_eq!(texts, ["east: Replica_SQL_Running: Yes → No", "east: Last_SQL_Error: Error '?'"]);
+        assert_eq!(stopped.changes_since(&stopped), [""; 0]);
+        assert_eq!(ran.changes_since(&stopped)[1], "east: Last_SQL_Error: none any more");
         let tried = |times: u32| Channel { io_error: format!("attempt {times}/86400"), ..Channel::default() };
-        assert_eq!(tried(10).happened_since(&tried(9)), [""; 0]);
+        assert_eq!(tried(10).changes_since(&tried(9)), [""; 0]);
     }
 
     #[test]
@@ -247,14 +248,14 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_quoted_is_left(before in "[a-z ]{0,9}", secret in "[A-Z'\" é]{0,20}", after in "[a-z ]{0,9}") {
-            let told = without_literals(&format!("{before} '{secret}' {after}"));
-            prop_assert!(!told.chars().any(|letter| letter.is_uppercase()), "{told}");
+            let text = without_literals(&format!("{before} '{secret}' {after}"));
+            prop_assert!(!text.chars().any(|letter| letter.is_uppercase()), "{text}");
         }
 
         #[test]
         fn garbage_is_survived(column in "(?s).{0,30}", value in "(?s).{0,40}") {
             let channel = Channel::of([(column.as_str(), Some(value.as_str())), ("Last_SQL_Error", Some(&value))]);
-            channel.happened_since(&Channel::default());
+            channel.changes_since(&Channel::default());
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Replication {
     /// When a server that replicated nothing is asked again.
     probe_at_ns: i64,
     pace: Pace,
-    known: Option<Vec<Channel>>,
+    channels: Option<Vec<Channel>>,
 }
 
 impl Replication {
@@ -60,7 +60,7 @@ impl Replication {
             questions: Questions::default(),
             probe_at_ns: 0,
             pace: Pace::default(),
-            known: None,
+            channels: None,
         }
     }
 
@@ -68,12 +68,12 @@ impl Replication {
         for line in found.refused {
             batch.absent(line);
         }
-        for text in changes(self.known.as_deref(), &found.channels) {
+        for text in changes(self.channels.as_deref(), &found.channels) {
             batch.event("replication", text);
         }
         let is_source = found.replicas.is_some_and(|replicas| replicas > 0);
-        let was_one = self.known.as_ref().is_some_and(|known| !known.is_empty());
-        if found.channels.is_empty() && !is_source && !was_one {
+        let was_replica = self.channels.as_ref().is_some_and(|before| !before.is_empty());
+        if found.channels.is_empty() && !is_source && !was_replica {
             self.probe_at_ns = monotonic_ns() + PROBE_NS;
         }
         for channel in &found.channels {
@@ -90,14 +90,14 @@ impl Replication {
         if let Some(position) = found.binary_log_pos {
             batch.put(&SOURCE_METRICS[1], "", position);
         }
-        self.known = Some(found.channels);
+        self.channels = Some(found.channels);
     }
 }
 
 /// Kind and unit of a number; one that is not in the table is a level.
 fn described(name: &str) -> (Kind, &'static str) {
-    let known = channel::METRICS.iter().find(|metric| metric.name == name);
-    known.map_or((Kind::Gauge, "1"), |metric| (metric.kind, metric.unit))
+    let found = channel::METRICS.iter().find(|metric| metric.name == name);
+    found.map_or((Kind::Gauge, "1"), |metric| (metric.kind, metric.unit))
 }
 
 /// What happened from one reading to the next; at the first one only what is wrong already.
@@ -106,25 +106,25 @@ fn changes(before: Option<&[Channel]>, now: &[Channel]) -> Vec<String> {
         "" => "the connection to the source".to_string(),
         name => format!("{name}: the connection to the source"),
     };
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     for channel in now {
         match before.and_then(|before| before.iter().find(|then| then.name == channel.name)) {
-            Some(then) => told.extend(channel.happened_since(then)),
+            Some(then) => texts.extend(channel.changes_since(then)),
             None => {
                 if before.is_some() {
-                    told.push(format!("{} is new", named(channel)));
+                    texts.push(format!("{} is new", named(channel)));
                 }
-                told.extend(
-                    channel.happened_since(&Channel { name: channel.name.clone(), ..Channel::default() }),
+                texts.extend(
+                    channel.changes_since(&Channel { name: channel.name.clone(), ..Channel::default() }),
                 );
             }
         }
     }
     let gone = |then: &&Channel| !now.iter().any(|channel| channel.name == then.name);
-    told.extend(
+    texts.extend(
         before.unwrap_or_default().iter().filter(gone).map(|then| format!("{} was removed", named(then))),
     );
-    told
+    texts
 }
 
 impl Sampler for Replication {
@@ -159,7 +159,7 @@ impl Sampler for Replication {
     }
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        if self.known.as_ref().is_none_or(Vec::is_empty) {
+        if self.channels.as_ref().is_none_or(Vec::is_empty) {
             batch.nothing_to_read();
             return Ok(());
         }

@@ -11,7 +11,7 @@ use crate::sql::is_not_for_us;
 
 /// A statement that the server's language does not have.
 const SYNTAX: u16 = 1064;
-/// The first that a server understands; MariaDB tells named connections in the first alone.
+/// The first that a server understands; MariaDB shows named connections only in the first.
 const OF_REPLICA: [&str; 3] = ["SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"];
 const OF_BINARY_LOG: [&str; 2] = ["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"];
 const OF_REPLICAS: &str =
@@ -100,8 +100,8 @@ impl Questions {
         if let Some(writes_log) = self.writes_log {
             return Ok(writes_log);
         }
-        let told: Option<Option<String>> = conn.query_first("SELECT @@log_bin").await?;
-        let writes_log = told.flatten().is_some_and(|told| told == "1");
+        let answer: Option<Option<String>> = conn.query_first("SELECT @@log_bin").await?;
+        let writes_log = answer.flatten().is_some_and(|value| value == "1");
         self.writes_log = Some(writes_log);
         Ok(writes_log)
     }

@@ -65,11 +65,11 @@ impl Workers {
 
 fn numbers([worker, times_us @ ..]: [Option<&str>; 4]) -> Vec<Number> {
     let Some(worker) = worker else { return Vec::new() };
-    let told = METRICS.iter().zip(times_us).filter_map(|(metric, time_us)| {
+    let numbers = METRICS.iter().zip(times_us).filter_map(|(metric, time_us)| {
         let time_us: i64 = time_us?.parse().ok()?;
         Some((metric, worker.to_string(), Value::Int(time_us.saturating_mul(NS_PER_US))))
     });
-    told.collect()
+    numbers.collect()
 }
 
 #[cfg(test)]
@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn a_worker_without_a_transaction_has_no_lag() {
-        let told = numbers([Some("east worker-2"), None, None, Some("1500")]);
+        let lags = numbers([Some("east worker-2"), None, None, Some("1500")]);
         let expected = (&METRICS[2], "east worker-2".to_string(), Value::Int(1_500_000));
-        assert_eq!(told, [expected]);
+        assert_eq!(lags, [expected]);
         assert_eq!(numbers([None, Some("1"), Some("1"), Some("1")]), []);
         assert_eq!(numbers([Some("worker-1"), Some("12"), Some("late"), None]).len(), 1);
     }

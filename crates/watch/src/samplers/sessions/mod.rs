@@ -2,8 +2,8 @@
 //!
 //! A server shows the state of each session to any user with the privilege PROCESS, locally and remotely. Each snapshot counts the
 //! sessions that were in a statement: `in_statement` ÷ `looks` is their mean number, and a state's part of `in_statement` is the
-//! share of their time that it held, as a sample. No state says that a session waits for a row; those that InnoDB's lock tables, or its
-//! count of waits, show to wait are put into [`ROW_LOCK`].
+//! share of their time that it held, as a sample. No state shows that a session waits for a row. Sessions that wait for one, by InnoDB's
+//! lock tables or its count of waits, are put into [`ROW_LOCK`].
 //!
 //! whyso's own connections and the server's own threads are left out.
 

@@ -24,7 +24,7 @@ pub(crate) const METRICS: [Metric; 3] = [
     ),
     gauge("clients", "1", "clients' connections, whyso's own left out"),
 ];
-const LOOKS: Metric = METRICS[0];
+const SNAPSHOTS: Metric = METRICS[0];
 const IN_STATEMENT: Metric = METRICS[1];
 const CLIENTS: Metric = METRICS[2];
 
@@ -32,10 +32,10 @@ const CLIENTS: Metric = METRICS[2];
 const PACE_FACTOR: i64 = 20;
 /// To count its connections a server adds up all of its status counters.
 const CONNECTED_EVERY: u64 = 5;
-/// Sessions that are taken at a look, at most.
+/// Sessions of a snapshot, at most.
 const SESSIONS_MAX: usize = 20_000;
-/// Looks in a row that show fewer sessions than are connected, after which this is no chance.
-const UNSEEN_LOOKS_MIN: u32 = 3;
+/// Snapshots in a row that show fewer sessions than are connected, after which this is no chance.
+const UNSEEN_IN_A_ROW_MIN: u32 = 3;
 
 /// Tables that hold the process list. MySQL's own costs no lock that every session takes, and is empty where the Performance Schema is off.
 const TABLES: [&str; 2] = ["performance_schema.processlist", "information_schema.PROCESSLIST"];
@@ -52,7 +52,7 @@ pub(crate) struct SessionStates {
     by_state: BTreeMap<String, u64>,
     /// By the server's own count of its connections, which is asked for at every [`CONNECTED_EVERY`]th reading.
     clients_unseen: u64,
-    unseen_looks: u32,
+    unseen_in_a_row: u32,
 }
 
 impl SessionStates {
@@ -72,7 +72,7 @@ impl SessionStates {
             sums: SessionSums::default(),
             by_state: BTreeMap::new(),
             clients_unseen: 0,
-            unseen_looks: 0,
+            unseen_in_a_row: 0,
         }
     }
 
@@ -80,16 +80,17 @@ impl SessionStates {
     fn enter(&mut self, lines: &[Line], connected: Option<u64>, at_ns: i64) -> u64 {
         let own = self.own.clone();
         let states = by_state(lines, |id| own.contains(id), &self.activity.row_waiters(at_ns));
-        let seen = lines.iter().filter(|line| !line.is_of_server());
-        let (own_seen, clients_seen): (Vec<&Line>, Vec<&Line>) = seen.partition(|line| own.contains(line.id));
-        let clients_seen = clients_seen.len() as u64;
+        let of_clients = lines.iter().filter(|line| !line.is_of_server());
+        let (own_lines, client_lines): (Vec<&Line>, Vec<&Line>) =
+            of_clients.partition(|line| own.contains(line.id));
+        let clients_shown = client_lines.len() as u64;
         if let Some(all) = connected {
-            self.clients_unseen = all.saturating_sub(own_seen.len() as u64 + clients_seen);
+            self.clients_unseen = all.saturating_sub(own_lines.len() as u64 + clients_shown);
             // One that comes or goes between the two answers is no session that may not be seen.
-            self.unseen_looks = if self.clients_unseen > 1 { self.unseen_looks + 1 } else { 0 };
+            self.unseen_in_a_row = if self.clients_unseen > 1 { self.unseen_in_a_row + 1 } else { 0 };
         }
-        let clients = clients_seen + self.clients_unseen;
-        self.sums.looks += 1;
+        let clients = clients_shown + self.clients_unseen;
+        self.sums.snapshots += 1;
         self.sums.in_statement += states.values().sum::<u64>();
         self.sums.clients += clients;
         self.tally.set(self.sums);
@@ -110,7 +111,7 @@ impl Sampler for SessionStates {
             return Ok(());
         }
         let (table, is_first) = (self.table, self.table.is_none());
-        let asks_connected = self.sums.looks.is_multiple_of(CONNECTED_EVERY);
+        let asks_connected = self.sums.snapshots.is_multiple_of(CONNECTED_EVERY);
         let (found, lines, connected) =
             self.sql.run(async |conn| read_sessions(conn, table, asks_connected).await)?;
         let Some(found) = found else {
@@ -123,13 +124,13 @@ impl Sampler for SessionStates {
         if !is_first {
             self.pace.rest(begin_ns, monotonic_ns() - begin_ns, PACE_FACTOR);
         }
-        if self.unseen_looks == UNSEEN_LOOKS_MIN {
+        if self.unseen_in_a_row == UNSEEN_IN_A_ROW_MIN {
             batch.absent(
                 "what the sessions of other users do and wait for: the process list shows this user's own; grant PROCESS"
                     .to_string(),
             );
         }
-        batch.put(&LOOKS, "", self.sums.looks);
+        batch.put(&SNAPSHOTS, "", self.sums.snapshots);
         batch.put(&CLIENTS, "", clients);
         for (state, count) in &self.by_state {
             batch.put(&IN_STATEMENT, state, *count);
@@ -195,14 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn looks_sessions_in_a_statement_and_clients_add_up_without_our_own() {
+    fn snapshots_sessions_in_a_statement_and_clients_add_up_without_our_own() {
         let mut sampler = sampler();
         let lines = [line(1, "Query"), line(2, "Sleep"), line(9, "Query")];
         assert_eq!(sampler.enter(&lines, Some(3), 1), 2);
         assert_eq!(sampler.enter(&lines, None, 2), 2);
-        let sums = SessionSums { looks: 2, in_statement: 2, clients: 4 };
+        let sums = SessionSums { snapshots: 2, in_statement: 2, clients: 4 };
         assert_eq!((sampler.sums, sampler.tally.get()), (sums, sums));
-        assert_eq!(sampler.unseen_looks, 0);
+        assert_eq!(sampler.unseen_in_a_row, 0);
     }
 
     #[test]
@@ -211,10 +212,10 @@ mod tests {
         let lines = [line(1, "Query"), line(9, "Query")];
         assert_eq!(sampler.enter(&lines, Some(40), 1), 39);
         assert_eq!(sampler.enter(&lines, Some(3), 2), 2, "one that has just come");
-        assert_eq!(sampler.unseen_looks, 0);
+        assert_eq!(sampler.unseen_in_a_row, 0);
         for at in 0..3 {
             sampler.enter(&lines, Some(40), at);
         }
-        assert_eq!(sampler.unseen_looks, UNSEEN_LOOKS_MIN);
+        assert_eq!(sampler.unseen_in_a_row, UNSEEN_IN_A_ROW_MIN);
     }
 }

@@ -6,7 +6,7 @@ use crate::samplers::lock_waits::RowWaiters;
 
 /// Sessions that wait for a row, which no server names in its process list.
 pub(crate) const ROW_LOCK: &str = "Waiting for row lock";
-/// Sessions that have a statement, and of which the server tells nothing more.
+/// Sessions that have a statement, and of which the server shows nothing more.
 pub(crate) const EXECUTING: &str = "executing";
 /// Sessions that are about to log in.
 pub(crate) const LOGIN: &str = "login";
@@ -55,12 +55,12 @@ fn name(state: &str) -> String {
     }
 }
 
-/// A state in which a session may wait for a row: none that says what it waits for.
+/// A state in which a session may wait for a row: none that names what it waits for.
 fn may_wait_for_rows(state: &str) -> bool {
     !state.starts_with("Waiting") && !["User lock", "User sleep", LOGIN].contains(&state)
 }
 
-/// Sessions in a statement, by state. `own` says which are whyso's.
+/// Sessions in a statement, by state. `own` returns whether a connection is whyso's.
 pub(crate) fn by_state(
     lines: &[Line],
     own: impl Fn(u64) -> bool,
@@ -83,7 +83,7 @@ pub(crate) fn by_state(
     states
 }
 
-/// Adds a look's states to the sums; states beyond a bound share one.
+/// Adds a snapshot's states to the sums; states beyond a bound share one.
 pub(crate) fn add(sums: &mut BTreeMap<String, u64>, states: BTreeMap<String, u64>) {
     for (state, count) in states {
         let has_place = sums.contains_key(&state) || sums.len() < STATES_MAX;

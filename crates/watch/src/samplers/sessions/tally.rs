@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SessionSums {
     /// Times that the process list was read.
-    pub looks: u64,
+    pub snapshots: u64,
     /// Clients' sessions found in a statement, over all snapshots.
     pub in_statement: u64,
     /// Clients' connections, over all snapshots.

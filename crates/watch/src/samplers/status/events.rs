@@ -7,7 +7,8 @@ use whyso_record::data::Value;
 /// Statements that change definitions, by how the names of their counters begin; CREATE and DROP of temporary tables are none.
 const DDL: [&str; 5] = ["Com_create_", "Com_alter_", "Com_drop_", "Com_rename_", "Com_truncate"];
 const NO_DDL: [&str; 2] = ["Com_create_temporary_table", "Com_drop_temporary_table"];
-/// Counters of which any growth is worth a line, and what it says. Deadlocks and the like are no such: under a load they happen every second.
+/// Counters of which any growth is worth a line, and the text of that line. Deadlocks and the like are no such: under a load they happen
+/// every second.
 const ERRORS: [(&str, &str); 2] = [
     ("Connection_errors_max_connections", "connections refused: max_connections was reached"),
     ("Connection_errors_internal", "connections refused by an error within the server"),
@@ -22,7 +23,7 @@ pub(super) struct EventDetector {
 
 impl EventDetector {
     /// A variable of the reading that is under way.
-    pub(super) fn meet(&mut self, name: &str, value: Value) {
+    pub(super) fn note(&mut self, name: &str, value: Value) {
         let Value::Int(value) = value else { return };
         if name == "Uptime" || is_ddl(name) || ERRORS.iter().any(|(error, _)| *error == name) {
             self.now.insert(name.to_string(), value);
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     fn read(events: &mut EventDetector, values: &[(&str, i64)]) -> Vec<(&'static str, String)> {
-        values.iter().for_each(|(name, value)| events.meet(name, Value::Int(*value)));
+        values.iter().for_each(|(name, value)| events.note(name, Value::Int(*value)));
         events.take_events()
     }
 
@@ -100,7 +101,7 @@ mod tests {
         ];
         assert_eq!(read(&mut events, &second), [("ddl", "2 × ALTER TABLE, CREATE INDEX".to_string())]);
         // A reading that broke off reports nothing, and loses nothing.
-        events.meet("Com_alter_table", Value::Int(7));
+        events.note("Com_alter_table", Value::Int(7));
         events.forget_half();
         let third = [("Uptime", 102), ("Com_alter_table", 7), ("Connection_errors_max_connections", 0)];
         assert_eq!(read(&mut events, &third), [("ddl", "ALTER TABLE".to_string())]);

@@ -146,7 +146,7 @@ pub(super) fn is_gauge(name: &str) -> bool {
 }
 
 fn find(sorted: &[&str], name: &str) -> bool {
-    let by_name = |known: &&str| -> Ordering { (*known).cmp(name) };
+    let by_name = |entry: &&str| -> Ordering { (*entry).cmp(name) };
     sorted.binary_search_by(by_name).is_ok()
 }
 

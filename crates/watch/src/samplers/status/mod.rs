@@ -43,7 +43,7 @@ pub(crate) struct Status {
     sql: Sql,
     /// Values that are words, as they were last recorded.
     words: HashMap<String, String>,
-    /// Tells the sampler of lock waits whether rows are waited for.
+    /// Shows the sampler of lock waits whether rows are waited for.
     activity: RowLockActivity,
     row_locks: RowLockCounts,
     events: EventDetector,
@@ -112,8 +112,8 @@ async fn read_status(
         };
         match parse_value(value) {
             ParsedValue::Number(value) => {
-                row_locks.meet(name, value);
-                events.meet(name, value);
+                row_locks.note(name, value);
+                events.note(name, value);
                 if has_lost(name, value) {
                     batch.absent(NotMeasured::new(
                         Missing::PerformanceSchema,
@@ -129,7 +129,7 @@ async fn read_status(
             }
             ParsedValue::Nothing => {}
             ParsedValue::Word => {
-                if words.get(name).is_some_and(|known| known == value) {
+                if words.get(name).is_some_and(|before| before == value) {
                     continue;
                 }
                 words.insert(name.to_string(), value.to_string());
@@ -140,7 +140,7 @@ async fn read_status(
     Ok(changed)
 }
 
-/// Whether the Performance Schema had no room for something, such as for a table more than it was told to expect.
+/// Whether the Performance Schema had no room for something, such as for one table more than it expected at its start.
 fn has_lost(name: &str, value: Value) -> bool {
     name.starts_with("Performance_schema_") && name.ends_with("_lost") && value.as_f64() > 0.0
 }

@@ -48,7 +48,7 @@ const POLICY_NAMES: [&str; 10] = [
     "strict_password_validation",
 ];
 
-/// Keys that, followed by `=` inside a value, say that a secret comes next.
+/// Keys inside a value after which a secret comes.
 const SECRET_KEYS: [&str; 7] =
     ["passphrase=", "passwd=", "password=", "pwd=", "secret=", "token=", "password:"];
 

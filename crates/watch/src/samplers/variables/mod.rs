@@ -38,16 +38,16 @@ type Change = (String, Option<String>, Option<String>);
 
 pub(crate) struct Variables {
     sql: Sql,
-    known: Option<BTreeMap<String, String>>,
+    values: Option<BTreeMap<String, String>>,
 }
 
 impl Variables {
     pub(crate) fn new(sql: Sql) -> Variables {
-        Variables { sql, known: None }
+        Variables { sql, values: None }
     }
 
     fn take(&mut self, now: BTreeMap<String, String>, batch: &mut Batch<'_>) {
-        match &self.known {
+        match &self.values {
             None => {
                 let rows = now.iter().map(|(name, value)| vec![Some(name.clone()), Some(value.clone())]);
                 batch.sink.rows(TextRows {
@@ -65,7 +65,7 @@ impl Variables {
                 }
             }
         }
-        self.known = Some(now);
+        self.values = Some(now);
     }
 }
 
