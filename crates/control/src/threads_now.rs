@@ -36,8 +36,8 @@ pub fn threads_now(
     let first = counting.read();
     let began = Instant::now();
     while began.elapsed() < length && !stop.is_asked() {
-        std::thread::sleep(counting.look_interval().unwrap_or(LOOK).min(length));
-        counting.look();
+        std::thread::sleep(counting.sample_interval().unwrap_or(LOOK).min(length));
+        counting.sample();
     }
     let last = counting.read();
     let waited = counting.pauses(&last);

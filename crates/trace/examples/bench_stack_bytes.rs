@@ -1,4 +1,4 @@
-//! How much of a user's stack has to be copied: what share of a server's stacks reaches its root at 4, 8, 16 and 32 KiB.
+//! How much of a user's stack has to be copied. It measures which share of a server's stacks reaches its root at 4, 8, 16 and 32 KiB.
 //!
 //! ```text
 //! bench_stack_bytes PID [SECONDS]
@@ -15,7 +15,7 @@ use whyso_stacks::{End, Registers, Unwinding};
 use whyso_trace::{StackKind, StackSampling, TraceSpec, Tracer};
 
 const SIZES: [usize; 6] = [2 << 10, 4 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 10];
-const LOOK: Duration = Duration::from_millis(50);
+const READ_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
 struct StackCounts {
@@ -28,7 +28,7 @@ struct StackCounts {
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(pid) = arguments.next().and_then(|pid| pid.parse().ok()) else {
-        eprintln!("bench_stack_bytes: give the process to look at: bench_stack_bytes PID [SECONDS]");
+        eprintln!("bench_stack_bytes: name the process to trace: bench_stack_bytes PID [SECONDS]");
         return ExitCode::from(2);
     };
     let seconds = arguments.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(10);
@@ -50,11 +50,11 @@ fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
     })?;
     let mut stacks = tracer.stacks()?;
     let mut unwinding = Unwinding::default();
-    let mut seen: BTreeMap<&str, StackCounts> = BTreeMap::new();
+    let mut counts_by_kind: BTreeMap<&str, StackCounts> = BTreeMap::new();
     let mut unwound_ns = 0;
     let began = Instant::now();
     while began.elapsed() < length {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(READ_INTERVAL);
         stacks.take(|record| {
             let what = match record.kind {
                 StackKind::OnCpu => "on CPU",
@@ -73,16 +73,16 @@ fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
                 frame_pointer: from.frame_pointer,
                 link_register: from.link_register,
             };
-            let seen = seen.entry(what).or_default();
-            seen.stacks += 1;
-            seen.bytes += record.user.len() as u64;
-            for (size, roots) in SIZES.into_iter().zip(&mut seen.roots) {
+            let counts = counts_by_kind.entry(what).or_default();
+            counts.stacks += 1;
+            counts.bytes += record.user.len() as u64;
+            for (size, roots) in SIZES.into_iter().zip(&mut counts.roots) {
                 let began = Instant::now();
                 let bytes = &record.user[..record.user.len().min(size)];
                 let stack = unwinding.user(pid, registers, bytes);
                 *roots += u64::from(stack.end == End::Root);
                 if size == SIZES[SIZES.len() - 1] {
-                    seen.lost += u64::from(stack.end == End::Lost);
+                    counts.lost += u64::from(stack.end == End::Lost);
                     unwound_ns += began.elapsed().as_nanos() as u64;
                 }
             }
@@ -93,11 +93,11 @@ fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
     println!(" {:>8}", "lost");
     let share = |part: u64, of: u64| format!("{:.1} %", part as f64 * 100.0 / of as f64);
     let mut all = 0;
-    for (what, seen) in &seen {
-        all += seen.stacks;
-        print!("{what:8} {:8} {:12}", seen.stacks, seen.bytes / seen.stacks);
-        seen.roots.iter().for_each(|roots| print!(" {:>8}", share(*roots, seen.stacks)));
-        println!(" {:>8}", share(seen.lost, seen.stacks));
+    for (what, counts) in &counts_by_kind {
+        all += counts.stacks;
+        print!("{what:8} {:8} {:12}", counts.stacks, counts.bytes / counts.stacks);
+        counts.roots.iter().for_each(|roots| print!(" {:>8}", share(*roots, counts.stacks)));
+        println!(" {:>8}", share(counts.lost, counts.stacks));
     }
     println!("unwinding: {} us a stack; {:?}", unwound_ns / 1000 / all.max(1), stacks.lost());
     for cost in stacks.cost().into_iter().chain(tracer.cost()) {

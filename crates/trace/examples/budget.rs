@@ -21,10 +21,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             requests,
             us(now.server.request_ns - before.server.request_ns)
         );
-        for (place, one) in state::ALL.iter().enumerate() {
-            let ns = now.server.inside[place] - before.server.inside[place];
+        for (place, state) in state::ALL.iter().enumerate() {
+            let ns = now.server.in_requests[place] - before.server.in_requests[place];
             if ns > 0 {
-                print!("{} {:.2} ", one.name(), us(ns));
+                print!("{} {:.2} ", state.name(), us(ns));
             }
         }
         let (s, b) = (&now.server, &before.server);

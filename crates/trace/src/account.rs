@@ -10,7 +10,7 @@ use whyso_model::{STATES, State};
 /// How many threads can be watched at a time; `bpf/account.h` has the same number.
 pub(crate) const ACCOUNTS_MAX: usize = 16_384;
 
-/// From this length on, a wait for a condition outside of any request is idle; `bpf/known.h` has the same number.
+/// From this length on, a wait for a condition outside of any request is idle; `bpf/account_maps.h` has the same number.
 const IDLE_MIN_NS: u64 = 100_000_000;
 
 /// How often a reading is tried again while the programs write.
@@ -35,7 +35,7 @@ pub(crate) const OTHERS: usize = 1;
 pub(crate) struct Time {
     sum: u64,
     mark: u64,
-    inside: [u64; 2],
+    in_requests: [u64; 2],
 }
 
 /// `struct served` of `bpf/account.h`.
@@ -120,8 +120,8 @@ impl Account {
     }
 
     /// The time in each state within requests: of [`LOADS`] or [`OTHERS`].
-    pub(crate) fn insides(&self, whose: usize) -> [u64; STATES] {
-        self.time.map(|time| time.inside[whose])
+    pub(crate) fn times_in_requests(&self, whose: usize) -> [u64; STATES] {
+        self.time.map(|time| time.in_requests[whose])
     }
 
     /// Requests of any connection.
@@ -141,8 +141,8 @@ impl Account {
         State::of_number(self.state).unwrap_or(State::Other)
     }
 
-    /// Enters what has not ended yet: the state that the thread is in, and the request that it works on. Only a wait that may
-    /// still turn out to be for a lock or idle, by its length, is left to a later reading: sums never shrink.
+    /// Enters what has not ended yet: the state that the thread is in, and the request that it works on. A wait whose length does not
+    /// show yet whether it is for a lock or idle is left to a later reading: sums never shrink.
     pub(crate) fn carry_to(&mut self, now_ns: u64) {
         let since_ns = self.since_ns.min(now_ns);
         // A thread that was woken and has not run yet is ready.
@@ -166,7 +166,7 @@ impl Account {
         };
         if self.request == REQUEST_PICKED {
             for time in &mut self.time {
-                time.inside[whose] += time.sum.saturating_sub(time.mark);
+                time.in_requests[whose] += time.sum.saturating_sub(time.mark);
             }
             self.served[whose].request_ns += now_ns.saturating_sub(self.edge_ns);
         }
@@ -201,8 +201,8 @@ impl Accounts {
         Ok(Accounts { memory, bytes })
     }
 
-    /// A consistent copy, or `None` where the account has no thread. One that is written without a pause is
-    /// given as it was seen last, which a thread that switches a million times a second can cause.
+    /// A consistent copy, or `None` where the account has no thread. An account that is written without a pause is
+    /// copied as it is. A thread that switches a million times per second can cause that.
     pub(crate) fn read(&self, place: usize) -> Option<Account> {
         assert!(place < ACCOUNTS_MAX, "place {place} of {ACCOUNTS_MAX}");
         // SAFETY: within the map.
@@ -231,7 +231,7 @@ impl Accounts {
         }
     }
 
-    /// Says what the thread's role is, for what the programs count by role.
+    /// Sets the thread's role, for what the programs count by role.
     pub(crate) fn set_role(&self, place: usize, role: u8) {
         assert!(place < ACCOUNTS_MAX, "place {place} of {ACCOUNTS_MAX}");
         // SAFETY: within the map; the programs never write this byte of an account in use.
@@ -264,19 +264,20 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_woken_and_has_not_run_is_ready() {
-        let mut one = Account { state: State::Lock as u8, since_ns: 100, waking_ns: 150, ..account() };
-        one.carry_to(180);
-        assert_eq!(one.time[State::Lock as usize].sum, 50);
-        assert_eq!(one.time[State::Runqueue as usize].sum, 30);
+        let mut account = Account { state: State::Lock as u8, since_ns: 100, waking_ns: 150, ..account() };
+        account.carry_to(180);
+        assert_eq!(account.time[State::Lock as usize].sum, 50);
+        assert_eq!(account.time[State::Runqueue as usize].sum, 30);
     }
 
     #[test]
     fn a_wait_for_a_condition_outside_of_requests_is_entered_once_its_length_shows_what_it_was() {
         fn at(now_ns: u64, waking_ns: u64) -> (u64, u64) {
-            let mut one = account();
-            (one.state, one.condition, one.since_ns, one.waking_ns) = (State::Lock as u8, 1, 100, waking_ns);
-            one.carry_to(now_ns);
-            (one.time[State::Lock as usize].sum, one.time[State::Idle as usize].sum)
+            let mut account = account();
+            (account.state, account.condition, account.since_ns, account.waking_ns) =
+                (State::Lock as u8, 1, 100, waking_ns);
+            account.carry_to(now_ns);
+            (account.time[State::Lock as usize].sum, account.time[State::Idle as usize].sum)
         }
         assert_eq!(at(100 + IDLE_MIN_NS - 1, 0), (0, 0));
         assert_eq!(at(100 + IDLE_MIN_NS, 0), (0, IDLE_MIN_NS));
@@ -286,31 +287,31 @@ mod tests {
 
     #[test]
     fn a_request_in_flight_counts_up_to_now() {
-        let mut one =
+        let mut of_load =
             Account { request: REQUEST_PICKED, whose: OF_LOAD, since_ns: 100, edge_ns: 90, ..account() };
-        one.time[State::Cpu as usize].sum = 1_000;
-        one.time[State::Cpu as usize].mark = 990;
-        let mut of_others = Account { whose: OF_OTHERS, ..one };
-        one.carry_to(140);
-        assert_eq!(one.time[State::Cpu as usize].inside, [50, 0]);
-        assert_eq!(one.served.map(|served| served.request_ns), [50, 0]);
+        of_load.time[State::Cpu as usize].sum = 1_000;
+        of_load.time[State::Cpu as usize].mark = 990;
+        let mut of_others = Account { whose: OF_OTHERS, ..of_load };
+        of_load.carry_to(140);
+        assert_eq!(of_load.time[State::Cpu as usize].in_requests, [50, 0]);
+        assert_eq!(of_load.served.map(|served| served.request_ns), [50, 0]);
         of_others.carry_to(140);
-        assert_eq!(of_others.time[State::Cpu as usize].inside, [0, 50]);
+        assert_eq!(of_others.time[State::Cpu as usize].in_requests, [0, 50]);
         assert_eq!(of_others.served.map(|served| served.request_ns), [0, 50]);
     }
 
     #[test]
     fn what_follows_a_reply_is_nobodys_until_the_next_receive() {
-        let mut one = Account { request: 2, whose: OF_LOAD, since_ns: 100, edge_ns: 90, ..account() };
-        one.carry_to(140);
-        assert_eq!((one.insides(LOADS), one.served[LOADS].request_ns), ([0; STATES], 0));
-        assert_eq!(one.time[State::Cpu as usize].sum, 40);
+        let mut account = Account { request: 2, whose: OF_LOAD, since_ns: 100, edge_ns: 90, ..account() };
+        account.carry_to(140);
+        assert_eq!((account.times_in_requests(LOADS), account.served[LOADS].request_ns), ([0; STATES], 0));
+        assert_eq!(account.time[State::Cpu as usize].sum, 40);
     }
 
     #[test]
     fn a_clock_behind_the_programs_takes_nothing_away() {
-        let mut one = Account { since_ns: 200, waking_ns: 300, state: State::Sleep as u8, ..account() };
-        one.carry_to(150);
-        assert_eq!(one.sums(), [0; STATES]);
+        let mut account = Account { since_ns: 200, waking_ns: 300, state: State::Sleep as u8, ..account() };
+        account.carry_to(150);
+        assert_eq!(account.sums(), [0; STATES]);
     }
 }

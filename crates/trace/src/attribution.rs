@@ -1,8 +1,8 @@
 //! Whose the requests are that nobody known was seen to send: the load's, or other clients'.
 //!
 //! Where the generator is watched and its connections reach the server directly, they are other clients'. Where a proxy stands between, or
-//! where the load comes from programs that are not watched, they are the load's. Which of these it is shows in what the generator
-//! got: answers that the server gave to no thread of the generator came by a relay.
+//! where the load comes from programs that are not watched, they are the load's. The answers that the generator got show which of
+//! these it is. Answers that the server sent to no thread of the generator arrived by a relay.
 
 use crate::reading::{ClientSums, OtherSums, ServerSums, add};
 
@@ -20,7 +20,7 @@ pub enum Generator {
 
 /// A relay passes on nearly all that the generator gets: a direct connection among this many answers does not belong to the load.
 const DIRECT_SHARE_MIN: u64 = 20;
-/// Readings after which a command that was not seen to load the server is taken to have something else do it.
+/// Readings after which a command that was not seen to load the server counts as one that has something else do it.
 const OPEN_READINGS_MAX: u32 = 5;
 /// After this many answers without any direct request, the load comes by a relay.
 const ANSWERS_MAX: u64 = 20;
@@ -86,13 +86,13 @@ impl Attribution {
 
     /// The sums of the load and of other clients up to now. `settle`: what is open is decided now: without any sign of the
     /// generator, something else loads the server for it.
-    pub(crate) fn divide(&mut self, seen: RequestSums, settle: bool) -> (ServerSums, OtherSums) {
-        let direct = seen.direct.requests.saturating_sub(self.before.direct.requests);
-        let answers = seen.client.answers.saturating_sub(self.before.client.answers);
+    pub(crate) fn divide(&mut self, sums: RequestSums, settle: bool) -> (ServerSums, OtherSums) {
+        let direct = sums.direct.requests.saturating_sub(self.before.direct.requests);
+        let answers = sums.client.answers.saturating_sub(self.before.client.answers);
         self.decide(direct, answers);
-        self.open.sums.add(&seen.strange.since(&self.before.strange));
-        self.open.connections += seen.connections.saturating_sub(self.before.connections);
-        self.before = seen;
+        self.open.sums.add(&sums.strange.since(&self.before.strange));
+        self.open.connections += sums.connections.saturating_sub(self.before.connections);
+        self.before = sums;
         if self.is_load.is_none() {
             self.open_readings += 1;
             if settle || self.open_readings >= OPEN_READINGS_MAX {
@@ -103,9 +103,9 @@ impl Attribution {
             self.enter(is_load);
         }
         let mut load = self.to_load;
-        load.add(&seen.direct);
+        load.add(&sums.direct);
         load.relayed = self.to_load.requests;
-        load.others = seen.own + self.requests_of_others;
+        load.others = sums.own + self.requests_of_others;
         (load, self.others)
     }
 
@@ -133,7 +133,7 @@ impl Attribution {
         self.requests_of_others += open.sums.requests;
         self.others.requests += open.sums.requests;
         self.others.connections += open.connections;
-        add(&mut self.others.inside, &open.sums.inside);
+        add(&mut self.others.in_requests, &open.sums.in_requests);
     }
 }
 
@@ -145,20 +145,20 @@ mod tests {
     /// Sums that began at 0 and grew, second by second.
     #[derive(Default)]
     struct Server {
-        seen: RequestSums,
+        total: RequestSums,
     }
 
     impl Server {
         fn second(&mut self, direct: u64, strange: u64, answers: u64) -> RequestSums {
-            let seen = &mut self.seen;
-            seen.direct.requests += direct;
-            seen.direct.request_ns += direct * 100;
-            seen.strange.requests += strange;
-            seen.strange.request_ns += strange * 1_000_000;
-            seen.strange.inside[State::Cpu as usize] += strange * 10;
-            seen.strange.inside[State::Lock as usize] += strange * 999_990;
-            seen.client.answers += answers;
-            *seen
+            let sums = &mut self.total;
+            sums.direct.requests += direct;
+            sums.direct.request_ns += direct * 100;
+            sums.strange.requests += strange;
+            sums.strange.request_ns += strange * 1_000_000;
+            sums.strange.in_requests[State::Cpu as usize] += strange * 10;
+            sums.strange.in_requests[State::Lock as usize] += strange * 999_990;
+            sums.client.answers += answers;
+            *sums
         }
     }
 
@@ -166,11 +166,11 @@ mod tests {
     fn next_to_a_load_that_comes_directly_strange_requests_are_others() {
         let (mut server, mut attribution) = (Server::default(), Attribution::new(Generator::Own));
         attribution.divide(server.second(0, 7, 0), false);
-        server.seen.connections = 3;
+        server.total.connections = 3;
         let (load, others) = attribution.divide(server.second(1000, 20, 990), false);
         assert_eq!((load.requests, load.request_ns, load.relayed), (1000, 100_000, 0));
         assert_eq!((others.requests, others.connections, load.others), (27, 3, 27));
-        assert_eq!(others.inside[State::Cpu as usize], 270);
+        assert_eq!(others.in_requests[State::Cpu as usize], 270);
         // A slow one: an answer whose request was answered in the second before, and users that pause.
         for (direct, answers) in [(0, 1), (1, 0), (0, 1), (0, 0)] {
             let (load, _) = attribution.divide(server.second(direct, 20, answers), true);
@@ -184,7 +184,7 @@ mod tests {
         let (load, others) = attribution.divide(server.second(0, 1000, 990), false);
         assert_eq!((load.requests, load.relayed, others.requests), (1000, 1000, 0));
         assert_eq!(load.request_ns, 1_000_000_000);
-        // A few direct ones, such as of a script that looks whether the server is there.
+        // A few direct ones, such as of a script that checks whether the server is there.
         let (load, others) = attribution.divide(server.second(2, 1000, 1000), false);
         assert_eq!((load.requests, others.requests), (2002, 0));
     }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(direct.divide(server.second(0, 5, 0), false).0.requests, 0);
         direct.command_begins();
         let (load, others) = direct.divide(server.second(0, 20, 0), false);
-        assert_eq!((load.requests, others.requests), (0, 5), "what came before it is others'");
+        assert_eq!((load.requests, others.requests), (0, 5), "what was sent before it is others'");
         let (load, others) = direct.divide(server.second(500, 20, 480), false);
         assert_eq!((load.requests, others.requests), (500, 45));
 

@@ -113,7 +113,7 @@ pub struct Command<'a> {
     /// When it was done with it, its reply sent.
     pub end_ns: i64,
     pub tid: u32,
-    /// Which connection; the number is given again when a connection is gone.
+    /// Which connection; the number is reused when a connection is gone.
     pub connection: u64,
     /// The protocol's number of the command.
     pub number: u8,
@@ -146,19 +146,19 @@ impl<'a> Command<'a> {
         let (number, client, accounted, reply_bytes) = (header[104], header[105], header[106], header[107]);
         let times =
             CommandTimes { cpu_ns: long(24)?, runqueue_ns: long(32)?, lock_ns: long(40)?, io_ns: long(48)? };
-        let told = |bit: u8| header[126] & 1 << bit != 0;
+        let is_read = |bit: u8| header[126] & 1 << bit != 0;
         let resets = resets_counts(number);
         let counts = CommandCounts {
-            rows_sent: if told(0) && resets { Some(long(56)?) } else { None },
-            rows_examined: if told(1) && resets { Some(long(64)?) } else { None },
+            rows_sent: if is_read(0) && resets { Some(long(56)?) } else { None },
+            rows_examined: if is_read(1) && resets { Some(long(64)?) } else { None },
             // All bits are set where a command has none, as after a SELECT or an error.
-            rows_affected: if told(2) && resets {
+            rows_affected: if is_read(2) && resets {
                 Some(long(72)?).filter(|rows| *rows != u64::MAX)
             } else {
                 None
             },
-            error: if told(3) { Some(int(80)?) } else { None },
-            connection_id: if told(4) { Some(int(84)?) } else { None },
+            error: if is_read(3) { Some(int(80)?) } else { None },
+            connection_id: if is_read(4) { Some(int(84)?) } else { None },
         };
         let text = bytes.get(HEADER_BYTES..HEADER_BYTES.checked_add(text_bytes as usize)?)?;
         let prepared = match number {

@@ -63,7 +63,7 @@ pub(crate) fn open_sampler(cpu: usize, samples_per_s: u64) -> std::io::Result<Ow
     attributes.set_freq(1);
     let everyone: libc::pid_t = -1;
     let no_group: libc::c_int = -1;
-    // SAFETY: the attributes live through the call, and say how large they are.
+    // SAFETY: the attributes live through the call, and hold their own size.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,

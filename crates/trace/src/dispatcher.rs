@@ -1,13 +1,13 @@
-//! Where a server dispatches its clients' commands: at which places of its file a command begins and ends, and what the dispatcher is given.
+//! Where a server dispatches its clients' commands: at which places of its file a command begins and ends, and which parameters the dispatcher takes.
 
 /// How the names of the functions that matter begin, as compilers write them: the dispatcher, who calls it, and who calls that.
 const DISPATCHER: &str = "_Z16dispatch_command";
 const CALLERS: [&str; 2] = ["_Z10do_command", "_Z24do_handle_one_connection"];
-/// The dispatcher's parameters, as far as they tell how it is called.
+/// The dispatcher's parameters, as far as they show how it is called.
 const PACKET: &str = "19enum_server_commandP3THDPcj";
 const COM_DATA: &str = "P3THDPK8COM_DATA19enum_server_command";
 
-/// What the dispatcher is given; `bpf/sql.bpf.c` has the same numbers.
+/// The dispatcher's parameters; `bpf/sql.bpf.c` has the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signature {
     /// The command, the connection, and the packet with its length: MariaDB, and MySQL up to 5.6.
@@ -70,7 +70,7 @@ impl Dispatcher {
             COM_DATA => Some(Signature::ComData),
             _ => None,
         };
-        let found = functions.iter().find_map(|one| Some((one, signature(one.name)?)));
+        let found = functions.iter().find_map(|function| Some((function, signature(function.name)?)));
         let (dispatcher, signature) = found.ok_or(DispatcherError::UnknownParameters)?;
         let ends = returns_to(dispatcher.address, functions, &CALLERS);
         if ends.is_empty() {
@@ -80,12 +80,12 @@ impl Dispatcher {
     }
 }
 
-/// Where the function at `target` returns to when it was called by one of the `callers`; where one of them jumps to it as its last act, that is
-/// where the caller's own callers, the next ones, have called it.
+/// Where the function at `target` returns to when it was called by one of the `callers`. If one of them jumps to it as its last act, it
+/// returns to where that caller itself was called, by one of the next ones.
 fn returns_to(target: u64, functions: &[Code<'_>], callers: &[&str]) -> Vec<u64> {
     let Some((caller, next)) = callers.split_first() else { return Vec::new() };
     let mut places = Vec::new();
-    for function in functions.iter().filter(|one| one.name.starts_with(caller)) {
+    for function in functions.iter().filter(|function| function.name.starts_with(caller)) {
         let mut jumps = false;
         for branch in branches(function.address, function.code) {
             if branch.target == target && branch.is_call {
@@ -109,8 +109,8 @@ struct Branch {
     after: u64,
 }
 
-/// Direct calls and jumps. On x86 instructions begin at any byte: bytes that only look like one have some target, and only one
-/// in 10⁹ has the target that is searched for.
+/// Direct calls and jumps. On x86 instructions begin at any byte. Bytes that only look like an instruction have some target, and only
+/// one in 10⁹ has the target that is searched for.
 #[cfg(not(target_arch = "aarch64"))]
 fn branches(address: u64, code: &[u8]) -> impl Iterator<Item = Branch> {
     const CALL: u8 = 0xe8;

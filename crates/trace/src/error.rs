@@ -23,7 +23,7 @@ pub enum Error {
     Map(#[source] std::io::Error),
     /// The programs and the reader were not built from one source.
     #[error(
-        "an account of the tracer's programs has {theirs} bytes, and {ours} here: build the project anew"
+        "an account of the tracer's programs has {theirs} bytes, and {ours} here: build the project again"
     )]
     Layout { theirs: usize, ours: usize },
     /// More processes than can be watched.

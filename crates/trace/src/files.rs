@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::mounts::Mounts;
 
-/// Descriptors of a process that are looked at, at most.
+/// Descriptors of a process that are read, at most.
 const DESCRIPTORS_MAX: usize = 100_000;
 /// `PARTS_MAX` and `PART_BYTES` of `bpf/account.h`.
 const PARTS_MAX: usize = 12;
@@ -17,17 +17,17 @@ const PART_BYTES: usize = 64;
 /// Paths of files by device and inode, from the descriptors that the watched processes have open.
 #[derive(Default)]
 pub(crate) struct Paths {
-    known: HashMap<(u64, u64), PathBuf>,
+    by_inode: HashMap<(u64, u64), PathBuf>,
 }
 
 impl Paths {
-    /// The path, where a watched process has the file open now or had it at an earlier look.
+    /// The path, where a watched process has the file open now or had it open at an earlier reading.
     pub(crate) fn of(&self, device: u32, inode: u64) -> Option<&PathBuf> {
-        self.known.get(&(to_user(device), inode))
+        self.by_inode.get(&(to_user(device), inode))
     }
 
-    /// Looks at all that a process has open.
-    pub(crate) fn look(&mut self, pid: u32) {
+    /// Reads the paths of all files that a process has open.
+    pub(crate) fn read_descriptors(&mut self, pid: u32) {
         let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return };
         for entry in entries.flatten().take(DESCRIPTORS_MAX) {
             let Ok(found) = std::fs::metadata(entry.path()) else { continue };
@@ -36,7 +36,7 @@ impl Paths {
             }
             if let Ok(path) = std::fs::read_link(entry.path()) {
                 let path = if found.is_dir() { as_folder(path) } else { path };
-                self.known.insert((found.dev(), found.ino()), path);
+                self.by_inode.insert((found.dev(), found.ino()), path);
             }
         }
     }
@@ -55,7 +55,7 @@ pub(crate) fn path_within(value: &[u8]) -> Option<(PathBuf, bool)> {
         if part + 1 == parts && name != b"/" {
             path.push("…");
         }
-        // The root is called "/", which begins the path anew.
+        // The root is called "/", which begins the path again.
         path.push(OsStr::from_bytes(name));
         if end + 1 == PART_BYTES {
             path.as_mut_os_string().push("…");
@@ -93,7 +93,7 @@ mod tests {
         let device = (rustix::fs::major(found.dev()) << 20) | rustix::fs::minor(found.dev());
         let mut paths = Paths::default();
         assert_eq!(paths.of(device, found.ino()), None);
-        paths.look(std::process::id());
+        paths.read_descriptors(std::process::id());
         assert_eq!(paths.of(device, found.ino()), Some(&file.path().to_path_buf()));
     }
 
@@ -110,26 +110,29 @@ mod tests {
 
     #[test]
     fn a_path_is_put_together_from_what_the_programs_walked_up() {
-        let told = |value: &[u8]| {
+        let path_of = |value: &[u8]| {
             path_within(value).map(|(path, is_folder)| (path.display().to_string(), is_folder))
         };
         assert_eq!(
-            told(&value(0, &["access.log", "log", "/"])),
+            path_of(&value(0, &["access.log", "log", "/"])),
             Some(("/log/access.log".to_string(), false))
         );
-        assert_eq!(told(&value(1, &["/"])), Some(("/".to_string(), true)));
+        assert_eq!(path_of(&value(1, &["/"])), Some(("/".to_string(), true)));
         assert_eq!(
-            told(&value(1, &["l", "k", "j"])),
+            path_of(&value(1, &["l", "k", "j"])),
             Some(("/…/j/k/l".to_string(), true)),
-            "deeper than is told"
+            "deeper than the programs walk"
         );
         let long = "x".repeat(100);
-        assert_eq!(told(&value(0, &[&long, "/"])), Some((format!("/{}…", &long[..PART_BYTES - 1]), false)));
-        assert_eq!(told(&value(0, &[])), None);
-        assert_eq!(told(&[0; 7]), None);
+        assert_eq!(
+            path_of(&value(0, &[&long, "/"])),
+            Some((format!("/{}…", &long[..PART_BYTES - 1]), false))
+        );
+        assert_eq!(path_of(&value(0, &[])), None);
+        assert_eq!(path_of(&[0; 7]), None);
         let mut many = value(0, &["a", "/"]);
         many[4..8].copy_from_slice(&u32::MAX.to_ne_bytes());
-        assert!(told(&many).is_some(), "no more parts than there are");
+        assert!(path_of(&many).is_some(), "no more parts than there are");
     }
 
     #[test]
@@ -141,7 +144,7 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_has_no_files() {
         let mut paths = Paths::default();
-        paths.look(u32::MAX);
-        assert!(paths.known.is_empty());
+        paths.read_descriptors(u32::MAX);
+        assert!(paths.by_inode.is_empty());
     }
 }

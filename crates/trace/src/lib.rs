@@ -1,15 +1,18 @@
 //! Where the time goes: the states of a server's threads, and the requests that waited in them.
 //!
-//! BPF programs on the scheduler's and the sockets' tracepoints keep one account per thread: how long it ran, waited
-//! for a CPU, for a lock, for a file, and how much of that lay within requests. A request lives on the server
-//! from when it was *picked* (received) to when its last reply was in the client's socket; the next receive shows which
-//! reply was the last. [`Tracer::read`] gives the sums up to now, those of what has not ended yet included, so that
-//! the difference of two readings accounts for all the time between them.
+//! BPF programs on the scheduler's and the sockets' tracepoints keep one account per thread. It holds how long the thread ran, and
+//! waited for a CPU, a lock or a file. It also holds how much of that lay within requests.
 //!
-//! [`Stacks`] copies stacks of threads on CPUs and of waits, [`SqlTrace`] follows the commands of clients by probes,
-//! [`ThreadSnapshot`] reads every thread once, and a [`Sampler`] reads `/proc` where BPF is not allowed.
+//! A request lives on the server from when it was *picked* (received) to when its last reply was in the client's socket. The next
+//! receive shows which reply was the last. [`Tracer::read`] returns the sums up to now, including what has not ended yet. So the
+//! difference of two readings accounts for all the time between them.
 //!
-//! Nothing here writes to the server, asks it anything, or attaches to `raw_syscalls`: the system call that a thread is in
+//! - [`Stacks`] copies stacks of threads on CPUs and of waits.
+//! - [`SqlTrace`] follows the commands of clients by probes.
+//! - [`ThreadSnapshot`] reads every thread once.
+//! - [`Sampler`] reads `/proc` where BPF is not allowed.
+//!
+//! Nothing here writes to the server, asks it anything, or attaches to `raw_syscalls`. The system call that a thread is in
 //! is read from its registers when it leaves its CPU.
 //!
 //! ```no_run
@@ -22,7 +25,7 @@
 //! std::thread::sleep(std::time::Duration::from_secs(10));
 //! let after = tracer.read();
 //! let requests = after.server.requests - before.server.requests;
-//! let lock_ns = after.server.inside[State::Lock as usize] - before.server.inside[State::Lock as usize];
+//! let lock_ns = after.server.in_requests[State::Lock as usize] - before.server.in_requests[State::Lock as usize];
 //! println!("{requests} requests waited {lock_ns} ns for locks");
 //! # Ok(())
 //! # }
@@ -90,6 +93,6 @@ pub use sampled::Sampler;
 pub use sql::{CommandsLost, SqlTrace};
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stack_sampling::StackSampling;
-pub use stacks::{Stacks, StacksLost, WAITS_PER_LOOK_AND_CPU};
+pub use stacks::{Stacks, StacksLost, WAITS_PER_READING_AND_CPU};
 pub use system_calls::{name_of_syscall, state_of_syscall};
 pub use tracer::{Program, TraceSpec, Tracer};

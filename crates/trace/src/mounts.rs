@@ -30,8 +30,8 @@ impl Mounts {
         Mounts { mounts: text.lines().filter_map(mount).collect() }
     }
 
-    /// What is called `within` on the file system of this device, where that is mounted: by the mount that shows most of its path,
-    /// and of those that were made one over the other the last.
+    /// What is called `within` on the file system of this device, where that is mounted. It takes the mount that shows most of the path.
+    /// Of mounts that lie one over the other, it takes the last.
     pub(crate) fn path(&self, major: u32, minor: u32, within: &Path) -> Option<PathBuf> {
         let of_device = self.mounts.iter().filter(|mount| (mount.major, mount.minor) == (major, minor));
         let rests = of_device.filter_map(|mount| Some((mount, within.strip_prefix(&mount.root).ok()?)));

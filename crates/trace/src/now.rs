@@ -26,7 +26,8 @@ pub struct ThreadNow {
     pub pid: u32,
     /// Its own name, cut by the kernel to 15 bytes.
     pub name: String,
-    /// What it is in, by its system call: a file may be a socket, and a lock in the kernel looks like the call that waits for it.
+    /// What it is in, by its system call. So a file may be a socket, and a wait for a lock in the kernel has the state of the call that
+    /// waits.
     pub state: State,
     /// It was on a CPU, or moved while it was read: it has no stack in this snapshot.
     pub is_running: bool,
@@ -43,7 +44,7 @@ pub struct ThreadNow {
     pub user_rest_bytes: Option<u32>,
 }
 
-/// A program in the kernel that looks at one thread when it is asked to. It attaches to no process and stops none.
+/// A program in the kernel that reads one thread when it is asked to. It attaches to no process and stops none.
 pub struct ThreadSnapshot {
     skeleton: NowSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
@@ -68,23 +69,23 @@ impl ThreadSnapshot {
         Ok(ThreadSnapshot { skeleton, _object: object })
     }
 
-    /// Looks at a thread; `None` where it is gone.
+    /// Reads one thread; `None` where it is gone.
     ///
     /// # Errors
-    /// The kernel does not let it be looked at.
+    /// The kernel does not let it be read.
     pub fn at(&mut self, tid: u32) -> Result<Option<ThreadNow>, Error> {
         match self.iterate(tid) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(None),
             other => other.map_err(|error| Error::of(error.into()))?,
         }
         let found = Rc::new(RefCell::new(None));
-        let given = Rc::clone(&found);
+        let receiver = Rc::clone(&found);
         let mut builder = RingBufferBuilder::new();
-        let heard = move |bytes: &[u8]| {
-            *given.borrow_mut() = ThreadNow::of(bytes);
+        let receive = move |bytes: &[u8]| {
+            *receiver.borrow_mut() = ThreadNow::of(bytes);
             0
         };
-        builder.add(&self.skeleton.maps.looks, heard).map_err(Error::of)?;
+        builder.add(&self.skeleton.maps.snapshots, receive).map_err(Error::of)?;
         let ring = builder.build().map_err(Error::of)?;
         ring.consume().map_err(Error::of)?;
         drop(ring);
@@ -103,7 +104,7 @@ impl ThreadSnapshot {
         options.iter_info = &raw mut which;
         options.iter_info_len = size_of_val(&which) as u32;
         let program = self.skeleton.progs.on_thread.as_fd().as_raw_fd();
-        // SAFETY: the options live through the call, and say how large they are.
+        // SAFETY: the options live through the call, and hold their own size.
         let link =
             owned(unsafe { sys::bpf_link_create(program, 0, sys::BPF_TRACE_ITER, &raw const options) })?;
         // SAFETY: a plain system call.
@@ -164,7 +165,7 @@ impl ThreadNow {
 mod tests {
     use super::*;
 
-    fn look() -> Vec<u8> {
+    fn snapshot() -> Vec<u8> {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes[0..4].copy_from_slice(&7_u32.to_ne_bytes());
         bytes[8..12].copy_from_slice(&1_u32.to_ne_bytes());
@@ -179,18 +180,18 @@ mod tests {
 
     #[test]
     fn a_thread_is_read_as_it_was_written() {
-        let read = ThreadNow::of(&look()).unwrap();
+        let read = ThreadNow::of(&snapshot()).unwrap();
         assert_eq!((read.tid, read.name.as_str(), read.state), (7, "name", State::Lock));
         assert_eq!((read.kernel, read.user, read.is_running), (vec![0xabc], vec![1, 2, 3], false));
         let changed = |at: usize, value: u8| {
-            let mut bytes = look();
+            let mut bytes = snapshot();
             bytes[at] = value;
             ThreadNow::of(&bytes).unwrap()
         };
         assert_eq!(changed(12, 1).state, State::Cpu);
         assert_eq!(changed(8, 0).state, State::Runqueue);
         assert!(changed(13, 1).is_running, "it moved while it was read");
-        let outside = [0xff; 8].iter().enumerate().fold(look(), |mut bytes, (at, byte)| {
+        let outside = [0xff; 8].iter().enumerate().fold(snapshot(), |mut bytes, (at, byte)| {
             bytes[16 + at] = *byte;
             bytes
         });
@@ -200,6 +201,6 @@ mod tests {
     #[test]
     fn what_is_too_short_is_no_thread() {
         assert_eq!(ThreadNow::of(&[]), None);
-        assert_eq!(ThreadNow::of(&look()[..HEADER_BYTES]), None, "without the bytes that it announces");
+        assert_eq!(ThreadNow::of(&snapshot()[..HEADER_BYTES]), None, "without the bytes that it announces");
     }
 }

@@ -11,7 +11,7 @@ use whyso_model::{self as model, PauseRow, Role, State};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pauses {
     pub tid: u32,
-    /// When the thread was seen first: numbers of threads are given again.
+    /// When the thread was seen first: numbers of threads are reused.
     pub born_ns: u64,
     pub name: String,
     pub role: Role,

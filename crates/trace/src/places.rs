@@ -1,8 +1,8 @@
 //! Where the server's object of a connection holds what it counts of a command.
 //!
-//! Every build has its own places. They are found by what the object holds after commands whose counts are known: a place is one that held what
-//! it should after every one of them. Some servers keep copies, too: MySQL 9 of the rows sent, and all of the connection's number. The counts of
-//! rows lie together in every one of them, affected, sent, examined: where several places fit, it is the one that is next behind.
+//! Every build has its own places. They are found by what the object holds after commands whose counts are known. A place is one that held the
+//! expected value after every one of them. Some servers keep copies, too: MySQL 9 of the rows sent, and all of the connection's number. The
+//! counts of rows lie together in every build: affected, sent, examined. So where several places fit, it is the one that is next behind.
 
 /// Bytes from the begin of a connection's object; `None`: not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub struct Places {
     pub connection_id: Option<u32>,
 }
 
-/// What is known of how many rows a command examined. How a server counts those of a temporary table differs from version to version, but each
-/// counts twice as many where there are twice as many.
+/// What is known of how many rows a command examined. How a server counts those of a temporary table differs from version to version. But each
+/// version counts twice as many where there are twice as many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExaminedRows {
     /// No row of a table: a DO is one row to MySQL from 8.0 on, what is no statement none.
@@ -43,8 +43,8 @@ const NEIGHBOURS_BYTES: u32 = 64;
 const FACTOR_MAX: u64 = 4;
 
 impl Places {
-    /// What these commands tell, and a sentence on each place that they do not.
-    pub fn of(known: &[KnownCommand]) -> (Places, Vec<String>) {
+    /// The places that these commands show, and a sentence on each place that they do not.
+    pub fn of(commands: &[KnownCommand]) -> (Places, Vec<String>) {
         let mut missing = Vec::new();
         let mut one_of = |what: &str, places: Vec<u32>, behind: Option<u32>| {
             let is_next = |place: &&u32| {
@@ -63,16 +63,16 @@ impl Places {
             place
         };
         let longs = |fits: &dyn Fn(&KnownCommand, u64) -> bool| {
-            places(known, |one, place| fits(one, u64_at(&one.object, place)?).then_some(()), 8)
+            places(commands, |command, place| fits(command, u64_at(&command.object, place)?).then_some(()), 8)
         };
         let ints = |fits: &dyn Fn(&KnownCommand, u32) -> bool| {
-            places(known, |one, place| fits(one, u32_at(&one.object, place)?).then_some(()), 4)
+            places(commands, |command, place| fits(command, u32_at(&command.object, place)?).then_some(()), 4)
         };
-        let sent = longs(&|one, value| value == one.rows_sent);
-        let affected = longs(&|one, value| one.rows_affected.is_none_or(|rows| value == rows as u64));
-        let error = ints(&|one, value| value == one.error);
-        let connection_id = ints(&|one, value| value == one.connection_id);
-        let examined = examined(known);
+        let sent = longs(&|command, value| value == command.rows_sent);
+        let affected = longs(&|command, value| command.rows_affected.is_none_or(|rows| value == rows as u64));
+        let error = ints(&|command, value| value == command.error);
+        let connection_id = ints(&|command, value| value == command.connection_id);
+        let examined = examined(commands);
         let rows_affected = one_of("rows affected", affected, None);
         let rows_sent = one_of("rows sent", sent, rows_affected);
         // MariaDB clears them before its dispatcher returns, and has others near by, of what storage engines were asked for.
@@ -89,45 +89,46 @@ impl Places {
 
 /// The places that fit every command.
 fn places(
-    known: &[KnownCommand],
+    commands: &[KnownCommand],
     fits: impl Fn(&KnownCommand, usize) -> Option<()>,
     step: usize,
 ) -> Vec<u32> {
-    let bytes = known.iter().map(|one| one.object.len()).min().unwrap_or(0);
-    let fitting =
-        (0..bytes).step_by(step).filter(|place| known.iter().all(|one| fits(one, *place).is_some()));
+    let bytes = commands.iter().map(|command| command.object.len()).min().unwrap_or(0);
+    let fitting = (0..bytes)
+        .step_by(step)
+        .filter(|place| commands.iter().all(|command| fits(command, *place).is_some()));
     fitting.map(|place| place as u32).collect()
 }
 
-fn examined(known: &[KnownCommand]) -> Vec<u32> {
+fn examined(commands: &[KnownCommand]) -> Vec<u32> {
     let fits = |place: &u32| {
-        let at = |one: &KnownCommand| u64_at(&one.object, *place as usize);
+        let at = |command: &KnownCommand| u64_at(&command.object, *place as usize);
         let mut series: Vec<(u8, Vec<(u64, u64)>)> = Vec::new();
-        for one in known {
-            match (one.rows_examined, at(one)) {
+        for command in commands {
+            match (command.rows_examined, at(command)) {
                 (ExaminedRows::AtMost(rows), Some(value)) if value <= rows => {}
                 (ExaminedRows::Scaled { series: number, rows }, Some(value)) if value >= rows => {
-                    match series.iter_mut().find(|(known, _)| *known == number) {
-                        Some((_, told)) => told.push((rows, value)),
+                    match series.iter_mut().find(|(other, _)| *other == number) {
+                        Some((_, values)) => values.push((rows, value)),
                         None => series.push((number, vec![(rows, value)])),
                     }
                 }
                 _ => return false,
             }
         }
-        series.iter().all(|(_, told)| is_scaled(told))
+        series.iter().all(|(_, values)| is_scaled(values))
     };
-    let bytes = known.iter().map(|one| one.object.len()).min().unwrap_or(0);
+    let bytes = commands.iter().map(|command| command.object.len()).min().unwrap_or(0);
     (0..bytes as u32).step_by(8).filter(fits).collect()
 }
 
 /// Returns whether values are these rows, times a factor, plus a constant.
-fn is_scaled(told: &[(u64, u64)]) -> bool {
-    let Some((rows, value)) = told.first() else { return true };
+fn is_scaled(values: &[(u64, u64)]) -> bool {
+    let Some((rows, value)) = values.first() else { return true };
     (1..=FACTOR_MAX).any(|factor| {
         let constant = |rows: u64, value: u64| value.checked_sub(rows.saturating_mul(factor));
         let first = constant(*rows, *value);
-        first.is_some() && told.iter().all(|(rows, value)| constant(*rows, *value) == first)
+        first.is_some() && values.iter().all(|(rows, value)| constant(*rows, *value) == first)
     })
 }
 
@@ -195,11 +196,11 @@ mod tests {
     #[test]
     fn of_several_places_it_is_the_one_behind_its_neighbour_and_of_the_number_the_last() {
         let mut copied = all();
-        for one in &mut copied {
-            one.object.extend([0; 200]);
-            one.object.copy_within(SENT..EXAMINED + 8, 80);
-            one.object.copy_within(SENT..EXAMINED + 8, 200);
-            one.object.copy_within(NUMBER..NUMBER + 4, 260);
+        for command in &mut copied {
+            command.object.extend([0; 200]);
+            command.object.copy_within(SENT..EXAMINED + 8, 80);
+            command.object.copy_within(SENT..EXAMINED + 8, 200);
+            command.object.copy_within(NUMBER..NUMBER + 4, 260);
         }
         let (places, missing) = Places::of(&copied);
         assert_eq!((places.rows_sent, places.rows_examined), (Some(SENT as u32), Some(EXAMINED as u32)));
@@ -207,15 +208,15 @@ mod tests {
     }
 
     #[test]
-    fn what_no_place_held_or_several_that_have_no_neighbour_is_not_known_and_says_why() {
+    fn a_place_that_none_or_several_without_a_neighbour_held_is_not_known_and_has_its_reason() {
         let mut twice = all();
-        for one in &mut twice {
-            one.object.copy_within(AFFECTED..AFFECTED + 8, 80);
-            one.object[ERROR] ^= 0x10;
+        for command in &mut twice {
+            command.object.copy_within(AFFECTED..AFFECTED + 8, 80);
+            command.object[ERROR] ^= 0x10;
         }
         let (places, missing) = Places::of(&twice);
         assert_eq!((places.rows_affected, places.error), (None, None));
-        assert_eq!(places.rows_sent, Some(SENT as u32), "one place alone needs no neighbour");
+        assert_eq!(places.rows_sent, Some(SENT as u32), "a single place needs no neighbour");
         let after =
             "of the server's object of a connection held them after commands that were sent to find it";
         assert_eq!(

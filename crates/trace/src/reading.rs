@@ -34,7 +34,7 @@ pub struct ServerSums {
     /// From picked to replied.
     pub request_ns: u64,
     /// The same time by state of the thread.
-    pub inside: [u64; STATES],
+    pub in_requests: [u64; STATES],
     /// From when a request was in the server's socket to when it was picked.
     pub transit_ns: u64,
     /// Of which the thread was already woken, on a CPU that was idle.
@@ -45,8 +45,8 @@ pub struct ServerSums {
     pub others: u64,
     /// Requests whose arrival was not seen.
     pub unseen: u64,
-    /// The load's requests that came over sockets to which nobody known was seen to send: something relays them, or the load
-    /// comes from programs that are not watched.
+    /// The load's requests over sockets to which no watched program was seen to send. Something relays them, or the load comes from
+    /// programs that are not watched.
     pub relayed: u64,
     /// Samples of the server's CPU time within requests, in user mode.
     pub user_samples: u64,
@@ -55,11 +55,11 @@ pub struct ServerSums {
 }
 
 impl ServerSums {
-    /// A request that its thread leaves for another one to answer counts again when that one does; meanwhile its time in
-    /// flight is nobody's, and the sums stay what they were.
+    /// Keeps sums from falling. A request that its thread leaves for another one to answer counts again when that one does. Meanwhile
+    /// its time in flight is nobody's.
     pub(crate) fn keep_at_least(&mut self, before: &ServerSums) {
         self.request_ns = self.request_ns.max(before.request_ns);
-        for (sum, before) in self.inside.iter_mut().zip(before.inside) {
+        for (sum, before) in self.in_requests.iter_mut().zip(before.in_requests) {
             *sum = (*sum).max(before);
         }
     }
@@ -68,7 +68,7 @@ impl ServerSums {
         for (sum, more) in self.plain().into_iter().zip(more.clone().plain()) {
             *sum += *more;
         }
-        add(&mut self.inside, &more.inside);
+        add(&mut self.in_requests, &more.in_requests);
     }
 
     /// What they grew by since `before`; a sum that fell, such as a transit that was taken back, did not grow.
@@ -77,7 +77,7 @@ impl ServerSums {
         for (sum, before) in grown.plain().into_iter().zip(before.clone().plain()) {
             *sum = sum.saturating_sub(*before);
         }
-        for (sum, before) in grown.inside.iter_mut().zip(before.inside) {
+        for (sum, before) in grown.in_requests.iter_mut().zip(before.in_requests) {
             *sum = sum.saturating_sub(before);
         }
         grown
@@ -108,7 +108,7 @@ pub struct OtherSums {
     /// Connections, each counted once in a window: see [`Tracer::begin_window`](crate::Tracer::begin_window).
     pub connections: u64,
     /// The time of the server's threads within their requests, by state.
-    pub inside: [u64; STATES],
+    pub in_requests: [u64; STATES],
 }
 
 /// The generator's side.
@@ -168,12 +168,12 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    pub(crate) fn add_server(&mut self, one: &Account, role: Role, lives: bool) {
+    pub(crate) fn add_server(&mut self, account: &Account, role: Role, lives: bool) {
         for (whose, sums) in [(LOADS, &mut self.server), (OTHERS, &mut self.strange)] {
-            let served = &one.served[whose];
+            let served = &account.served[whose];
             sums.requests += served.requests;
             sums.request_ns += served.request_ns;
-            add(&mut sums.inside, &one.insides(whose));
+            add(&mut sums.in_requests, &account.times_in_requests(whose));
             sums.transit_ns += served.transit_ns;
             sums.transit_wakeup_ns += served.transit_wakeup_ns;
             sums.transit_runqueue_ns += served.transit_runqueue_ns;
@@ -181,21 +181,21 @@ impl Sums {
             sums.user_samples += served.user_samples;
             sums.system_samples += served.system_samples;
         }
-        self.own += one.own;
-        self.connections += one.connections;
+        self.own += account.own;
+        self.connections += account.connections;
         let of_role = self.roles.entry(role).or_default();
         of_role.0 += u64::from(lives);
-        add(&mut of_role.1, &one.sums());
+        add(&mut of_role.1, &account.sums());
     }
 
-    pub(crate) fn add_client(&mut self, one: &Account) {
+    pub(crate) fn add_client(&mut self, account: &Account) {
         let sums = &mut self.client;
-        sums.answers += one.answers;
-        sums.delay_ns += one.delay_ns;
-        sums.delay_wakeup_ns += one.delay_wakeup_ns;
-        sums.delay_runqueue_ns += one.delay_runqueue_ns;
-        sums.held_ns += one.held_ns;
-        sums.wire_ns += one.wire_ns;
+        sums.answers += account.answers;
+        sums.delay_ns += account.delay_ns;
+        sums.delay_wakeup_ns += account.delay_wakeup_ns;
+        sums.delay_runqueue_ns += account.delay_runqueue_ns;
+        sums.held_ns += account.held_ns;
+        sums.wire_ns += account.wire_ns;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where the time goes without BPF: what /proc shows of each thread, several times per second.
 //!
-//! CPU time and the wait for a CPU are the kernel's own sums, which everybody may read. The rest of a thread's time goes to
-//! the state that it was found in; that takes CAP_SYS_PTRACE, or to be the server's user (see [`Sampler::sees_waits`]).
+//! CPU time and the wait for a CPU are the kernel's own sums, which everybody may read. The rest of a thread's time goes to the state
+//! that it was found in. To read that state takes CAP_SYS_PTRACE, or to be the server's user (see [`Sampler::sees_waits`]).
 //! Requests are not seen: what the threads of connections do, apart from waiting for their clients, replaces them. A thread
 //! that a server keeps for connections to come waits like one that waits for a lock, only longer (see [`PARKED_NS`]).
 
@@ -19,9 +19,9 @@ use whyso_model::{Role, STATES, State};
 
 /// Between two samples, at first.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Share of one CPU that looking may take; above it looks become rarer.
+/// Share of one CPU that sampling may take; above it samples become rarer.
 const COST_MAX: f64 = 0.02;
-/// Looks never become rarer than this.
+/// Samples never become rarer than this.
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
 /// A connection's thread that has waited for a lock for so long without ever running has no connection: none of that wait
 /// counts for requests. Servers keep threads (`thread_cache_size`) for minutes.
@@ -43,18 +43,18 @@ struct Thread {
     name: String,
     role: Role,
     born_ns: u64,
-    looked_ns: u64,
+    sampled_ns: u64,
     run_ns: u64,
     wait_ns: u64,
     state: State,
     states: [u64; STATES],
     /// What of `states` is the requests'.
-    inside: [u64; STATES],
+    in_requests: [u64; STATES],
     /// Waited for a lock since it ran last: for its request, or without a connection.
     waits_ns: u64,
 }
 
-/// Looks at the threads of one process.
+/// Samples the threads of one process.
 pub struct Sampler {
     pid: u32,
     threads: HashMap<u32, Thread>,
@@ -66,10 +66,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins with what the process's threads did so far left out.
+    /// Begins with what the process's threads did up to now left out.
     ///
     /// # Errors
-    /// There is no such process, or its threads can't be looked at.
+    /// There is no such process, or its threads can't be read.
     pub fn start(pid: u32) -> std::io::Result<Sampler> {
         let mut sampler = Sampler {
             pid,
@@ -80,7 +80,7 @@ impl Sampler {
             path: String::new(),
             text: String::new(),
         };
-        sampler.try_look()?;
+        sampler.try_sample()?;
         Ok(sampler)
     }
 
@@ -90,7 +90,7 @@ impl Sampler {
         self.sees_waits
     }
 
-    /// How long to wait until the next look.
+    /// How long to wait until the next sample.
     pub fn interval(&self) -> Duration {
         self.interval
     }
@@ -102,9 +102,9 @@ impl Sampler {
     }
 
     /// Enters what the threads did since the last sample. A process that is gone has no threads.
-    pub fn look(&mut self) {
+    pub fn sample(&mut self) {
         let began_ns = monotonic_ns();
-        if self.try_look().is_err() {
+        if self.try_sample().is_err() {
             self.retire(|_| true);
         }
         let took_ns = (monotonic_ns() - began_ns).max(0) as f64;
@@ -114,7 +114,7 @@ impl Sampler {
 
     /// Returns all sums up to the last sample.
     pub fn read(&mut self) -> Reading {
-        self.look();
+        self.sample();
         let mut sums = self.gone.clone();
         let mut threads = Vec::new();
         for (tid, thread) in &self.threads {
@@ -145,20 +145,20 @@ impl Sampler {
         }
     }
 
-    fn try_look(&mut self) -> std::io::Result<()> {
-        let mut seen = Vec::new();
+    fn try_sample(&mut self) -> std::io::Result<()> {
+        let mut tids = Vec::new();
         for entry in std::fs::read_dir(format!("/proc/{}/task", self.pid))?.flatten() {
             let Some(tid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if self.look_at(tid).is_some() {
-                seen.push(tid);
+            if self.sample_thread(tid).is_some() {
+                tids.push(tid);
             }
         }
-        seen.sort_unstable();
-        self.retire(|tid| seen.binary_search(&tid).is_err());
+        tids.sort_unstable();
+        self.retire(|tid| tids.binary_search(&tid).is_err());
         Ok(())
     }
 
-    fn look_at(&mut self, tid: u32) -> Option<()> {
+    fn sample_thread(&mut self, tid: u32) -> Option<()> {
         let (run_ns, wait_ns) = {
             let mut numbers = self.file(tid, "schedstat")?.split_whitespace().map(str::parse::<u64>);
             (numbers.next()?.ok()?, numbers.next()?.ok()?)
@@ -175,12 +175,12 @@ impl Sampler {
                 name,
                 role,
                 born_ns: now_ns,
-                looked_ns: now_ns,
+                sampled_ns: now_ns,
                 run_ns,
                 wait_ns,
                 state,
                 states: [0; STATES],
-                inside: [0; STATES],
+                in_requests: [0; STATES],
                 waits_ns: 0,
             };
             self.threads.insert(tid, thread);
@@ -243,7 +243,7 @@ impl Sampler {
 
 impl Thread {
     fn enter(&mut self, now_ns: u64, run_ns: u64, wait_ns: u64, blocked: Option<State>) {
-        let passed_ns = now_ns.saturating_sub(self.looked_ns);
+        let passed_ns = now_ns.saturating_sub(self.sampled_ns);
         let ran_ns = run_ns.saturating_sub(self.run_ns).min(passed_ns);
         let waited_ns = wait_ns.saturating_sub(self.wait_ns).min(passed_ns - ran_ns);
         if let Some(state) = blocked {
@@ -257,33 +257,33 @@ impl Thread {
             self.states[state as usize] += ns;
         }
         if self.role == Role::Connection {
-            self.enter_inside(spent);
+            self.enter_in_requests(spent);
         }
-        (self.looked_ns, self.run_ns, self.wait_ns) = (now_ns, run_ns, wait_ns);
+        (self.sampled_ns, self.run_ns, self.wait_ns) = (now_ns, run_ns, wait_ns);
     }
 
     /// Enters what a connection's thread did for its request.
-    fn enter_inside(&mut self, [cpu, runqueue, (rest, rest_ns)]: [(State, u64); 3]) {
+    fn enter_in_requests(&mut self, [cpu, runqueue, (rest, rest_ns)]: [(State, u64); 3]) {
         let ran = cpu.1 > 0;
         if ran {
-            // It goes on: what it waited for was its request's, unless it waited for a connection.
+            // It continues: what it waited for was its request's, unless it waited for a connection.
             if self.waits_ns < PARKED_NS {
-                self.inside[State::Lock as usize] += self.waits_ns;
+                self.in_requests[State::Lock as usize] += self.waits_ns;
             }
             self.waits_ns = 0;
         }
-        self.inside[State::Cpu as usize] += cpu.1;
-        self.inside[State::Runqueue as usize] += runqueue.1;
+        self.in_requests[State::Cpu as usize] += cpu.1;
+        self.in_requests[State::Runqueue as usize] += runqueue.1;
         match rest {
             State::Lock => self.waits_ns += rest_ns,
             State::NetReceive => {}
-            rest => self.inside[rest as usize] += rest_ns,
+            rest => self.in_requests[rest as usize] += rest_ns,
         }
     }
 }
 
-/// Whether a thread that waits for a futex, by the arguments of the call, sleeps until there is work: it waits on a condition, not for a
-/// mutex, and set itself a time at which it looks again. Where requests are not seen, only threads that work for no connection do that.
+/// Whether a thread that waits for a futex, by the arguments of the call, sleeps until there is work. It waits on a condition, not for a
+/// mutex, and set itself a time at which it wakes up. Where requests are not seen, only threads that work for no connection do that.
 fn is_idle<'a>(role: Role, arguments: impl Iterator<Item = &'a str>) -> bool {
     const COMMAND: u64 = 0x7f;
     const WAIT_BITSET: u64 = 9;
@@ -301,7 +301,7 @@ fn enter(sums: &mut Sums, thread: &Thread, lives: bool) {
     for (sum, ns) in of_role.1.iter_mut().zip(thread.states) {
         *sum += ns;
     }
-    for (sum, ns) in sums.server.inside.iter_mut().zip(thread.inside) {
+    for (sum, ns) in sums.server.in_requests.iter_mut().zip(thread.in_requests) {
         *sum += ns;
         sums.server.request_ns += ns;
     }
@@ -322,7 +322,7 @@ mod tests {
     use std::sync::{Mutex, PoisonError};
     use std::time::Instant;
 
-    /// Threads of one test are those of the process that the other looks at.
+    /// Threads of one test are those of the process that the other samples.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_spinning_and_receiving_are_told_apart() {
+    fn sleeping_spinning_and_receiving_are_distinguished() {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let over = AtomicBool::new(false);
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
@@ -360,7 +360,7 @@ mod tests {
             let began = Instant::now();
             while began.elapsed() < Duration::from_millis(500) {
                 std::thread::sleep(sampler.interval());
-                sampler.look();
+                sampler.sample();
             }
             let after = sampler.read();
             over.store(true, Ordering::Relaxed);
@@ -410,7 +410,7 @@ mod tests {
             let began = Instant::now();
             while began.elapsed() < Duration::from_secs(1) {
                 std::thread::sleep(sampler.interval());
-                sampler.look();
+                sampler.sample();
             }
             let reading = sampler.read();
             over.store(true, Ordering::Relaxed);
@@ -432,12 +432,12 @@ mod tests {
             name: "x".to_string(),
             role: Role::Connection,
             born_ns: 0,
-            looked_ns: 0,
+            sampled_ns: 0,
             run_ns: 0,
             wait_ns: 0,
             state,
             states: [0; STATES],
-            inside: [0; STATES],
+            in_requests: [0; STATES],
             waits_ns: 0,
         }
     }
@@ -446,19 +446,22 @@ mod tests {
     fn a_wait_for_a_lock_is_the_requests_and_one_for_a_connection_is_not() {
         let locked = State::Lock as usize;
         let mut thread = connection(State::Lock);
-        for look in 1..=10 {
-            thread.enter(look * 50_000_000, 0, 0, Some(State::Lock));
+        for at in 1..=10 {
+            thread.enter(at * 50_000_000, 0, 0, Some(State::Lock));
         }
-        assert_eq!(thread.inside[locked], 0, "whether it has a connection is not known yet");
+        assert_eq!(thread.in_requests[locked], 0, "whether it has a connection is not known yet");
         thread.enter(501_000_000, 1_000_000, 0, Some(State::NetReceive));
-        assert_eq!((thread.inside[locked], thread.inside[State::Cpu as usize]), (500_000_000, 1_000_000));
+        assert_eq!(
+            (thread.in_requests[locked], thread.in_requests[State::Cpu as usize]),
+            (500_000_000, 1_000_000)
+        );
         thread.enter(502_000_000, 1_500_000, 0, Some(State::Lock));
         // Kept for another connection, for a while longer than any lock takes.
         thread.enter(502_000_000 + 2 * PARKED_NS, 1_500_000, 0, Some(State::Lock));
         thread.enter(503_000_000 + 2 * PARKED_NS, 1_600_000, 0, Some(State::NetReceive));
-        assert_eq!(thread.inside[locked], 500_000_000);
+        assert_eq!(thread.in_requests[locked], 500_000_000);
         assert_eq!(
-            thread.inside[State::NetReceive as usize],
+            thread.in_requests[State::NetReceive as usize],
             0,
             "waiting for its client is no part of a request"
         );
@@ -468,7 +471,7 @@ mod tests {
 
     #[test]
     fn all_of_a_threads_time_is_accounted_for() {
-        let mut thread = Thread { looked_ns: 1_000, run_ns: 50, wait_ns: 10, ..connection(State::Lock) };
+        let mut thread = Thread { sampled_ns: 1_000, run_ns: 50, wait_ns: 10, ..connection(State::Lock) };
         thread.enter(2_000, 350, 110, None);
         assert_eq!(thread.states[State::Cpu as usize], 300);
         assert_eq!(thread.states[State::Runqueue as usize], 100);

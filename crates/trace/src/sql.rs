@@ -39,7 +39,7 @@ pub struct CommandsLost {
 }
 
 /// Programs that follow the commands of clients; they are gone when this is dropped. The [`crate::Tracer`] that made it has to live
-/// as long: its programs say what each thread is in.
+/// as long: its programs record what each thread is in.
 pub struct SqlTrace {
     // Declared before what they refer to, so that they end first.
     links: Vec<Link>,
@@ -97,17 +97,17 @@ impl SqlTrace {
     /// The buffer can't be read.
     pub fn take(&mut self, each: impl FnMut(&Command<'_>)) -> Result<(), Error> {
         let each = Rc::new(RefCell::new((each, 0)));
-        let given = Rc::clone(&each);
+        let shared = Rc::clone(&each);
         let mut builder = RingBufferBuilder::new();
-        let heard = move |bytes: &[u8]| {
-            let (each, odd) = &mut *given.borrow_mut();
+        let receive = move |bytes: &[u8]| {
+            let (each, odd) = &mut *shared.borrow_mut();
             match Command::of(bytes) {
                 Some(command) => each(&command),
                 None => *odd += 1,
             }
             0
         };
-        builder.add(&self.skeleton.maps.commands, heard).map_err(Error::of)?;
+        builder.add(&self.skeleton.maps.commands, receive).map_err(Error::of)?;
         let ring = builder.build().map_err(Error::of)?;
         let status = ring.consume_raw_n(RECORDS_AT_ONCE);
         if status < 0 {
@@ -167,8 +167,8 @@ impl SqlTrace {
         all.into_iter().filter_map(|(name, fd)| cost_of(name, fd)).collect()
     }
 
-    /// What the two probes of a command cost the server's thread on this machine, in nanoseconds of CPU, without what the programs at them do:
-    /// the traps. Measured on a function of our own, in the round that was disturbed least.
+    /// What the two probes of a command cost the server's thread on this machine, in nanoseconds of CPU. This is the cost of the traps,
+    /// without what the programs at them do. It is measured on a function of our own, in the round that was disturbed least.
     ///
     /// # Errors
     /// The kernel does not take the probes.
@@ -191,8 +191,8 @@ fn attach(program: &mut ProgramMut<'_>, pid: u32, file: &Path, offset: u64) -> R
     program.attach_uprobe(false, pid as i32, file, offset as usize).map_err(Error::of)
 }
 
-/// What the cost of the probes is measured on: it begins as functions do, by saving a register, which the kernel does itself in place of the
-/// instruction; then comes what is found where one returns to, a move, which it has the CPU do alone in another place.
+/// What the cost of the probes is measured on. It begins as functions do, by saving a register. The kernel does that itself in place of the
+/// instruction. A move follows, as it is found where a function returns to. The kernel has the CPU execute only that instruction in another place.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn probed(value: u32) -> u32 {

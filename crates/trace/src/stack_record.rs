@@ -38,7 +38,7 @@ pub struct Registers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackRecord<'a> {
     pub kind: StackKind,
-    /// What the thread was in; [`StackKind::Wait`] and [`StackKind::Ready`] alone have another than `Cpu`.
+    /// What the thread was in; only [`StackKind::Wait`] and [`StackKind::Ready`] have another than `Cpu`.
     pub state: State,
     /// Of [`StackKind::OnCpu`], [`StackKind::Wait`] and [`StackKind::Ready`].
     pub role: Role,
@@ -117,17 +117,17 @@ fn client(number: u8) -> Option<Client> {
 }
 
 impl StackRecord<'_> {
-    /// Of [`StackKind::Past`]: what the thread was in during `[from_ns, self.t_ns]`, as far as that was kept: each state with the
-    /// time in which it ended, in order. The first begins at the returned time, which is `from_ns` where it was kept whole.
+    /// Of [`StackKind::Past`]: what the thread was in during `[from_ns, self.t_ns]`, as far as that was kept. Returns each state with
+    /// the time at which it ended, in order. The first begins at the returned time, which is `from_ns` where it was kept whole.
     pub fn past(&self, from_ns: i64) -> (i64, Vec<(State, i64)>) {
         let words = self.user.chunks_exact(8).filter_map(|word| word.try_into().ok()).map(u64::from_ne_bytes);
         let words: Vec<u64> = words.collect();
         let Some((count, states)) = words.split_first() else { return (self.t_ns, Vec::new()) };
-        let kept = (*count).min(states.len() as u64);
+        let count_held = (*count).min(states.len() as u64);
         let mut past: Vec<(State, i64)> = Vec::new();
         let mut begin_ns = self.t_ns;
         let mut end_ns = self.t_ns;
-        for back in 1..=kept {
+        for back in 1..=count_held {
             let word = states[((count - back) % states.len() as u64) as usize];
             let Some(state) = State::of_number((word & 15) as u8) else { break };
             let since_ns = ((word >> 4) as i64).clamp(from_ns, end_ns);
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_past_is_cut_to_the_wait_and_says_how_far_back_it_reaches() {
-        let told = |count: u64, states: &[(State, u64)], from_ns: i64| {
+    fn the_past_is_cut_to_the_wait_and_shows_how_far_back_it_reaches() {
+        let past_of = |count: u64, states: &[(State, u64)], from_ns: i64| {
             let mut bytes = count.to_ne_bytes().to_vec();
             bytes.extend(states.iter().flat_map(|(state, at)| (at << 4 | *state as u64).to_ne_bytes()));
             let mut record = record();
@@ -165,16 +165,16 @@ mod tests {
         };
         use State::{Cpu, FileSync, Lock};
         let three = [(Cpu, 10), (FileSync, 30), (Cpu, 90)];
-        assert_eq!(told(3, &three, 20), (20, vec![(Cpu, 30), (FileSync, 90), (Cpu, 100)]));
-        assert_eq!(told(3, &three, 5), (10, vec![(Cpu, 30), (FileSync, 90), (Cpu, 100)]));
-        assert_eq!(told(3, &three, 95), (95, vec![(Cpu, 100)]));
+        assert_eq!(past_of(3, &three, 20), (20, vec![(Cpu, 30), (FileSync, 90), (Cpu, 100)]));
+        assert_eq!(past_of(3, &three, 5), (10, vec![(Cpu, 30), (FileSync, 90), (Cpu, 100)]));
+        assert_eq!(past_of(3, &three, 95), (95, vec![(Cpu, 100)]));
         // The oldest was written over: 40 is before 30 in the ring.
         assert_eq!(
-            told(5, &[(Lock, 80), (Cpu, 90), (FileSync, 30)], 0),
+            past_of(5, &[(Lock, 80), (Cpu, 90), (FileSync, 30)], 0),
             (30, vec![(FileSync, 80), (Lock, 90), (Cpu, 100)])
         );
-        assert_eq!(told(0, &three, 20), (100, vec![]));
-        assert_eq!(told(2, &[], 20), (100, vec![]));
+        assert_eq!(past_of(0, &three, 20), (100, vec![]));
+        assert_eq!(past_of(2, &[], 20), (100, vec![]));
     }
 
     fn record() -> Vec<u8> {

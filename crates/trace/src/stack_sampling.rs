@@ -11,7 +11,7 @@ pub enum StackSampling {
     /// Nothing.
     #[default]
     Off,
-    /// Threads on CPUs, 49 times per second on each CPU. No program looks at wake-ups, which cost most where there are many.
+    /// Threads on CPUs, 49 times per second on each CPU. No program runs at wake-ups, which cost most where there are many.
     Light,
     /// Threads on CPUs, 99 times per second on each CPU, and waits with the threads that ended them.
     Full,

@@ -33,7 +33,7 @@ pub struct StacksLost {
 }
 
 /// Programs that take stacks; they are gone when this is dropped. The [`crate::Tracer`] that made it has to live as long:
-/// its programs say what each thread is in.
+/// its programs record what each thread is in.
 pub struct Stacks {
     // Declared before what they refer to, so that they end first.
     links: Vec<Link>,
@@ -74,10 +74,11 @@ impl Inbox {
 }
 
 /// Waits that are chosen on each CPU between two readings before the period is doubled.
-pub const WAITS_PER_LOOK_AND_CPU: u64 = 50;
+pub const WAITS_PER_READING_AND_CPU: u64 = 50;
 
 /// Bytes of the buffer: a power of two, with room for what is taken between two readings by a late reader. With waits that is
-/// some 200 per second and CPU, two stacks each, of 32 KiB at most and a quarter of that as a rule; without, 49 stacks per second and CPU.
+/// some 200 per second and CPU, with two stacks each, of 32 KiB at most and mostly a quarter of that. Without, it is 49 stacks per second
+/// and CPU.
 fn ring_bytes(sampling: StackSampling, cpus: usize) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(64).clamp(4, 64);
     let bytes_per_cpu = if sampling.takes_waits() { 1 << 20 } else { 1 << 18 };
@@ -99,7 +100,7 @@ impl Stacks {
         let mut open = StacksSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.sample_ns = 1_000_000_000 / sampling.samples_per_s().max(1);
-            constants.waits_max = WAITS_PER_LOOK_AND_CPU * cpus as u64;
+            constants.waits_max = WAITS_PER_READING_AND_CPU * cpus as u64;
         }
         open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;
         open.maps.account_of.reuse_fd(account_of).map_err(Error::of)?;
@@ -172,9 +173,9 @@ impl Stacks {
         }
     }
 
-    /// Starts the count of waits again, after each [`Stacks::take`]. At more than [`WAITS_PER_LOOK_AND_CPU`] per CPU the period is
+    /// Starts the count of waits again, after each [`Stacks::take`]. At more than [`WAITS_PER_READING_AND_CPU`] per CPU the period is
     /// doubled at once, and again.
-    pub fn begin_look(&mut self) {
+    pub fn begin_reading(&mut self) {
         if let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() {
             data.bounded_from = data.waits_chosen;
         }

@@ -26,8 +26,8 @@ use crate::stack_sampling::StackSampling;
 use crate::stacks::Stacks;
 use crate::system_calls::{POLL, state_of_syscall};
 
-/// Processes whose descriptors are looked at for the paths of files, at most: those that do the same work have the same open.
-const PROCESSES_LOOKED_MAX: usize = 64;
+/// Processes whose descriptors are read for the paths of files, at most: those that do the same work have the same files open.
+const PROCESSES_READ_MAX: usize = 64;
 
 /// What is watched.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ pub struct TraceSpec {
     pub generator: Generator,
     /// TCP ports at which the server takes clients, at most four; none: any. At other ports it is a client itself, such as a replica.
     pub client_ports: Vec<u16>,
-    /// Whether what the programs cost is counted, which itself costs some 40 ns a run of a program.
+    /// Whether what the programs cost is counted, which itself costs some 40 ns per run of a program.
     pub cost: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct TraceSpec {
 pub struct Program {
     /// Those that run already.
     pub pids: Vec<u32>,
-    /// Every process whose main thread has this name, whenever it begins; the kernel keeps 15 bytes of it. Empty: those above alone.
+    /// Every process whose main thread has this name, whenever it begins; the kernel keeps 15 bytes of it. Empty: only those above.
     pub name: String,
 }
 
@@ -88,7 +88,7 @@ impl Tracer {
     /// Loads the programs and attaches them.
     ///
     /// # Errors
-    /// Where the kernel or the rights do not allow it; the message says what is missing.
+    /// Where the kernel or the rights do not allow it; the message names what is missing.
     pub fn start(spec: &TraceSpec) -> Result<Tracer, Error> {
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(Error::NoBtf);
@@ -199,9 +199,9 @@ impl Tracer {
     }
 
     fn watch_program(&mut self, program: &Program) -> Result<(), Error> {
-        let known = &self.skeleton.maps.program_pids;
+        let pids = &self.skeleton.maps.program_pids;
         for pid in &program.pids {
-            known.update(&pid.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY).map_err(Error::of)?;
+            pids.update(&pid.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY).map_err(Error::of)?;
         }
         let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() else { return Ok(()) };
         data.watched.programs = 1;
@@ -308,8 +308,8 @@ impl Tracer {
         self.strange_last = sums.strange;
         let connections = sums.connections + self.at_work_before;
         let (direct, client, own) = (sums.server, sums.client, sums.own);
-        let seen = RequestSums { direct, strange: sums.strange, connections, own, client };
-        let (server, others) = self.attribution.divide(seen, settle);
+        let requests = RequestSums { direct, strange: sums.strange, connections, own, client };
+        let (server, others) = self.attribution.divide(requests, settle);
         let is_load = self.attribution.strange_is_load();
         self.strange_is_load.store(is_load, Ordering::Relaxed);
         if is_load {
@@ -330,8 +330,8 @@ impl Tracer {
 
     /// The server's waits for files, by file, since the tracer started.
     pub fn files(&mut self) -> Vec<FileWait> {
-        for pid in self.processes.iter().take(PROCESSES_LOOKED_MAX) {
-            self.paths.look(*pid);
+        for pid in self.processes.iter().take(PROCESSES_READ_MAX) {
+            self.paths.read_descriptors(*pid);
         }
         let walked = self.walked_paths();
         let map = &self.skeleton.maps.file_waits;
@@ -368,7 +368,7 @@ impl Tracer {
         map.keys().filter_map(path).collect()
     }
 
-    /// The pauses of the server's threads since the last call. `reading` says which threads live.
+    /// The pauses of the server's threads since the last call. `reading` has the threads that live.
     pub fn pauses(&mut self, reading: &Reading) -> Vec<Pauses> {
         let map = &self.skeleton.maps.pauses;
         let entry = |key: Vec<u8>| {
@@ -377,7 +377,7 @@ impl Tracer {
         };
         let grown = self.pauses.grown(map.keys().filter_map(entry).collect());
         for key in self.pauses.departed(&reading.threads) {
-            // Where it fails, a place is taken for longer; the programs say when there is none.
+            // Where it fails, a place is taken for longer; the programs count pauses that find none.
             let _ = map.delete(&key);
         }
         grown
@@ -460,7 +460,7 @@ impl Tracer {
         enter(&mut self.gone, account, role, false);
         self.roles[place] = Role::Other;
         self.accounts.clear(place);
-        // Where it fails, one account less is left; the programs say when there is none.
+        // Where it fails, one account less is left; the programs count threads that find none.
         let _ = free(&self.skeleton, place as u32);
     }
 

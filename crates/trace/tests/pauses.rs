@@ -22,7 +22,7 @@ fn is_about(moments: &Moments, ms: f64) -> bool {
 #[test]
 fn who_pauses_how_long_how_often_and_in_which_call_is_counted() {
     let _alone = alone();
-    // Where the whole machine stands still for 20 ms, every thread pauses once more than it was told to.
+    // Where the whole machine stands still for 20 ms, every thread pauses once more than planned.
     for _ in 0..2 {
         if std::panic::catch_unwind(pauses_are_as_planned).is_ok() {
             return;
@@ -50,7 +50,7 @@ fn pauses_are_as_planned() {
     let pauses = tracer.pauses(&reading);
     assert_eq!(reading.lost.map(|(_, count)| count), [0; 5]);
     let of = |name: &str| -> Vec<&Pauses> {
-        pauses.iter().filter(|one| tids.get(&one.tid).is_some_and(|own| own == name)).collect()
+        pauses.iter().filter(|kind| tids.get(&kind.tid).is_some_and(|own| own == name)).collect()
     };
     let call = |pauses: &Pauses| pauses.call.and_then(|call| whyso_trace::name_of_syscall(i64::from(call)));
 
@@ -59,15 +59,15 @@ fn pauses_are_as_planned() {
         ("poll", State::NetReceive, ["poll", "ppoll"]),
         ("sender", State::Sleep, ["clock_nanosleep", "nanosleep"]),
     ] {
-        let [one] = of(name)[..] else { panic!("{name}: {:?}", of(name)) };
-        assert!(one.state == state && calls.contains(&call(one).unwrap()), "{one:?}");
-        assert!((9..=11).contains(&one.length.count) && is_about(&one.length, 400.0), "{one:?}");
-        assert!(one.length.spread_ns() < 20.0 * MS && is_about(&one.period, 400.5), "{one:?}");
-        assert!(!one.in_request && one.client == Client::Unknown && one.role == Role::Other, "{one:?}");
-        assert_eq!(one.name, format!("pauses-{name}"));
+        let [kind] = of(name)[..] else { panic!("{name}: {:?}", of(name)) };
+        assert!(kind.state == state && calls.contains(&call(kind).unwrap()), "{kind:?}");
+        assert!((9..=11).contains(&kind.length.count) && is_about(&kind.length, 400.0), "{kind:?}");
+        assert!(kind.length.spread_ns() < 20.0 * MS && is_about(&kind.period, 400.5), "{kind:?}");
+        assert!(!kind.in_request && kind.client == Client::Unknown && kind.role == Role::Other, "{kind:?}");
+        assert_eq!(kind.name, format!("pauses-{name}"));
     }
     let serve = of("serve");
-    let (within, between): (Vec<&Pauses>, Vec<&Pauses>) = serve.iter().partition(|one| one.in_request);
+    let (within, between): (Vec<&Pauses>, Vec<&Pauses>) = serve.iter().partition(|kind| kind.in_request);
     let ([within], [between]) = (&within[..], &between[..]) else { panic!("{serve:?}") };
     assert!(within.state == State::Sleep && is_about(&within.length, 30.0), "{within:?}");
     assert!(is_about(&within.period, 400.5) && between.state == State::NetReceive, "{serve:?}");
@@ -100,7 +100,7 @@ fn a_thread_that_is_gone_is_told_of_once() {
     assert!(freed, "threads of a process that was killed live on");
     let reading = tracer.read();
     let first = tracer.pauses(&reading);
-    assert!(first.iter().any(|one| one.name == "pauses-poll"), "{first:?}");
+    assert!(first.iter().any(|pauses| pauses.name == "pauses-poll"), "{first:?}");
     let second = tracer.pauses(&reading);
     assert!(second.is_empty(), "{second:?}");
 }

@@ -89,7 +89,10 @@ fn each_part_is_what_the_server_spent() {
         value.unwrap_or_else(|| panic!("no {part} in {spent}"))
     };
     let counted = |states: &[State]| {
-        states.iter().map(|state| after.inside[*state as usize] - before.inside[*state as usize]).sum::<u64>()
+        states
+            .iter()
+            .map(|state| after.in_requests[*state as usize] - before.in_requests[*state as usize])
+            .sum::<u64>()
     };
     // The login is a request too.
     assert_eq!(
@@ -103,10 +106,10 @@ fn each_part_is_what_the_server_spent() {
         ("elapsed", after.request_ns - before.request_ns),
     ];
     for (part, counted) in parts {
-        // Beside 3 %: receiving, sending and two switches, which the server can't time, of some us a request.
-        let beside = REQUESTS as u64 * 10_000 + stolen;
+        // In addition to 3 %: receiving, sending and two switches, which the server can't time, of some us a request.
+        let tolerance_ns = REQUESTS as u64 * 10_000 + stolen;
         assert!(
-            agree(counted, planted(part), 0.03, beside),
+            agree(counted, planted(part), 0.03, tolerance_ns),
             "{part}: {counted} ns, planted {}",
             planted(part)
         );

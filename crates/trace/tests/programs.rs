@@ -32,7 +32,7 @@ fn start_writers(folder: &Path) -> (Subject, Vec<u32>) {
     (subject, pids)
 }
 
-fn seen_pids(reading: &Reading) -> Vec<u32> {
+fn watched_pids(reading: &Reading) -> Vec<u32> {
     let mut pids: Vec<u32> = reading.threads.iter().map(|thread| thread.pid).collect();
     pids.sort_unstable();
     pids.dedup();
@@ -75,15 +75,15 @@ fn a_queue_on_the_lock_of_a_log_or_of_a_folder_is_told_by_its_path() {
     let waits = lock_wait(&files, &sessions).unwrap_or_else(|| panic!("no lock of the folder: {files:?}"));
     assert!(
         waits.path.as_ref().unwrap().to_str().unwrap().ends_with('/'),
-        "a folder's path says so: {waits:?}"
+        "a folder's path ends in a slash: {waits:?}"
     );
-    let seen = seen_pids(&reading);
-    assert!(pids.iter().all(|pid| seen.contains(pid)), "{pids:?} of {seen:?}");
-    // All that they waited in the kernel's locks is told by file, but for the locks of no file.
+    let watched = watched_pids(&reading);
+    assert!(pids.iter().all(|pid| watched.contains(pid)), "{pids:?} of {watched:?}");
+    // All that they waited in the kernel's locks is counted by file, except for locks of no file.
     let in_locks: u64 = reading.threads.iter().map(|thread| thread.states[State::KernelLock as usize]).sum();
-    let told: u64 = files.iter().filter(|wait| wait.state == State::KernelLock).map(|wait| wait.ns).sum();
-    println!("{told} ns of {in_locks} ns in the kernel's locks are told by file");
-    assert!(told as f64 >= 0.8 * in_locks as f64, "{told} of {in_locks} ns");
+    let named_ns: u64 = files.iter().filter(|wait| wait.state == State::KernelLock).map(|wait| wait.ns).sum();
+    println!("{named_ns} ns of {in_locks} ns in the kernel's locks are counted by file");
+    assert!(named_ns as f64 >= 0.8 * in_locks as f64, "{named_ns} of {in_locks} ns");
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn what_a_numbered_process_starts_is_watched_and_its_namesakes_are_not() {
     let (reading, _) = until(&mut tracer, |reading, _| {
         reading.threads.iter().any(|thread| thread.pid == child && thread.name == "sleep")
     });
-    let seen = seen_pids(&reading);
-    assert!(seen.contains(&child), "{child} of {seen:?}");
+    let watched = watched_pids(&reading);
+    assert!(watched.contains(&child), "{child} of {watched:?}");
     assert!(reading.threads.iter().any(|thread| thread.pid == child && thread.name == "sleep"));
-    assert!(others.iter().all(|pid| !seen.contains(pid)), "{others:?} in {seen:?}");
+    assert!(others.iter().all(|pid| !watched.contains(pid)), "{others:?} in {watched:?}");
 }

@@ -1,5 +1,5 @@
-//! Requests as the tracer counts them agree with what client and server measured themselves, whatever a socket is,
-//! however many parts a request or an answer has, and whoever serves it.
+//! Requests as the tracer counts them agree with what client and server measured themselves. This holds for every kind of socket, for
+//! any number of parts of a request or an answer, and for every kind of server.
 
 // Runs alone: it judges times.
 
@@ -125,7 +125,7 @@ struct RequestCounts {
     requests: u64,
     request_ns: u64,
     transit_ns: u64,
-    inside: [u64; whyso_model::STATES],
+    in_requests: [u64; whyso_model::STATES],
     answers: u64,
     cycle_ns: u64,
     wire_ns: u64,
@@ -137,15 +137,15 @@ impl RequestCounts {
     fn of(before: &Reading, after: &Reading) -> RequestCounts {
         let (s, t, c, d) = (&before.server, &after.server, &before.client, &after.client);
         assert_eq!(after.lost, before.lost);
-        let mut inside = t.inside;
-        for (state, before) in inside.iter_mut().zip(s.inside) {
+        let mut in_requests = t.in_requests;
+        for (state, before) in in_requests.iter_mut().zip(s.in_requests) {
             *state -= before;
         }
         RequestCounts {
             requests: t.requests - s.requests,
             request_ns: t.request_ns - s.request_ns,
             transit_ns: t.transit_ns - s.transit_ns,
-            inside,
+            in_requests,
             answers: d.answers - c.answers,
             cycle_ns: (d.held_ns + d.wire_ns + d.delay_ns) - (c.held_ns + c.wire_ns + c.delay_ns),
             wire_ns: d.wire_ns - c.wire_ns,
@@ -155,7 +155,7 @@ impl RequestCounts {
     }
 
     fn ns(&self, state: State) -> u64 {
-        self.inside[state as usize]
+        self.in_requests[state as usize]
     }
 
     /// What holds whatever is served: all parts add up, on both sides of the wire.
@@ -163,9 +163,9 @@ impl RequestCounts {
         self.check_with(requests, 1, 1_000);
     }
 
-    /// The same where answers come in several parts. Over TCP a part that comes while the client holds the socket, to receive the part
-    /// before it, waits in the socket's backlog, and arrives in the client's own time: some microseconds from the server's send, or as
-    /// long as either of them has no CPU meanwhile. The arrival of an answer in one part is one event for both sides.
+    /// The same where answers come in several parts. Over TCP a part may come while the client holds the socket, to receive the part
+    /// before it. Such a part waits in the socket's backlog, and arrives in the client's own time. That is some microseconds from the
+    /// server's send, or as long as either of them has no CPU meanwhile. The arrival of an answer in one part is one event for both sides.
     fn check_parts(&self, link: Link, requests: usize) {
         self.check_with(requests, 1, if link == Link::Tcp { 8_000 } else { 1_000 });
     }
@@ -175,16 +175,16 @@ impl RequestCounts {
         let whole = self.transit_ns + self.request_ns;
         let difference = self.wire_ns.abs_diff(whole);
         assert!(difference <= apart_ns * requests as u64, "wire is not transit and request: {self:?}");
-        self.all_seen(requests as u64, unseen_percent, "");
+        self.check_counted(requests as u64, unseen_percent, "");
         assert_eq!(self.answers, requests as u64, "{self:?}");
         assert!(
-            agree(self.inside.iter().sum(), self.request_ns, 0.001, 1000),
+            agree(self.in_requests.iter().sum(), self.request_ns, 0.001, 1000),
             "states do not add up: {self:?}"
         );
     }
 
     /// Every request once. On a machine whose CPUs are taken by others an arrival may go unseen, which is counted.
-    fn all_seen(&self, requests: u64, unseen_percent: u64, what: &str) {
+    fn check_counted(&self, requests: u64, unseen_percent: u64, what: &str) {
         assert_eq!((self.requests, self.others), (requests, 0), "{what} {self:?}");
         assert!(self.unseen * 100 <= requests * unseen_percent, "{what} {self:?}");
     }
@@ -204,34 +204,34 @@ fn run_many(
     let mut peer = Peer::start(folder.path(), link, options)?;
     let before = peer.tracer.read();
     let mut socket = peer.address.connect();
-    let seen = as_load(0, || {
-        let seen = (0..requests).map(|_| exchange(&mut *socket, answer_bytes)).collect();
+    let exchanges = as_load(0, || {
+        let exchanges = (0..requests).map(|_| exchange(&mut *socket, answer_bytes)).collect();
         // An answer counts once something follows it.
         socket.write_all(COM_STMT_CLOSE).unwrap();
-        seen
+        exchanges
     });
     let after = peer.tracer.read();
-    Some((RequestCounts::of(&before, &after), seen))
+    Some((RequestCounts::of(&before, &after), exchanges))
 }
 
 #[test]
 fn a_request_lies_between_the_times_that_client_and_server_saw() {
     let _alone = alone();
     for link in LINKS {
-        let Some((counted, seen)) = run(link, &["sleep=200", "spin=100"], ANSWER) else { return };
+        let Some((counted, exchanges)) = run(link, &["sleep=200", "spin=100"], ANSWER) else { return };
         counted.check(REQUESTS);
-        let sum = |of: fn(&RequestTimes) -> u64| seen.iter().map(of).sum::<u64>();
-        let within = sum(|one| one.replying_ns - one.picked_ns);
-        let around = sum(|one| one.received_ns - one.sending_ns);
+        let sum = |of: fn(&RequestTimes) -> u64| exchanges.iter().map(of).sum::<u64>();
+        let within = sum(|times| times.replying_ns - times.picked_ns);
+        let around = sum(|times| times.received_ns - times.sending_ns);
         assert!((within..around).contains(&counted.request_ns), "{within} to {around}: {counted:?}");
-        assert!(counted.transit_ns <= sum(|one| one.picked_ns - one.sending_ns), "{counted:?}");
+        assert!(counted.transit_ns <= sum(|times| times.picked_ns - times.sending_ns), "{counted:?}");
         let slept = REQUESTS as u64 * 200_000;
         assert!(
             counted.ns(State::Sleep) >= slept && counted.ns(State::Sleep) < within,
             "{slept}: {counted:?}"
         );
         assert!(counted.ns(State::Cpu) < within - slept, "{counted:?}");
-        let cycles = seen[REQUESTS - 1].received_ns - seen[0].sending_ns;
+        let cycles = exchanges[REQUESTS - 1].received_ns - exchanges[0].sending_ns;
         assert!(agree(counted.cycle_ns, cycles, 0.01, 200_000), "cycles of {cycles}: {counted:?}");
     }
 }
@@ -250,16 +250,17 @@ fn sent_picked_replied_and_received_come_in_this_order_in_each_request() {
             let mut before = tracer.read();
             let mut good = 0;
             for _ in 0..REQUESTS {
-                let seen = exchange(&mut *socket, ANSWER);
+                let exchange_times = exchange(&mut *socket, ANSWER);
                 let after = tracer.read();
                 let counted = RequestCounts::of(&before, &after);
                 before = after;
                 good += usize::from(
                     counted.requests == 1
                         && counted.transit_ns > 0
-                        && counted.transit_ns <= seen.picked_ns - seen.sending_ns
-                        && counted.request_ns >= seen.replying_ns - seen.picked_ns
-                        && counted.transit_ns + counted.request_ns <= seen.received_ns - seen.sending_ns,
+                        && counted.transit_ns <= exchange_times.picked_ns - exchange_times.sending_ns
+                        && counted.request_ns >= exchange_times.replying_ns - exchange_times.picked_ns
+                        && counted.transit_ns + counted.request_ns
+                            <= exchange_times.received_ns - exchange_times.sending_ns,
                 );
             }
             good
@@ -272,8 +273,8 @@ fn sent_picked_replied_and_received_come_in_this_order_in_each_request() {
 fn an_answer_in_parts_ends_with_its_last() {
     let _alone = alone();
     for link in LINKS {
-        let Some((counted, seen)) = run(link, &["parts=4", "spin=50"], ANSWER) else { return };
-        let within: u64 = seen.iter().map(|one| one.replying_ns - one.picked_ns).sum();
+        let Some((counted, exchanges)) = run(link, &["parts=4", "spin=50"], ANSWER) else { return };
+        let within: u64 = exchanges.iter().map(|times| times.replying_ns - times.picked_ns).sum();
         counted.check_parts(link, REQUESTS);
         assert!(counted.request_ns >= within, "{within}: {counted:?}");
     }
@@ -285,8 +286,8 @@ fn an_answer_of_many_segments_is_one() {
     for link in LINKS {
         let bytes = 300_000;
         let Some((counted, _)) = run(link, &["bytes=300000"], bytes) else { return };
-        counted.all_seen(REQUESTS as u64, 1, &format!("{link:?}"));
-        assert!(agree(counted.inside.iter().sum(), counted.request_ns, 0.001, 1000), "{counted:?}");
+        counted.check_counted(REQUESTS as u64, 1, &format!("{link:?}"));
+        assert!(agree(counted.in_requests.iter().sum(), counted.request_ns, 0.001, 1000), "{counted:?}");
     }
 }
 
@@ -299,8 +300,8 @@ fn a_request_that_is_received_in_two_parts_is_one() {
     }
 }
 
-/// Once in some thousand times, or once in forty where the CPUs are taken by others, it receives a request before its arrival
-/// is told: enough of them to see it.
+/// Sometimes the server receives a request before its arrival is traced: once in some thousand times, or once in forty where others use
+/// the CPUs. The test sends enough requests to see it.
 #[test]
 fn a_server_that_does_not_wait_for_requests_has_each_once() {
     let requests = 20_000;
@@ -352,25 +353,25 @@ fn commands_that_are_never_answered_are_no_requests() {
             let Some(mut peer) = Peer::start(folder.path(), link, options) else { return };
             let mut socket = peer.address.connect();
             let before = peer.tracer.read();
-            let seen = as_load(0, || {
-                let mut seen = Vec::new();
+            let exchanges = as_load(0, || {
+                let mut exchanges = Vec::new();
                 for _ in 0..requests {
-                    seen.push(exchange(&mut *socket, ANSWER));
+                    exchanges.push(exchange(&mut *socket, ANSWER));
                     socket.write_all(COM_STMT_CLOSE).unwrap();
                     // The server is back in its receive: the close is not part of the next request's transit.
                     std::thread::sleep(Duration::from_millis(3));
                 }
                 socket.write_all(COM_QUIT).unwrap();
                 std::thread::sleep(Duration::from_millis(20));
-                seen
+                exchanges
             });
             let counted = RequestCounts::of(&before, &peer.tracer.read());
             let what = format!("{link:?} {options:?}: {counted:?}");
-            counted.all_seen(requests, 1, &what);
+            counted.check_counted(requests, 1, &what);
             // A close that counted as the beginning of a request would add the 3 ms that follow it.
-            let most: u64 = seen.iter().map(|one| one.received_ns - one.sending_ns).sum();
+            let most: u64 = exchanges.iter().map(|times| times.received_ns - times.sending_ns).sum();
             assert!(counted.request_ns < most, "{most}: {what}");
-            assert!(agree(counted.inside.iter().sum(), counted.request_ns, 0.001, 1000), "{what}");
+            assert!(agree(counted.in_requests.iter().sum(), counted.request_ns, 0.001, 1000), "{what}");
             assert!(counted.ns(State::NetReceive) == 0, "{what}");
             drop(peer.subject);
         }

@@ -16,7 +16,7 @@ use whyso_stacks::{End, Frame, ModuleId, Names, Registers, Unwinding};
 use whyso_trace::{StackKind, StackRecord};
 
 const TAKEN: Duration = Duration::from_secs(3);
-const LOOK: Duration = Duration::from_millis(20);
+const READ_INTERVAL: Duration = Duration::from_millis(20);
 /// Threads that print their number.
 const JOBS: usize = 7;
 /// Of the program: it makes no difference to what is expected, only to how closely it is met.
@@ -98,17 +98,17 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
     std::thread::sleep(Duration::from_millis(100));
     stacks.take(|_| {}).unwrap();
     let before = tracer.read();
-    // Beside it, the one that computes has to queue for its CPU.
-    let _beside = Beside::on_the_cpu_of(tids["compute"]);
+    // The one that computes has to queue for its CPU.
+    let _competitor = Competitor::on_the_cpu_of(tids["compute"]);
     let (mut samples, mut waits): (Vec<Sample>, BTreeMap<u64, Sample>) = Default::default();
     let mut queued = Vec::new();
     let mut wakers: HashMap<u64, Sample> = HashMap::new();
     let mut pasts: HashMap<u64, Past> = HashMap::new();
     let began = Instant::now();
     while began.elapsed() < TAKEN {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(READ_INTERVAL);
         // As many as there are, the test wants.
-        stacks.begin_look();
+        stacks.begin_reading();
         stacks
             .take(|record| {
                 let (frames, end) = match record.kind {
@@ -123,7 +123,7 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
                     StackKind::Wait => drop(waits.insert(sample.wait, sample)),
                     StackKind::Waker => drop(wakers.insert(sample.wait, sample)),
                     StackKind::Past => {
-                        // Of a wait that ended before the first look, the past may come after it.
+                        // Of a wait that ended before the first reading, the past may come after it.
                         if let Some(wait) = waits.get(&sample.wait) {
                             pasts.insert(sample.wait, Past::of(record, wait.length_ns));
                         }
@@ -174,17 +174,23 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
         assert_eq!(not_whole, 0, "site {site}: of {} stacks", here.len());
 
         // The one that holds the lock sleeps with it.
-        let told: Vec<&Past> = here.iter().filter_map(|wait| pasts.get(&wait.wait)).collect();
-        let (slept_ns, all_ns): (u64, u64) =
-            told.iter().fold((0, 0), |(slept, all), past| (slept + past.slept_ns, all + past.length_ns));
+        let held_pasts: Vec<&Past> = here.iter().filter_map(|wait| pasts.get(&wait.wait)).collect();
+        let (slept_ns, all_ns): (u64, u64) = held_pasts
+            .iter()
+            .fold((0, 0), |(slept, all), past| (slept + past.slept_ns, all + past.length_ns));
         println!(
             "site {site}: {} of {} ms of the holder's past is sleep",
             slept_ns / 1_000_000,
             all_ns / 1_000_000
         );
-        assert!(told.len() * 10 >= here.len() * 9, "site {site}: {} of {} pasts", told.len(), here.len());
         assert!(
-            told.iter().all(|past| past.is_whole),
+            held_pasts.len() * 10 >= here.len() * 9,
+            "site {site}: {} of {} pasts",
+            held_pasts.len(),
+            here.len()
+        );
+        assert!(
+            held_pasts.iter().all(|past| past.is_whole),
             "site {site}: a past does not reach back to its wait's begin"
         );
         assert!(slept_ns * 10 >= all_ns * 8, "site {site}: {slept_ns} of {all_ns} ns in sleep");
@@ -234,27 +240,27 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
 }
 
 /// A thread of this process that keeps a CPU busy, and shares it with another.
-struct Beside {
+struct Competitor {
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Beside {
-    fn on_the_cpu_of(tid: u32) -> Beside {
+impl Competitor {
+    fn on_the_cpu_of(tid: u32) -> Competitor {
         keep_to_cpu_0(tid);
         let ends = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&ends);
+        let ended = Arc::clone(&ends);
         let spin = move || {
             keep_to_cpu_0(0);
-            while !seen.load(Ordering::Relaxed) {
+            while !ended.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         };
-        Beside { ends, thread: Some(std::thread::spawn(spin)) }
+        Competitor { ends, thread: Some(std::thread::spawn(spin)) }
     }
 }
 
-impl Drop for Beside {
+impl Drop for Competitor {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         self.thread.take().map(JoinHandle::join);
@@ -267,7 +273,7 @@ fn keep_to_cpu_0(tid: u32) {
     let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: 0 is within the set.
     unsafe { libc::CPU_SET(0, &mut cpus) };
-    // SAFETY: the set lives through the call, and its size is given.
+    // SAFETY: the set lives through the call, and its size is passed with it.
     let status = unsafe { libc::sched_setaffinity(tid as libc::pid_t, size_of_val(&cpus), &raw const cpus) };
     assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
 }

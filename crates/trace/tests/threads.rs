@@ -61,9 +61,8 @@ impl Kernel {
     }
 }
 
-/// The kernel uses a clock that it read before the switch, often when the next thread was woken: what it takes to get to
-/// the switch is the next thread's to the kernel, and the last one's to the tracer. Measured between real-time threads:
-/// at most 0.5 us.
+/// The kernel uses a clock that it read before the switch, often when the next thread was woken. What it takes to get to the switch is
+/// the next thread's to the kernel, and the last one's to the tracer. Measured between real-time threads: at most 0.5 us.
 const PER_SWITCH_NS: u64 = 2_000;
 /// What the kernel's numbers and ours are apart by being read one after the other.
 const APART_NS: u64 = 500_000;
@@ -73,8 +72,8 @@ const LAST_SWITCH_NS: u64 = 6_000;
 
 const JOBS: usize = 12;
 
-/// All jobs, done under the tracer. Every thread is blocked when it is read, so that the kernel's numbers are
-/// complete: those of a thread that runs are as old as the last tick.
+/// All jobs, done under the tracer. Every thread is blocked when it is read. So the kernel's numbers are complete: those of a thread
+/// that runs are as old as the last tick.
 fn jobs(placed: Placement) -> Option<Vec<Job>> {
     let folder = tempfile::tempdir().unwrap();
     let mut subject = Subject::start(&["jobs"], folder.path());
@@ -112,9 +111,9 @@ fn jobs(placed: Placement) -> Option<Vec<Job>> {
 /// Threads that never wait.
 const BUSY: [&str; 3] = ["spin", "yield-a", "yield-b"];
 
-/// Real-time threads on one CPU give it to each other only. At a switch to any other thread the scheduler may balance its
-/// CPUs first, and the kernel counts that for another thread than the tracer does: up to 18 us per switch on a busy machine.
-/// So the threads that wait, and thereby switch to others, are left out.
+/// Real-time threads on one CPU give it to each other only. At a switch to any other thread the scheduler may balance its CPUs first.
+/// The kernel counts that for another thread than the tracer does: up to 18 us per switch on a busy machine. So the threads that wait,
+/// and so switch to others, are left out.
 #[test]
 fn time_on_a_cpu_agrees_with_the_kernels_own() {
     let _alone = alone();
@@ -125,9 +124,8 @@ fn time_on_a_cpu_agrees_with_the_kernels_own() {
     }
 }
 
-/// The threads themselves are the measure: one that never waits is on a CPU or ready for one all the time. The kernel's
-/// own count of the time ready is none: on a busy machine it exceeded a thread's age (905 ms on a CPU and 674 ms ready of
-/// 1,252 ms).
+/// The threads themselves are the measure: one that never waits is on a CPU or ready for one all the time. The kernel's own count of
+/// the time ready is no measure. On a busy machine it exceeded a thread's age: 905 ms on a CPU and 674 ms ready of 1,252 ms.
 #[test]
 fn a_thread_that_never_waits_is_on_a_cpu_or_ready_for_one() {
     let _alone = alone();
@@ -171,13 +169,13 @@ fn a_wait_lands_in_its_state_and_all_states_sum_to_the_threads_age() {
             _ => continue,
         };
         // A thread that times its wait sees also how long it took to run again.
-        let (waited, beside) = (counted.ns(state), counted.ready_ns() + counted.ns(State::Cpu));
-        let beside = beside + counted.ns(State::KernelLock);
+        let (waited, around) = (counted.ns(state), counted.ready_ns() + counted.ns(State::Cpu));
+        let around = around + counted.ns(State::KernelLock);
         assert!(truth_ns > 100_000_000 || name == "sync", "{name} waited {truth_ns} ns");
         assert!(waited <= truth_ns, "{name}: {waited} ns in {state:?}, measured {truth_ns}");
         assert!(
-            waited + beside >= truth_ns,
-            "{name}: {waited} + {beside} ns in {state:?}, measured {truth_ns}"
+            waited + around >= truth_ns,
+            "{name}: {waited} + {around} ns in {state:?}, measured {truth_ns}"
         );
     }
 }
@@ -229,15 +227,16 @@ fn threads_that_come_and_go_lose_no_account() {
     assert_eq!(reading.lost.map(|(_, count)| count), [0; 5]);
     // Each thread read its own time before its end, and the main thread made them.
     let counted = cpu_of_all(&reading);
-    assert!(counted >= truth_ns, "{counted} ns counted, the threads themselves say {truth_ns}");
+    assert!(counted >= truth_ns, "{counted} ns counted, {truth_ns} ns by the threads themselves");
     assert!(reading.threads.len() < 100, "{} threads live", reading.threads.len());
     let whole = process_cpu_ns(subject.pid());
     let stolen = stolen_ns() - stolen;
     // The kernel adds a thread's time to its process before the thread's last switch. What it takes to end is missing there.
     let after_last = THREADS as u64 * LAST_SWITCH_NS;
-    let said = format!("{counted} ns counted, the kernel says {whole}, and a hypervisor took {stolen}");
-    assert!(counted + whole / 100 >= whole, "{said}");
-    assert!(counted <= whole + whole / 33 + after_last + stolen, "{said}");
+    let difference =
+        format!("{counted} ns counted, {whole} ns by the kernel, and a hypervisor took {stolen} ns");
+    assert!(counted + whole / 100 >= whole, "{difference}");
+    assert!(counted <= whole + whole / 33 + after_last + stolen, "{difference}");
 }
 
 fn cpu_of_all(reading: &Reading) -> u64 {
@@ -307,16 +306,17 @@ fn readings_are_consistent_while_threads_switch_all_the_time() {
     while Instant::now() < end {
         let begun_ns = whyso_clock::monotonic_ns() as u64;
         let reading = tracer.read();
-        for one in &reading.threads {
+        for thread in &reading.threads {
             // It was copied at some time of this reading.
-            let sum = one.states.iter().sum::<u64>();
-            let (least, most) = (begun_ns.saturating_sub(one.born_ns), reading.at_ns as u64 - one.born_ns);
+            let sum = thread.states.iter().sum::<u64>();
+            let (least, most) =
+                (begun_ns.saturating_sub(thread.born_ns), reading.at_ns as u64 - thread.born_ns);
             assert!(
                 sum >= least - least / 1000 && sum <= most + most / 1000,
-                "{sum} of {least} to {most}: {one:?}"
+                "{sum} of {least} to {most}: {thread:?}"
             );
-            let earlier = before.insert(one.tid, sum).unwrap_or(0);
-            assert!(sum >= earlier, "{earlier} fell to {sum}: {one:?}");
+            let earlier = before.insert(thread.tid, sum).unwrap_or(0);
+            assert!(sum >= earlier, "{earlier} fell to {sum}: {thread:?}");
         }
         readings += 1;
     }

@@ -36,7 +36,7 @@ impl Server {
         Some(Server { _subject: subject, tracer, client })
     }
 
-    /// Runs in a thread that the tracer takes for the generator's; gives what requests were in, by state.
+    /// Runs in a thread that the tracer takes for the generator's. Returns what requests were in, by state.
     fn measure(&mut self, work: impl FnOnce(&mut UnixStream) + Send) -> ReadingPair {
         let before = self.tracer.read();
         let client = &mut self.client;
@@ -55,7 +55,7 @@ struct ReadingPair {
 
 impl ReadingPair {
     fn time_in(&self, state: State) -> Duration {
-        let of = |reading: &Reading| reading.server.inside[state as usize];
+        let of = |reading: &Reading| reading.server.in_requests[state as usize];
         Duration::from_nanos(of(&self.after) - of(&self.before))
     }
 

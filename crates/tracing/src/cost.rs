@@ -10,8 +10,8 @@ use whyso_trace::{Cost, CountingCost};
 /// Each of these has one window in which the kernel counts.
 const ROUND: Duration = Duration::from_secs(1);
 const WINDOW: Duration = Duration::from_millis(100);
-/// The windows wander through their rounds, so as not to meet always the same of what is done each second: by the golden
-/// ratio, which spreads them evenly however many there are.
+/// The windows wander through their rounds. Otherwise they would always meet the same part of what is done each second. The golden
+/// ratio spreads them evenly, for any number of windows.
 const WANDER: f64 = 0.618_033_988_749_895;
 
 /// The times in which the kernel counts.

@@ -1,5 +1,5 @@
-//! Chooses how the time of a server's threads is counted: by programs in the kernel; where these are not allowed, by samples of the
-//! threads' states from `/proc`; for a server on another machine, by programs at the load's side of the wire only.
+//! Chooses how the time of a server's threads is counted. Programs in the kernel count it. Where these are not allowed, the threads'
+//! states are sampled from `/proc`. For a server on another machine, programs count only at the load's side of the wire.
 //!
 //! What a choice leaves out is text for the report's "not measured". Where the server's side is missing, suspects come from what the
 //! server itself reports: its process list, its lock tables and its counters (`whyso_explain`, `suspects/untraced.rs`).
@@ -177,16 +177,16 @@ impl Counting {
     }
 
     /// Time between two samples; `None` where the programs keep the sums.
-    pub fn look_interval(&self) -> Option<Duration> {
+    pub fn sample_interval(&self) -> Option<Duration> {
         match self {
             Counting::Traced(_) | Counting::Wire(_) => None,
             Counting::Sampled(sampler) => Some(sampler.interval()),
         }
     }
 
-    pub fn look(&mut self) {
+    pub fn sample(&mut self) {
         if let Counting::Sampled(sampler) = self {
-            sampler.look();
+            sampler.sample();
         }
     }
 

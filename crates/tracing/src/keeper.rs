@@ -78,9 +78,9 @@ impl Keeper {
         loop {
             let due = self.cost.as_ref().map_or(next, |cost| cost.due().min(next));
             let rest = due.saturating_duration_since(Instant::now());
-            let look = self.counting.look_interval().filter(|look| *look < rest);
-            match requests.recv_timeout(look.unwrap_or(rest)) {
-                Err(RecvTimeoutError::Timeout) if look.is_some() => self.counting.look(),
+            let until_sample = self.counting.sample_interval().filter(|interval| *interval < rest);
+            match requests.recv_timeout(until_sample.unwrap_or(rest)) {
+                Err(RecvTimeoutError::Timeout) if until_sample.is_some() => self.counting.sample(),
                 Ok(Request::Mark) => {
                     self.edge();
                 }
@@ -163,8 +163,8 @@ impl Keeper {
         }
         self.reading("threads", begin_ns, end_ns, values);
 
-        if let Some(look) = self.states.since_the_last(end_ns, &read.threads) {
-            self.recorder.states(&look);
+        if let Some(states) = self.states.since_the_last(end_ns, &read.threads) {
+            self.recorder.states(&states);
         }
 
         if tables || Instant::now() >= self.tables_due {
@@ -218,9 +218,9 @@ impl Keeper {
             if sight == Sight::Threads && state == State::Wakeup {
                 continue;
             }
-            let mut ns = sums.inside[state as usize];
+            let mut ns = sums.in_requests[state as usize];
             if state == State::Other {
-                ns += sums.inside[State::Aio as usize] + sums.inside[State::NetReceive as usize];
+                ns += sums.in_requests[State::Aio as usize] + sums.in_requests[State::NetReceive as usize];
             }
             named.push((format!("request_{}_ns", state.name()), "ns", ns));
         }
@@ -233,7 +233,7 @@ impl Keeper {
             &[
                 ("other_clients_requests".to_string(), "1", sums.requests),
                 ("other_clients_connections".to_string(), "1", sums.connections),
-                ("other_clients_cpu_ns".to_string(), "ns", sums.inside[State::Cpu as usize]),
+                ("other_clients_cpu_ns".to_string(), "ns", sums.in_requests[State::Cpu as usize]),
             ],
         )
     }
@@ -310,7 +310,7 @@ fn threads_table(t_ns: i64, threads: &[ThreadSums]) -> TextRows {
 
 /// Pauses since the table before.
 fn pauses_table(t_ns: i64, pauses: &[Pauses]) -> TextRows {
-    let row = |one: &Pauses| one.row().into_cells().map(Some).to_vec();
+    let row = |kind: &Pauses| kind.row().into_cells().map(Some).to_vec();
     let columns = PauseRow::COLUMNS.map(str::to_string).to_vec();
     TextRows { source: PauseRow::SOURCE.to_string(), t_ns, columns, rows: pauses.iter().map(row).collect() }
 }

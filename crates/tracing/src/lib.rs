@@ -2,7 +2,7 @@
 //!
 //! [`Tracing::begin`] starts threads that read the tracer's sums each second, and exactly at both ends of every measured window, and
 //! write them to a recording. Where the machine does not allow the tracer, states are sampled from `/proc`, and the
-//! recording says what it lacks.
+//! recording has a note on what it lacks.
 //!
 //! This crate starts no server and no load, and does not know when a level begins: its caller reports it by [`Tracing::mark`].
 

@@ -1,4 +1,4 @@
-//! What of recorded statements is kept.
+//! Which parts of statements are recorded.
 
 /// What of recorded statements is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ const NAME_BYTES_MAX: usize = 15;
 /// Most names that an error lists where several fit.
 const CANDIDATES_MAX: usize = 8;
 
-/// There is no such process, or several names match; the sentence says which.
+/// There is no such process, or several names match; the sentence names them.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct ProcessNotFound(String);
@@ -24,7 +24,7 @@ pub struct Processes {
     pub words: String,
     /// In order. The first is one of those that were asked for.
     pub pids: Vec<u32>,
-    /// The name by which those that begin later are known; empty where a number was given.
+    /// The name by which processes that begin later are recognised; empty where the user named a number.
     pub name: String,
 }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_is_several_is_told_in_a_sentence() {
+    fn what_is_not_there_or_is_several_is_explained_in_a_sentence() {
         assert_eq!(find("4711").unwrap_err(), "there is no process 4711: `ps -e` lists those there are");
         assert!(find("nginx").unwrap_err().starts_with("no process is called 'nginx': "));
         assert!(find("").unwrap_err().starts_with("no process is called ''"));

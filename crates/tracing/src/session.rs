@@ -37,7 +37,7 @@ pub struct TracingSpec {
 
 /// A tracer in a thread of its own.
 pub struct Tracing {
-    // Both end before the tracer, whose accounts they look into.
+    // Both end before the tracer, whose accounts they read.
     stacks: Option<StackTaking>,
     sql: Option<SqlTracing>,
     requests: Option<SyncSender<Request>>,
@@ -46,7 +46,7 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording says why.
+    /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording has the reason.
     pub fn begin(info: &mut RunInfo, recorder: &Recorder, wanted: TracingSpec) -> Option<Tracing> {
         let counting = match (wanted.trace, info.server.pid) {
             (false, _) => Err(Error::SwitchedOff),
@@ -98,9 +98,9 @@ impl Tracing {
         let stacks = match (&counting, wanted.stacks) {
             (_, StackSampling::Off) => Ok(None),
             (Counting::Traced(tracer), StackSampling::Light | StackSampling::Full) => {
-                let taken = tracer.stacks().map_err(Error::from);
+                let started = tracer.stacks().map_err(Error::from);
                 let strange_is_load = tracer.strange_is_load();
-                taken
+                started
                     .and_then(|stacks| StackTaking::start(stacks, strange_is_load, recorder.clone()))
                     .map(Some)
             }
@@ -121,8 +121,8 @@ impl Tracing {
             None
         });
         let (sender, requests) = sync_channel(REQUESTS_MAX);
-        let taken = if stacks.is_some() { wanted.stacks } else { StackSampling::Off };
-        note_sampling(info, taken);
+        let sampling = if stacks.is_some() { wanted.stacks } else { StackSampling::Off };
+        note_sampling(info, sampling);
         let sight = counting.sight();
         let mut keeper = Keeper::new(counting, servers, wanted.generator, recorder.clone());
         let spawned =
@@ -195,18 +195,18 @@ impl Drop for Tracing {
 }
 
 /// What of the stacks is taken, and what is missing.
-fn note_sampling(info: &mut RunInfo, taken: StackSampling) {
-    info.spec.stacks = Some(match taken {
+fn note_sampling(info: &mut RunInfo, sampling: StackSampling) {
+    info.spec.stacks = Some(match sampling {
         StackSampling::Off => Stacks::Off,
         StackSampling::Light => Stacks::Light,
         StackSampling::Full => Stacks::Full,
     });
-    match taken {
+    match sampling {
         StackSampling::Off => return,
         StackSampling::Light => info.not_measured.push(NotMeasured::wait_stacks()),
         StackSampling::Full => {}
     }
-    info.not_measured.retain(|one| one.source != Missing::Stacks);
+    info.not_measured.retain(|line| line.source != Missing::Stacks);
 }
 
 fn sql_tracing(

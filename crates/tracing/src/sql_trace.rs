@@ -30,14 +30,14 @@ use statement_texts::StatementTexts;
 const READ_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two hand-overs to the recorder.
 const INTERVAL: Duration = COMMANDS_INTERVAL;
-/// What began later was sent when the programs looked already.
+/// A command that began later was sent when the programs were attached already.
 const UNSEEN_TIME_MAX: Duration = Duration::from_secs(1);
-/// Who sent what came before is not waited for any longer: the samplers come by every five seconds.
+/// Commands from before then are not held any longer until their sender is known: the samplers send one every five seconds.
 const SENDERS_TIME_MAX: Duration = Duration::from_secs(6);
 /// Requests to the thread that wait, at most.
 const REQUESTS_MAX: usize = 4;
 
-/// Whose commands are followed, and what of them is kept.
+/// Whose commands are followed, and what of them is recorded.
 #[derive(Clone, Debug)]
 pub struct FollowSpec {
     pub literals: Literals,
@@ -101,11 +101,11 @@ impl Drop for SqlTracing {
 fn dispatcher_of(pid: u32) -> Result<(MappedFunctions, Dispatcher), Error> {
     let found = functions_of_process(pid, is_of_dispatcher)?;
     let file = found.ok_or(Error::NoDispatcher)?;
-    let code = file.functions.iter().map(|one| Code {
-        name: &one.name,
-        address: one.address,
-        offset: one.offset,
-        code: &one.code,
+    let code = file.functions.iter().map(|function| Code {
+        name: &function.name,
+        address: function.address,
+        offset: function.offset,
+        code: &function.code,
     });
     let dispatcher = Dispatcher::of(&code.collect::<Vec<_>>())?;
     Ok((file, dispatcher))
@@ -127,7 +127,8 @@ struct Follower {
 struct Work {
     texts: StatementTexts,
     commands: Vec<ClientCommand>,
-    /// By connection: what was sent before the programs looked, and what came since. The next command there shows who sent it.
+    /// Commands whose sender is not known, by connection: they began when the programs had just been attached. The next command there
+    /// shows who sent them.
     unknown: HashMap<u64, Vec<ClientCommand>>,
     since: Instant,
     followed: u64,
@@ -257,7 +258,8 @@ impl Work {
         };
         if command.client != Client::Unknown {
             let before = self.unknown.remove(&command.connection).into_iter().flatten();
-            self.commands.extend(before.map(|one| ClientCommand { client: entered.client.clone(), ..one }));
+            self.commands
+                .extend(before.map(|command| ClientCommand { client: entered.client.clone(), ..command }));
         } else if self.since.elapsed() < UNSEEN_TIME_MAX {
             self.unknown.entry(command.connection).or_default().push(entered);
             return;

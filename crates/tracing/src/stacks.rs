@@ -28,14 +28,14 @@ use busy::LatestFunctions;
 use waits::Waits;
 
 /// Between two readings of what the programs took.
-const LOOK: Duration = Duration::from_millis(50);
+const READ_INTERVAL: Duration = Duration::from_millis(50);
 /// The same where no waits are taken: there is little to read, and waking up for it costs, too.
-const LIGHT_LOOK: Duration = Duration::from_millis(200);
+const LIGHT_READ_INTERVAL: Duration = Duration::from_millis(200);
 /// Between two adjustments of how often waits are chosen, and two readings of what that costs.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Most waits per second that are recorded on each CPU, on average. The period follows.
 const WAITS_PER_S_AND_CPU: u64 = 200;
-/// So much of all CPUs' time this thread takes at most, in the mean, as long as choosing fewer waits can help: the
+/// The share of all CPUs' time that this thread takes at most, on average. It holds as long as choosing fewer waits can help: the
 /// period follows that, too.
 const COST_MAX: f64 = 0.005;
 /// Distinct stacks of a run: about 60 MB. What is new after that is lost, and counted.
@@ -53,7 +53,7 @@ enum Request {
 /// A thread that takes stacks.
 pub(crate) struct StackTaking {
     requests: Option<SyncSender<Request>>,
-    look: LatestFunctions,
+    latest_functions: LatestFunctions,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -66,18 +66,18 @@ impl StackTaking {
         recorder: Recorder,
     ) -> Result<StackTaking, Error> {
         let (sender, requests) = sync_channel(REQUESTS_MAX);
-        let look = LatestFunctions::default();
+        let latest_functions = LatestFunctions::default();
         // To name functions takes time, which a light sampling has only once the level has ended.
-        let busy = (stacks.sampling() == StackSampling::Full).then(|| Busy::new(look.clone()));
+        let busy = (stacks.sampling() == StackSampling::Full).then(|| Busy::new(latest_functions.clone()));
         let run = move || StackTaker::new(stacks, strange_is_load, recorder, busy).run(&requests);
         let spawned = std::thread::Builder::new().name("stacks".to_string()).spawn(run);
         let thread = spawned.map_err(Error::Thread)?;
-        Ok(StackTaking { requests: Some(sender), look, thread: Some(thread) })
+        Ok(StackTaking { requests: Some(sender), latest_functions, thread: Some(thread) })
     }
 
     /// The functions that were busiest in the last seconds; `None` until there is something new, and in a light sampling.
     pub(crate) fn busy_functions(&self) -> Option<BusyFunctions> {
-        self.look.take()
+        self.latest_functions.take()
     }
 
     /// Has the functions of new stacks named, between two levels. Never waits.
@@ -166,12 +166,12 @@ impl StackTaker {
     fn run(&mut self, requests: &Receiver<Request>) {
         self.cpu_before_ns = thread_cpu_ns();
         let takes_waits = self.stacks.sampling().takes_waits();
-        let look = if takes_waits { LOOK } else { LIGHT_LOOK };
+        let interval = if takes_waits { READ_INTERVAL } else { LIGHT_READ_INTERVAL };
         loop {
-            let asked = requests.recv_timeout(look);
+            let asked = requests.recv_timeout(interval);
             // A buffer that can't be read once is read the next time; what it lost meanwhile is counted.
             let _ = self.stacks.take(|record| self.work.enter(record));
-            self.stacks.begin_look();
+            self.stacks.begin_reading();
             match asked {
                 Ok(Request::Name) => self.name(),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -196,7 +196,7 @@ impl StackTaker {
     /// Chooses fewer waits where there are many, or where they take long to unwind: each carries its weight.
     fn follow_the_load(&mut self) {
         let cpus = cpus();
-        let told = self.work.chosen - self.waits_before;
+        let chosen = self.work.chosen - self.waits_before;
         self.waits_before = self.work.chosen;
         let most = WAITS_PER_S_AND_CPU * cpus;
         let cpu_ns = thread_cpu_ns();
@@ -206,10 +206,10 @@ impl StackTaker {
         // Within this second the programs have chosen fewer already.
         let is_raised = period_ns > self.period_before_ns;
         // The rest of the cost is that of the samples from the CPUs, whose number is fixed.
-        let is_of_waits = told > most / 8;
-        if (told > most && !is_raised) || (cost > COST_MAX && is_of_waits) {
+        let is_of_waits = chosen > most / 8;
+        if (chosen > most && !is_raised) || (cost > COST_MAX && is_of_waits) {
             self.stacks.set_period_ns(period_ns * 2);
-        } else if !is_raised && told * 5 < most * 2 && (cost < COST_MAX / 2.0 || !is_of_waits) {
+        } else if !is_raised && chosen * 5 < most * 2 && (cost < COST_MAX / 2.0 || !is_of_waits) {
             self.stacks.set_period_ns(period_ns / 2);
         }
         self.period_before_ns = self.stacks.period_ns();

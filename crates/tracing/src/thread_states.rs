@@ -1,4 +1,4 @@
-//! What each thread of the server did since it was looked at before: the rows that a timeline is made of.
+//! What each thread of the server did since the reading before: the rows that a timeline is made of.
 
 use std::collections::HashMap;
 
@@ -79,8 +79,8 @@ mod tests {
         }
     }
 
-    fn cpu_ms(look: &StatesLook) -> Vec<u16> {
-        look.threads.iter().map(|thread| thread.states_ms[State::Cpu as usize]).collect()
+    fn cpu_ms(states: &StatesLook) -> Vec<u16> {
+        states.threads.iter().map(|thread| thread.states_ms[State::Cpu as usize]).collect()
     }
 
     #[test]
@@ -88,31 +88,30 @@ mod tests {
         let mut taking = StatesTaking::default();
         assert_eq!(taking.since_the_last(0, &[thread(1, 5, 700_000)]), None);
         let mut sum = 0;
-        for look in 1..=10 {
-            let taken = taking
-                .since_the_last(look * 1_000_000, &[thread(1, 5, 700_000 * (look as u64 + 1))])
-                .unwrap();
-            assert_eq!((taken.begin_ns, taken.t_ns), ((look - 1) * 1_000_000, look * 1_000_000));
-            sum += cpu_ms(&taken)[0];
+        for at in 1..=10 {
+            let states =
+                taking.since_the_last(at * 1_000_000, &[thread(1, 5, 700_000 * (at as u64 + 1))]).unwrap();
+            assert_eq!((states.begin_ns, states.t_ns), ((at - 1) * 1_000_000, at * 1_000_000));
+            sum += cpu_ms(&states)[0];
         }
         assert_eq!(sum, 7);
     }
 
     #[test]
-    fn a_thread_that_came_since_has_all_its_time_and_one_that_bears_a_number_again_is_another() {
+    fn a_new_thread_has_all_its_time_and_one_that_bears_a_number_again_is_another() {
         let mut taking = StatesTaking::default();
         taking.since_the_last(0, &[thread(1, 5, 9_000_000)]);
-        let look = taking.since_the_last(1, &[thread(1, 6, 3_000_000), thread(2, 7, 4_000_000)]).unwrap();
-        assert_eq!(cpu_ms(&look), [3, 4]);
+        let states = taking.since_the_last(1, &[thread(1, 6, 3_000_000), thread(2, 7, 4_000_000)]).unwrap();
+        assert_eq!(cpu_ms(&states), [3, 4]);
     }
 
     #[test]
-    fn what_does_not_fit_into_a_row_is_told_in_those_that_follow() {
+    fn what_does_not_fit_into_a_row_counts_in_those_that_follow() {
         let mut taking = StatesTaking::default();
         taking.since_the_last(0, &[thread(1, 5, 0)]);
-        let told: Vec<u16> = (1..=3)
-            .map(|look| cpu_ms(&taking.since_the_last(look, &[thread(1, 5, 100_000_000_000)]).unwrap())[0])
+        let cpu: Vec<u16> = (1..=3)
+            .map(|at| cpu_ms(&taking.since_the_last(at, &[thread(1, 5, 100_000_000_000)]).unwrap())[0])
             .collect();
-        assert_eq!(told, [65_535, 34_465, 0]);
+        assert_eq!(cpu, [65_535, 34_465, 0]);
     }
 }

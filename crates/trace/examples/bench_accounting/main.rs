@@ -8,11 +8,11 @@
 //! bench_accounting server WHYSO PID DSN USERS,… [WORKLOAD…]
 //!                                                   requests and parts of the response time on a MariaDB
 //! bench_accounting observer PID SOCKET [SECONDS]    what the programs cost, directly and by their effect on throughput;
-//!                                                   the Performance Schema's effect beside it
+//!                                                   the Performance Schema's effect next to it
 //! ```
 //!
 //! DRIVER is `bench_client_cost` of crates/load, WHYSO the program itself. `bench/accounting/README.md` and
-//! `bench/observer-cost/README.md` say how they are used.
+//! `bench/observer-cost/README.md` describe how they are used.
 
 mod cpus;
 mod observer;
@@ -65,7 +65,7 @@ struct RequestCounts {
     requests: u64,
     request_ns: u64,
     transit_ns: u64,
-    inside: [u64; STATES],
+    in_requests: [u64; STATES],
     answers: u64,
     delay_ns: u64,
     held_ns: u64,
@@ -77,15 +77,15 @@ struct RequestCounts {
 impl RequestCounts {
     fn between(before: &Reading, after: &Reading) -> RequestCounts {
         let (s, t, c, d) = (&before.server, &after.server, &before.client, &after.client);
-        let mut inside = t.inside;
-        for (ns, before) in inside.iter_mut().zip(s.inside) {
+        let mut in_requests = t.in_requests;
+        for (ns, before) in in_requests.iter_mut().zip(s.in_requests) {
             *ns -= before;
         }
         RequestCounts {
             requests: t.requests - s.requests,
             request_ns: t.request_ns - s.request_ns,
             transit_ns: t.transit_ns - s.transit_ns,
-            inside,
+            in_requests,
             answers: d.answers - c.answers,
             delay_ns: d.delay_ns - c.delay_ns,
             held_ns: d.held_ns - c.held_ns,

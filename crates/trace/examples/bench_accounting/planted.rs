@@ -12,7 +12,7 @@ use whyso_trace::{TraceSpec, Tracer};
 use crate::cpus::CpuTime;
 use crate::{Outcome, RequestCounts};
 
-/// What is planted: nothing first, then each part alone, then mixed.
+/// What is planted: nothing first, then each part by itself, then mixed.
 const CASES: &[&[(&str, u64)]] = &[
     &[],
     &[("sleep-us", 500)],
@@ -47,7 +47,7 @@ pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
     for tcp in [false, true] {
         for users in [1, 4] {
             for case in CASES {
-                let (parts, misses) = one(driver, seconds, case, tcp, users)?.print(case, tcp, users);
+                let (parts, misses) = run_case(driver, seconds, case, tcp, users)?.print(case, tcp, users);
                 judged += parts;
                 missed += misses;
             }
@@ -57,8 +57,8 @@ pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
     Ok(())
 }
 
-/// Keeps every CPU from sleeping, by a thread each that runs when nothing else does: the kernel counts no wait for a CPU to
-/// wake up, and the server's own clocks could not tell it from what it waited for.
+/// Keeps every CPU from sleeping, by one thread per CPU that runs when nothing else does. The kernel counts no wait for a CPU to
+/// wake up. The server's own clocks could not distinguish it from what the server waited for.
 pub(crate) struct Awake {
     ends: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -94,7 +94,7 @@ impl Drop for Awake {
 }
 
 /// Runs one case.
-fn one(
+fn run_case(
     driver: &str,
     seconds: u64,
     case: &[(&str, u64)],
@@ -147,13 +147,13 @@ fn one(
     Ok(Case { spent, counted, cpus })
 }
 
-/// What both sides say of one case.
+/// What both sides measured in one case.
 struct Case {
     /// As the server printed it.
     spent: String,
     counted: RequestCounts,
-    /// While it ran. A thread's own CPU clock leaves out what interrupted it and what the hypervisor took; the tracer's
-    /// `cpu` has both, for the thread had the CPU.
+    /// While it ran. A thread's own CPU clock leaves out what interrupted it and what the hypervisor took. The tracer's
+    /// `cpu` has both, since the thread had the CPU.
     cpus: CpuTime,
 }
 
@@ -165,10 +165,10 @@ impl Case {
     }
 
     fn measured_ns(&self, states: &[State]) -> f64 {
-        states.iter().map(|state| self.counted.inside[*state as usize]).sum::<u64>() as f64
+        states.iter().map(|state| self.counted.in_requests[*state as usize]).sum::<u64>() as f64
     }
 
-    /// Prints the rows of a case; gives how many parts were judged, and how many of them differ by more than is allowed.
+    /// Prints the rows of a case. Returns how many parts were judged, and how many of them differ by more than is allowed.
     fn print(&self, case: &[(&str, u64)], tcp: bool, users: u32) -> (u32, u32) {
         let requests = self.planted_ns("requests");
         let parts = [

@@ -1,6 +1,6 @@
 //! A planted network: a relay between load and server that holds what it passes on back by a known time in each direction.
 //!
-//! The relay is a process of its own and measures by its own clock how long it held each piece; the tracer sees the load's side
+//! The relay is a process of its own and measures by its own clock how long it held each piece. The tracer sees the load's side
 //! of the wire and the server's side of each request. What lies between is the relay's.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -54,12 +54,12 @@ fn both_ways(client: TcpStream, target: &str, delay_us: u64, held: &Arc<RelayTim
     for (from, to, is_request) in ways {
         let held = held.clone();
         // It ends with its connection.
-        std::thread::spawn(move || one_way(from, to, is_request, delay_us, &held));
+        std::thread::spawn(move || forward(from, to, is_request, delay_us, &held));
     }
     Ok(())
 }
 
-fn one_way(
+fn forward(
     mut from: TcpStream,
     mut to: TcpStream,
     is_request: bool,
@@ -74,7 +74,7 @@ fn one_way(
             return to.shutdown(std::net::Shutdown::Write);
         }
         std::thread::sleep(Duration::from_micros(delay_us));
-        // Before it is passed on: who has it may look at the sums.
+        // Before it is passed on: the receiver may read the sums.
         held.ns.fetch_add(received.elapsed().as_nanos() as u64, Ordering::Relaxed);
         held.requests.fetch_add(u64::from(is_request), Ordering::Relaxed);
         to.write_all(&piece[..length])?;
@@ -105,7 +105,7 @@ impl Listening {
         Ok(Listening { child, printed, address })
     }
 
-    /// Ends it, and gives what it printed.
+    /// Ends it, and returns what it printed.
     pub(crate) fn end(mut self) -> io::Result<String> {
         drop(self.child.stdin.take());
         let mut rest = String::new();
@@ -122,13 +122,13 @@ pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
     println!("| ---: | ---: | ---: | ---: | ---: | ---: |");
     for delay_us in DELAYS_US {
         for users in USERS {
-            one(driver, seconds, delay_us, users)?;
+            run_case(driver, seconds, delay_us, users)?;
         }
     }
     Ok(())
 }
 
-fn one(driver: &str, seconds: u64, delay_us: u64, users: u32) -> Outcome {
+fn run_case(driver: &str, seconds: u64, delay_us: u64, users: u32) -> Outcome {
     let own = std::env::current_exe()?;
     let program = own.with_file_name("planted_server");
     let server = Listening::start(Command::new(program).args(["--tcp", "127.0.0.1:0"]))?;
@@ -145,13 +145,13 @@ fn one(driver: &str, seconds: u64, delay_us: u64, users: u32) -> Outcome {
     tracer.watch(&servers, &[load.id()])?;
     let outcome = load.wait()?;
     let counted = RequestCounts::between(&before, &tracer.read());
-    let said = relay.end()?;
+    let printed = relay.end()?;
     server.end()?;
     if !outcome.success() {
         return Err(format!("{driver} failed: {outcome}").into());
     }
     let number = |name: &str| -> Result<f64, Box<dyn std::error::Error>> {
-        let value = said.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        let value = printed.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         value.ok_or_else(|| format!("the relay printed no {name}").into())
     };
     let requests = number("requests")?;

@@ -14,7 +14,7 @@ const WORKLOADS: [(&str, u64); 3] =
 /// Answers a user has had when all are at work: to its login and its preparations, and some more.
 const ANSWERS_BEFORE: u64 = 8;
 const CONNECTING_MAX: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
+const READ_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(whyso: &str, pid: &str, dsn: &str, users: &str, only: &[&str]) -> Outcome {
     let pid = pid.parse()?;
@@ -27,13 +27,13 @@ pub(crate) fn run(whyso: &str, pid: &str, dsn: &str, users: &str, only: &[&str])
             continue;
         }
         for users in users.split(',') {
-            one(whyso, pid, dsn, workload, users.parse()?, transactions)?;
+            measure(whyso, pid, dsn, workload, users.parse()?, transactions)?;
         }
     }
     Ok(())
 }
 
-fn one(whyso: &str, pid: u32, dsn: &str, workload: &str, users: u64, transactions: u64) -> Outcome {
+fn measure(whyso: &str, pid: u32, dsn: &str, workload: &str, users: u64, transactions: u64) -> Outcome {
     let mut command = Command::new(whyso);
     command.args(["load", workload, "--dsn", dsn, "--tables", "1", "--rows", "100000", "--json"]);
     command.args([
@@ -51,7 +51,7 @@ fn one(whyso: &str, pid: u32, dsn: &str, workload: &str, users: u64, transaction
     let begun = Instant::now();
     let mut steady = tracer.read();
     while steady.client.answers < users * ANSWERS_BEFORE && begun.elapsed() < CONNECTING_MAX {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(READ_INTERVAL);
         steady = tracer.read();
     }
     let output = load.wait_with_output()?;

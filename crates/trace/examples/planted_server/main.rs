@@ -5,11 +5,18 @@
 //!                [--user-us N] [--kernel-us N]
 //! ```
 //!
-//! It speaks the protocol as the null server does (crates/load/examples/null_server), a thread a connection. Each query and each
-//! execution sleeps, waits for a condition that another thread makes true, writes a file and syncs it, spins on an
-//! atomic that another thread sets, and computes in user space and in the kernel. It prints where it listens, then `ready`,
-//! runs until its standard input ends, and prints what it spent: `requests N`, then a line `NAME NANOSECONDS` a part. What the sends of the answers spent
-//! (`send-cpu`, `send-ready`, `send-elapsed`) is in no other part: an answer arrives somewhere within its send.
+//! It speaks the protocol as the null server does (crates/load/examples/null_server), with one thread per connection. Each query and
+//! each execution has these parts:
+//!
+//! - It sleeps.
+//! - It waits for a condition that another thread makes true.
+//! - It writes a file and syncs it.
+//! - It spins on an atomic that another thread sets.
+//! - It computes in user space and in the kernel.
+//!
+//! It prints where it listens, then `ready`, and runs until its standard input ends. Then it prints what it spent: `requests N`, then
+//! one line `NAME NANOSECONDS` per part. What the sends of the answers spent (`send-cpu`, `send-ready`, `send-elapsed`) is in no other
+//! part: an answer arrives somewhere within its send.
 
 #[path = "../../../load/examples/null_server/answers.rs"]
 mod answers;
@@ -72,7 +79,7 @@ fn main() -> ExitCode {
     let all = Arc::new(Mutex::new(Spent::default()));
     let spent = all.clone();
     std::thread::spawn(move || accept_all(&listener, plan, &spent));
-    // Ends with whoever started it.
+    // Ends with the process that started it.
     let _ = io::copy(&mut io::stdin(), &mut io::sink());
     print!("{}", all.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     ExitCode::SUCCESS
@@ -160,7 +167,7 @@ fn serve(
         }
         let (request, ended) = parts.spend(begun)?;
         let all = || spent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // Before the answer: who has it may look at the sums.
+        // Before the answer: its receiver may read the sums.
         all().add(&request);
         socket.write_all(&out)?;
         let sent = parts.now()?;

@@ -163,7 +163,7 @@ impl Parts {
     }
 
     /// # Errors
-    /// Where the kernel does not say how long the thread was ready.
+    /// The kernel does not show how long the thread was ready.
     pub(crate) fn now(&self) -> io::Result<Moment> {
         let mut text = [0; 128];
         let count = self.schedstat.read_at(&mut text, 0)?;
@@ -176,7 +176,7 @@ impl Parts {
         Ok(Moment { at: Instant::now(), cpu_ns, ready_ns })
     }
 
-    /// Does all that the plan says; the request began at `begun`. Gives what was spent, and when it ended.
+    /// Does all that the plan has; the request began at `begun`. Returns what was spent, and when it ended.
     ///
     /// # Errors
     /// Where a file can't be written, synced or read.

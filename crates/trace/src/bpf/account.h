@@ -33,28 +33,28 @@ enum side {
 	OWN, // other threads of the program that watches
 };
 
-// Whose request a server's thread works on. The times of the last two are kept apart: `served` and `inside` have both.
+// Whose request a server's thread works on. The times of the last two are kept apart: `served` and `in_requests` have both.
 enum whose {
 	OF_OWN = 0, // of the program that watches
 	OF_LOAD, // a thread of the generator was seen to send on its connection
-	OF_OTHERS, // nobody who is known was
+	OF_OTHERS, // by none of these
 };
 
 // How far a server's thread is with the request that it received last.
 enum request {
 	NONE = 0,
 	PICKED, // received, nothing sent yet
-	REPLIED, // something sent; whether it was the last, the next receive tells
+	REPLIED, // something sent; the next receive shows whether it was the last
 	SUSPENDED, // received, nothing sent, and waiting for more from the client
 };
 
 struct time {
 	__u64 sum; // up to now
 	__u64 mark; // `sum` at the last edge
-	__u64 inside[2]; // within requests: the load's, others'
+	__u64 in_requests[2]; // within requests: the load's, others'
 };
 
-// What was counted of requests, beside the states of their threads.
+// What was counted of requests, in addition to the states of their threads.
 struct served {
 	__u64 requests;
 	__u64 request_ns;
@@ -69,7 +69,7 @@ struct served {
 // What is touched together lies together, from its first cache line on: what a waker and every switch needs, then what a
 // request does, then the sums.
 struct account {
-	// Odd while it is written. All but `waking_ns` and `role` is written on the CPU that the thread is on.
+	// Odd while it is written. All except `waking_ns` and `role` is written on the CPU that the thread is on.
 	__u32 sequence;
 	__u32 tid;
 	__u32 tgid;
@@ -82,7 +82,7 @@ struct account {
 	__u8 gone;
 	__u8 role; // written by user space
 	__u8 ready_idle; // the last time that it became ready, its CPU was idle
-	__u8 headed; // what was received last was a packet's header alone
+	__u8 headed; // what was received last was only a packet's header
 	__u8 shared; // one of several threads that work for the same connections, in turns: a thread pool's
 	__u8 sender; // a side: who was seen to send on the connection of the last request
 	__u16 call; // the system call that it is in while it waits, or NO_CALL
@@ -95,7 +95,7 @@ struct account {
 
 	__u64 edge_ns; // the last edge of a request: picked, or part of a reply sent
 	__u64 sent_ns; // a generator's thread: when its last send arrived at the peer
-	__u64 socket; // where the request came from: an address, to compare with
+	__u64 socket; // the socket that the request was received from: an address, to compare with
 	__u64 client; // the socket that what it sent last arrived in: an address, to compare with
 	__u64 server; // the socket that an answer to `client` was sent from before, by whichever thread
 	__u64 strange_ns; // what it sends has arrived, and is no answer to the request from `socket`
@@ -161,7 +161,7 @@ struct file_path {
 	char names[PARTS_MAX * PART_BYTES];
 };
 
-// Pauses of one kind: the thread, by when it was seen first, for numbers are given again.
+// Pauses of one kind: the thread, by when it was seen first, since numbers of threads are reused.
 struct pause_key {
 	__u64 born_ns;
 	__u32 tid;

@@ -1,7 +1,7 @@
 // The accounts of the watched threads: whose they are, how one is opened and written.
 #pragma once
 
-#include "known.h"
+#include "account_maps.h"
 
 #define PROCESSES_MAX 4
 #define NAME_BYTES 16

@@ -1,7 +1,7 @@
 // Thread states, and the requests that the time in them belongs to.
 //
 // Every thread of the watched processes has an account in a map that user space reads as plain memory.
-// The scheduler's tracepoints enter the time of its states; the sockets' tracepoints say where a request begins and
+// The scheduler's tracepoints enter the time of its states; the sockets' tracepoints show where a request begins and
 // where it ends. A thread's account is written by the CPU that the thread is on, so that no locks are needed.
 
 #include <linux/bpf.h>
@@ -47,7 +47,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
-	struct account *a = known(task);
+	struct account *a = account_of_task(task);
 
 	if (a)
 		ONCE(a->waking_ns) = bpf_ktime_get_ns();
@@ -65,7 +65,7 @@ int on_nothing(void *arguments)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
-	struct account *a = known(task);
+	struct account *a = account_of_task(task);
 
 	if (!a)
 		return 0;
@@ -97,7 +97,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
-	struct account *a = known(task);
+	struct account *a = account_of_task(task);
 
 	if (a)
 		ONCE(a->gone) = 1;
@@ -108,7 +108,7 @@ int BPF_PROG(on_free, struct task_struct *task)
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *name)
 {
-	struct account *a = known(task);
+	struct account *a = account_of_task(task);
 
 	if (!a)
 		return 0;
@@ -127,10 +127,10 @@ int BPF_PROG(on_contention, void *lock, unsigned int flags)
 
 	if (flags & CONTENTION_SPIN)
 		return 0;
-	a = known(bpf_get_current_task_btf());
+	a = account_of_task(bpf_get_current_task_btf());
 	if (!a)
 		return 0;
-	look_at_lock(a, lock);
+	note_lock(a, lock);
 	a->contended = 1;
 	return 0;
 }
@@ -138,7 +138,7 @@ int BPF_PROG(on_contention, void *lock, unsigned int flags)
 SEC("tp_btf/contention_end")
 int BPF_PROG(on_contention_end, void *lock, int result)
 {
-	struct account *a = known(bpf_get_current_task_btf());
+	struct account *a = account_of_task(bpf_get_current_task_btf());
 
 	if (a)
 		a->contended = 0;
@@ -192,7 +192,7 @@ int BPF_PROG(on_arrival, struct sock *sk)
 
 	if (!e) {
 		// Of a connection from before the programs ran; or of no server, and then it is never asked for.
-		a = known(bpf_get_current_task_btf());
+		a = account_of_task(bpf_get_current_task_btf());
 		if (!a || (a->side != LOAD && a->side != OWN))
 			return 0;
 		e = end_of(sk, NOBODY);
@@ -205,7 +205,7 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	if (e->side == LOAD || (!e->arrived_ns && sk->sk_receive_queue.qlen))
 		e->arrived_ns = now;
 	if (!a)
-		a = known(bpf_get_current_task_btf());
+		a = account_of_task(bpf_get_current_task_btf());
 	if (!a)
 		return 0;
 	if (e->side != LOAD) {
@@ -231,17 +231,17 @@ int BPF_PROG(on_tcp_state, struct sock *sk, int before, int state)
 
 	if (state != TCP_FIN_WAIT1 && state != TCP_LAST_ACK && state != TCP_CLOSE)
 		return 0;
-	a = known(bpf_get_current_task_btf());
+	a = account_of_task(bpf_get_current_task_btf());
 	if (a && a->side == SERVER)
 		server_closes(a, (__u64)sk);
 	return 0;
 }
 
-// Samples tell the server's CPU time within requests apart: the kernel may account for it by ticks alone.
+// Samples divide the server's CPU time within requests into user and kernel: the kernel may account for it only by ticks.
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *sample)
 {
-	struct account *a = known(bpf_get_current_task_btf());
+	struct account *a = account_of_task(bpf_get_current_task_btf());
 
 	if (!a || a->side != SERVER || a->whose == OF_OWN || a->request != PICKED)
 		return 0;

@@ -18,7 +18,7 @@ struct {
 
 // A file state is one of the network where the descriptor is a socket's, and `OTHER` where it is nothing that is stored:
 // a pipe, a terminal, a timer.
-static __always_inline __u8 look_at_file(struct account *a, struct task_struct *task, unsigned long descriptor, __u8 state)
+static __always_inline __u8 note_file(struct account *a, struct task_struct *task, unsigned long descriptor, __u8 state)
 {
 	struct files_struct *files = task->files;
 	struct fdtable *table;
@@ -59,12 +59,12 @@ static __always_inline struct inode *inode_of_lock(void *lock)
 {
 	struct inode *inode = lock - bpf_core_field_offset(struct inode, i_rwsem);
 
-	// Only an inode's own pages say that it is theirs.
+	// Only an inode's own pages refer to it as theirs.
 	return BPF_CORE_READ(inode, i_data.host) == inode ? inode : 0;
 }
 
 // The thread is about to wait for a lock inside the kernel.
-static __always_inline void look_at_lock(struct account *a, void *lock)
+static __always_inline void note_lock(struct account *a, void *lock)
 {
 	struct inode *inode = inode_of_lock(lock);
 
@@ -79,7 +79,7 @@ static __always_inline void look_at_lock(struct account *a, void *lock)
 static __always_inline void enter_file_wait(struct account *a, __u8 state, __u64 ns)
 {
 	struct file_key key = {};
-	struct file_wait one = {}, *all;
+	struct file_wait none = {}, *all;
 
 	key.inode = a->file_inode;
 	key.device = a->file_device;
@@ -87,7 +87,7 @@ static __always_inline void enter_file_wait(struct account *a, __u8 state, __u64
 	key.role = a->role;
 	all = bpf_map_lookup_elem(&file_waits, &key);
 	if (!all) {
-		bpf_map_update_elem(&file_waits, &key, &one, BPF_NOEXIST);
+		bpf_map_update_elem(&file_waits, &key, &none, BPF_NOEXIST);
 		all = bpf_map_lookup_elem(&file_waits, &key);
 		if (!all) {
 			__sync_fetch_and_add(&lost.files, 1);

@@ -3,7 +3,7 @@
 
 #include "accounts.h"
 
-// Of include/uapi/linux/futex.h, without the flags that are given with a command.
+// Of include/uapi/linux/futex.h, without the flags that come with a command.
 #define FUTEX_COMMAND 0x7f
 #define FUTEX_WAIT_BITSET 9
 // Of include/uapi/asm-generic/poll.h.
@@ -24,7 +24,7 @@ struct poll_request {
 const volatile __u16 call_of_poll = NO_CALL;
 const volatile __u16 call_of_ppoll = NO_CALL;
 
-// Whether a thread waits until its socket takes more of what it sends. Servers look at one socket at a time.
+// Whether a thread waits until its socket takes more of what it sends. Servers poll one socket at a time.
 static __always_inline _Bool polls_to_send(struct account *a, struct pt_regs *regs)
 {
 	struct poll_request first = {};
@@ -40,7 +40,7 @@ static __always_inline _Bool polls_to_send(struct account *a, struct pt_regs *re
 // request's wait for a condition may be one for a lock, such as a row's: neither is idle. What is left is a thread that
 // - waits on a condition in its own stack, as a thread pool's do between requests; nobody else's lock lies there;
 // - works for connections, and has none: it waits for the next one;
-// - works for no connection, and set itself a time at which it looks again;
+// - works for no connection, and set itself a time at which it wakes up;
 // - works for no connection, and waits for what it slept on before (see turned_out_idle).
 // A replica's threads apply what others changed: their waits may be for locks.
 static __always_inline _Bool is_idle(struct account *a, struct task_struct *task, struct pt_regs *regs)

@@ -1,4 +1,4 @@
-// The few kernel types that the programs look into. Only the named fields matter: where they lie is
+// The few kernel types that the programs read. Only the named fields matter: where they lie is
 // looked up in the running kernel's BTF when the programs are loaded (CO-RE).
 #pragma once
 

@@ -1,5 +1,5 @@
 // What one thread does now: its kernel's stack, its registers and its user's stack, read by an iterator over tasks. The thread is not
-// stopped for it: whether it moved meanwhile is told by its switches.
+// stopped for it: its switches show whether it moved meanwhile.
 
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
@@ -27,7 +27,7 @@ struct bpf_iter__task {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);
-} looks SEC(".maps");
+} snapshots SEC(".maps");
 
 struct scratch {
 	struct thread_now now;
@@ -111,7 +111,7 @@ int on_thread(struct bpf_iter__task *ctx)
 	bytes = s->now.user_bytes;
 	if (bytes > USER_BYTES_MAX)
 		bytes = USER_BYTES_MAX;
-	// Where it does not fit, the reader misses it, and says so.
-	bpf_ringbuf_output(&looks, s, sizeof(s->now) + bytes, BPF_RB_NO_WAKEUP);
+	// Where it does not fit, the reader misses it, and reports that.
+	bpf_ringbuf_output(&snapshots, s, sizeof(s->now) + bytes, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #define KERNEL_FRAMES_MAX 64
-// The user's stack is copied from its pointer upwards, so much at most.
+// The user's stack is copied from its pointer upwards, this much at most.
 #define USER_BYTES_MAX 32768
 
 struct thread_now {

@@ -1,4 +1,4 @@
-// What files are called, for those that nobody has open any more when user space looks, and for folders.
+// What files are called, for those that nobody has open any more when user space asks, and for folders.
 #pragma once
 
 #include "accounts.h"

@@ -55,7 +55,7 @@ struct {
 	__type(value, __u64);
 } left SEC(".maps");
 
-// From which of the server's sockets data comes that arrives in a client's, by addresses; of threads that are shared alone.
+// From which of the server's sockets data comes that arrives in a client's, by addresses; only of threads that are shared.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -132,7 +132,7 @@ static __always_inline void reply(struct account *a, __u64 now)
 	} else if (a->request != REPLIED) {
 		a->own++;
 	}
-	to_inside(a);
+	to_edge_in_request(a);
 	a->edge_ns = now;
 	a->request = REPLIED;
 	end_write(a);
@@ -143,7 +143,7 @@ static __always_inline _Bool is_unanswered(struct account *a)
 	return a->request == PICKED || a->request == SUSPENDED;
 }
 
-// A thread goes on to another connection, and has not answered what it picked: another thread will.
+// A thread continues with another connection, and has not answered what it picked: another thread will.
 static __noinline void leave_request(struct account *a)
 {
 	__u64 socket = a->socket, from = a->edge_ns;
@@ -188,7 +188,7 @@ static __always_inline __u64 take_left(struct end *e, __u64 socket)
 static __noinline void forget_request(struct account *a)
 {
 	begin_running(a, bpf_ktime_get_ns());
-	to_outside(a);
+	to_edge_outside(a);
 	a->request = NONE;
 	end_write(a);
 }
@@ -226,7 +226,7 @@ static __noinline void answer_for_other(struct account *a, struct end *e, __u64 
 		leave_request(a);
 	a->shared = 1;
 	begin_running(a, now);
-	to_outside(a);
+	to_edge_outside(a);
 	a->whose = whose(e);
 	if (a->whose != OF_OWN) {
 		struct served *served = served_by(a);
@@ -235,9 +235,9 @@ static __noinline void answer_for_other(struct account *a, struct end *e, __u64 
 		if (arrived > from) {
 			served->request_ns += arrived - from;
 			if (a->whose == OF_LOAD)
-				a->time[LOCK].inside[0] += arrived - from;
+				a->time[LOCK].in_requests[0] += arrived - from;
 			else
-				a->time[LOCK].inside[1] += arrived - from;
+				a->time[LOCK].in_requests[1] += arrived - from;
 		}
 	} else {
 		a->own++;
@@ -269,7 +269,7 @@ static __always_inline _Bool is_strange(struct account *a, __u64 client)
 static __always_inline void server_arrived(struct account *a, struct sock *sk, __u64 now)
 {
 	if (is_strange(a, (__u64)sk)) {
-		// Whose answer it is, the end of the send tells.
+		// The end of the send shows whose answer it is.
 		a->strange_ns = now;
 	} else {
 		// The generator's it is: the request may have arrived while somebody else had the CPU, and nobody was seen to send it.
@@ -322,7 +322,7 @@ static __always_inline void server_sent(struct account *a, struct sock *sk)
 		answer_for_other(a, e, socket, arrived);
 }
 
-// Two commands are never answered, and are alone in having these lengths without being a question that waits for long.
+// Two commands are never answered. No question that waits for long has their lengths.
 // Their header may have been received before them.
 static __always_inline _Bool is_never_answered(int length, _Bool headed)
 {
@@ -392,7 +392,7 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	a->visible = 0;
 	a->headed = length == PACKET_HEADER && !headed;
 	if (is_never_answered(length, headed)) {
-		to_outside(a);
+		to_edge_outside(a);
 		if (headed && a->whose != OF_OWN)
 			take_transit_back(a, e);
 		a->request = NONE;
@@ -403,7 +403,7 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 			a->shared = 1;
 		if (e->picker != a->place)
 			take_turns(a, e);
-		to_outside(a);
+		to_edge_outside(a);
 		a->whose = whose(e);
 		a->sender = a->whose == OF_OWN ? OWN : a->whose == OF_LOAD ? LOAD : NOBODY;
 		if (a->whose == OF_OTHERS)
@@ -442,7 +442,7 @@ static __always_inline void load_received(struct account *a, struct sock *sk)
 	}
 }
 
-// A request is on its way: what came before it, since the one before, is complete.
+// A request is on its way: what was received since the request before it is complete.
 static __always_inline void load_sent(struct account *a, struct sock *sk)
 {
 	struct end *e = end_of(sk, LOAD);

@@ -1,6 +1,6 @@
 // The commands of clients, from when the server dispatches one to when it is done with it.
 //
-// The accounts are those of budget.bpf.c, which says what each thread is in. A command is told when it ends, with
+// The accounts are those of budget.bpf.c, which records what each thread is in. A command is handed over when it ends, with
 // its text as it was when it began: the server writes its reply over it. No return probe is used: it would replace a return address
 // on the server's stack, and copied stacks could not be followed past it. The end is a probe where the dispatcher returns to.
 
@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "known.h"
+#include "account_maps.h"
 #include "sql.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -28,7 +28,7 @@ enum com {
 	COM_STMT_BULK_EXECUTE = 250,
 };
 
-// What the dispatcher is given; src/dispatcher.rs has the same.
+// The dispatcher's parameters; src/dispatcher.rs has the same.
 enum signature {
 	PACKET = 1, // (command, connection, packet, length, …)
 	COM_DATA, // (connection, data, command): data is parsed already
@@ -72,9 +72,9 @@ struct {
 } under_way SEC(".maps");
 
 // Sums of the running thread's account up to now; its command has their differences.
-static __always_inline void look_at_account(struct under_way *w, __u64 now, _Bool ends)
+static __always_inline void note_account(struct under_way *w, __u64 now, _Bool ends)
 {
-	struct account *a = known(bpf_get_current_task_btf());
+	struct account *a = account_of_task(bpf_get_current_task_btf());
 	struct command *c = &w->command;
 	__u64 cpu = 0, runqueue = 0, lock = 0, io = 0, since;
 	__u32 sequence;
@@ -116,7 +116,7 @@ static __always_inline _Bool is_about_prepared(__u8 number)
 	       number == COM_STMT_BULK_EXECUTE;
 }
 
-// What came with the command: its length and text, or the number of the prepared statement.
+// What the client sent with the command: its length and text, or the number of the prepared statement.
 static __always_inline void copy_content(struct under_way *w, __u64 content, __u32 length)
 {
 	struct command *c = &w->command;
@@ -183,7 +183,7 @@ int on_begin(struct pt_regs *ctx)
 		length = fourth;
 	}
 	copy_content(w, content, length);
-	look_at_account(w, now, 0);
+	note_account(w, now, 0);
 	return 0;
 }
 
@@ -192,18 +192,18 @@ static __always_inline _Bool read_place(void *to, __u32 bytes, __u64 object, __u
 	return place != UNKNOWN && !bpf_probe_read_user(to, bytes, (void *)(object + place));
 }
 
-// What the connection's object says of the command that has ended.
-static __always_inline void look_at_connection(struct command *c)
+// The counts that the connection's object has of the command that has ended.
+static __always_inline void read_counts(struct command *c)
 {
 	__u64 object = c->connection;
-	__u8 told = 0;
+	__u8 found = 0;
 
-	told |= read_place(&c->rows_sent, sizeof(c->rows_sent), object, ONCE(places.rows_sent));
-	told |= read_place(&c->rows_examined, sizeof(c->rows_examined), object, ONCE(places.rows_examined)) << 1;
-	told |= read_place(&c->rows_affected, sizeof(c->rows_affected), object, ONCE(places.rows_affected)) << 2;
-	told |= read_place(&c->error, sizeof(c->error), object, ONCE(places.error)) << 3;
-	told |= read_place(&c->connection_id, sizeof(c->connection_id), object, ONCE(places.connection_id)) << 4;
-	c->told = told;
+	found |= read_place(&c->rows_sent, sizeof(c->rows_sent), object, ONCE(places.rows_sent));
+	found |= read_place(&c->rows_examined, sizeof(c->rows_examined), object, ONCE(places.rows_examined)) << 1;
+	found |= read_place(&c->rows_affected, sizeof(c->rows_affected), object, ONCE(places.rows_affected)) << 2;
+	found |= read_place(&c->error, sizeof(c->error), object, ONCE(places.error)) << 3;
+	found |= read_place(&c->connection_id, sizeof(c->connection_id), object, ONCE(places.connection_id)) << 4;
+	c->found = found;
 }
 
 static __always_inline void copy_connection(const struct command *c)
@@ -235,8 +235,8 @@ int on_end(struct pt_regs *ctx)
 	w->stack_pointer = 0;
 	c = &w->command;
 	c->end_ns = now;
-	look_at_account(w, now, 1);
-	look_at_connection(c);
+	note_account(w, now, 1);
+	read_counts(c);
 	if (c->connection == ONCE(copied_connection))
 		copy_connection(c);
 	if (w->reply_at && !bpf_probe_read_user(c->reply, sizeof(c->reply), (void *)w->reply_at))

@@ -17,7 +17,7 @@ struct command {
 	__u64 runqueue_ns;
 	__u64 lock_ns;
 	__u64 io_ns;
-	// What the connection's object held when it ended; each only where its bit of `told` is set.
+	// What the connection's object held when it ended; each only where its bit of `found` is set.
 	__u64 rows_sent;
 	__u64 rows_examined;
 	__u64 rows_affected;
@@ -32,7 +32,7 @@ struct command {
 	__u8 accounted;
 	__u8 reply_bytes; // of a COM_STMT_PREPARE: how much of `reply` was read
 	__u8 reply[REPLY_BYTES];
-	__u8 told; // bits by the order of `struct places`
+	__u8 found; // bits by the order of `struct places`
 	__u8 unused;
 	__u8 text[TEXT_BYTES_MAX];
 };

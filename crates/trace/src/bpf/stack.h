@@ -2,7 +2,7 @@
 #pragma once
 
 #define KERNEL_FRAMES_MAX 64
-// The user's stack is copied from its pointer upwards, so much at most.
+// The user's stack is copied from its pointer upwards, this much at most.
 #define USER_BYTES_MAX 32768
 
 enum stack_kind {
@@ -23,7 +23,7 @@ struct stack_record {
 	__u32 tgid;
 	__u32 kernel_bytes;
 	__u64 t_ns;
-	__u64 wait; // of WAIT and READY alone; WAKER: of the WAIT that it ended; BACK: the last of the waits that it is for
+	__u64 wait; // of WAIT and READY; WAKER: of the WAIT that it ended; BACK: the last of the waits that it is for
 	__u64 length_ns; // WAIT, READY: how long it waited
 	__u64 weight_ns; // ON_CPU, WAIT, READY: the time that this record stands for
 	// Of the user's side; all zero where there is none.

@@ -1,6 +1,6 @@
-// Stacks: of threads that are found on a CPU, and of waits that are chosen when their length is known.
+// Stacks: of threads that are found on a CPU, and of waits that are chosen when their length is account_of_task.
 //
-// The accounts are those of budget.bpf.c, which says what each thread is in. A wait is chosen when it ends, so
+// The accounts are those of budget.bpf.c, which records what each thread is in. A wait is chosen when it ends, so
 // that short waits count by their length and not by their number; its user's stack is copied when the thread goes back to
 // user space, where its memory is mapped: glibc from 2.35 on has every thread pass there after it was off its CPU.
 
@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "known.h"
+#include "account_maps.h"
 #include "stack.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -45,14 +45,14 @@ struct stacks_lost {
 } stacks_lost;
 
 __u64 waits_chosen;
-// The number of the last wait before those that count against the bound: user space moves it on at each look.
+// The number of the last wait before those that count against the bound: user space moves it on at each reading.
 __u64 bounded_from;
-// So many may be chosen before the period is doubled, without waiting for user space: a load that begins would fill the
+// This many may be chosen before the period is doubled, without waiting for user space: a load that begins would fill the
 // buffer first.
 const volatile __u64 waits_max = 100;
 #define PERIOD_NS_MAX 1000000000ull
 
-// As large as user space says, by the number of CPUs.
+// User space sets its size, by the number of CPUs.
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
@@ -63,7 +63,7 @@ struct scratch {
 	__u8 user[USER_BYTES_MAX + PAGE];
 };
 
-// As many as CPUs times SCRATCHES: what is kept a CPU by the kernel itself can't be as large.
+// As many as CPUs times SCRATCHES: the kernel's own memory per CPU can't be as large.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, SCRATCHES);
@@ -167,7 +167,7 @@ SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *sample)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct account *a = known(task);
+	struct account *a = account_of_task(task);
 	struct scratch *s;
 
 	if (!a || a->side != SERVER)
@@ -205,10 +205,10 @@ static __always_inline __u64 numbered(void)
 	return wait;
 }
 
-// What a thread of the server's that ended a wait did while the other waited for it.
+// What a thread of the server that ended a wait did while the other waited for it.
 static __always_inline void tell_past(struct task_struct *waker, __u64 wait, __u64 now)
 {
-	struct account *a = known(waker);
+	struct account *a = account_of_task(waker);
 	struct past *past;
 	struct scratch *s;
 
@@ -229,7 +229,7 @@ static __always_inline void tell_past(struct task_struct *waker, __u64 wait, __u
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
-	struct account *a = known(task);
+	struct account *a = account_of_task(task);
 	struct task_struct *waker;
 	struct scratch *s;
 	struct owed *owes;
@@ -296,7 +296,7 @@ int BPF_PROG(on_back, struct task_struct *task)
 	_Bool tells_ready;
 
 	task = bpf_get_current_task_btf();
-	a = known(task);
+	a = account_of_task(task);
 	if (!a || a->side != SERVER)
 		return 0;
 	owes = STORAGE_OF_TASK(&owed, task);

@@ -32,13 +32,13 @@ static __always_inline void state_to_edge(struct account *a, __u8 state, __u8 wh
 	struct time *time = &a->time[state];
 
 	if (whose == OF_LOAD)
-		time->inside[0] += time->sum - time->mark;
+		time->in_requests[0] += time->sum - time->mark;
 	else if (whose == OF_OTHERS)
-		time->inside[1] += time->sum - time->mark;
+		time->in_requests[1] += time->sum - time->mark;
 	time->mark = time->sum;
 }
 
-// An edge of a request: what was entered since the last one was within a request of the load's or of others, or was not.
+// An edge of a request: what was entered since the last one was within a request (of the load or of others), or was not.
 static __always_inline void to_edge(struct account *a, __u8 whose)
 {
 	__u16 entered = a->entered;
@@ -56,12 +56,12 @@ static __always_inline void to_edge(struct account *a, __u8 whose)
 	}
 }
 
-static __always_inline void to_inside(struct account *a)
+static __always_inline void to_edge_in_request(struct account *a)
 {
 	to_edge(a, a->whose);
 }
 
-static __always_inline void to_outside(struct account *a)
+static __always_inline void to_edge_outside(struct account *a)
 {
 	to_edge(a, OF_OWN);
 }
@@ -103,7 +103,7 @@ static __always_inline __u8 blocked_in(struct account *a, struct task_struct *ta
 	else if (state == NET_RECEIVE && polls_to_send(a, regs))
 		state = NET_SEND;
 	if (state == FILE_READ || state == FILE_WRITE || state == FILE_SYNC)
-		state = look_at_file(a, task, SYSCALL_ARGUMENT(regs), state);
+		state = note_file(a, task, SYSCALL_ARGUMENT(regs), state);
 	if (!a->contended)
 		return state;
 	// The lock's own file, where it has one: that of a folder is waited for in calls without a descriptor.
@@ -165,7 +165,7 @@ static __noinline void took_unseen(struct account *a, __u64 now)
 	take_cpu(a, 0, now);
 }
 
-// Begins to write the account of the thread that runs, with all that it ran so far.
+// Begins to write the account of the thread that runs, with all that it ran up to now.
 static __always_inline void begin_running(struct account *a, __u64 now)
 {
 	if (a->state != CPU)
@@ -187,11 +187,11 @@ static __always_inline void leave_cpu(struct account *a, struct task_struct *tas
 	up_to(a, now);
 	a->state = runnable ? RUNQUEUE : blocked_in(a, task);
 	remember(a, a->state, now);
-	// It waits for more of what it received: what it did so far was for the request.
+	// It waits for more of what it received: what it did up to now was for the request.
 	if (a->state == NET_RECEIVE && a->request == PICKED) {
 		if (a->whose != OF_OWN && now > a->edge_ns)
 			served_by(a)->request_ns += now - a->edge_ns;
-		to_inside(a);
+		to_edge_in_request(a);
 		a->edge_ns = now;
 		a->request = SUSPENDED;
 	}

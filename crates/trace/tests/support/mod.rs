@@ -16,7 +16,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The tracer; `None`, and said so, where this machine does not allow it. What fails otherwise fails the test.
+/// The tracer. `None`, which is reported, where this machine does not allow it. What fails otherwise fails the test.
 pub(crate) fn tracer(servers: &[u32]) -> Option<Tracer> {
     match Tracer::start(&TraceSpec {
         servers: servers.to_vec(),
@@ -61,7 +61,7 @@ impl Subject {
         line.split_whitespace().map(String::from).collect()
     }
 
-    /// Sends so many bytes to those that wait for one.
+    /// Sends one byte to each of this many threads that wait for one.
     pub(crate) fn go(&mut self, threads: usize) {
         let input = self.child.stdin.as_mut().unwrap();
         input.write_all(&vec![b'g'; threads]).unwrap();
@@ -107,13 +107,13 @@ impl Between {
     }
 }
 
-/// Whether they differ by at most a share of the second and `ns` beside.
-pub(crate) fn agree(one: u64, other: u64, share: f64, ns: u64) -> bool {
-    one.abs_diff(other) as f64 <= other as f64 * share + ns as f64
+/// Whether they differ by at most a share of the second, plus `ns`.
+pub(crate) fn agree(counted: u64, expected: u64, share: f64, ns: u64) -> bool {
+    counted.abs_diff(expected) as f64 <= expected as f64 * share + ns as f64
 }
 
-/// What a hypervisor took from all CPUs since boot, in nanoseconds: the kernel leaves it out of what a thread ran, and
-/// to the tracer the thread ran.
+/// What a hypervisor took from all CPUs since boot, in nanoseconds. The kernel leaves it out of what a thread ran. To the tracer the
+/// thread ran.
 pub(crate) fn stolen_ns() -> u64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap();
     let ticks = stat.split_whitespace().nth(8).map_or(0, |word| word.parse::<u64>().unwrap());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! trace-subject jobs                  threads that wait for a byte on standard input, then do what they are named for
-//! trace-subject churn THREADS         so many short threads, one after the other, once there is a byte
+//! trace-subject churn THREADS         this many short threads, one after the other, once there is a byte
 //! trace-subject pauses                threads that pause, each in its own way, once there is a byte
 //! trace-subject rename                a thread that takes another name once there is a byte
 //! trace-subject sites                 threads that wait for locks at three known sites, and one that computes

@@ -15,7 +15,7 @@ use whyso_trace::{Command, Places, SqlTrace};
 const TIME_MAX: Duration = Duration::from_secs(5);
 /// Bound on the wait for one command.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_micros(500);
+const READ_INTERVAL: Duration = Duration::from_micros(500);
 /// Connections, so that a connection's number differs from what is the same in each.
 const CONNECTIONS: usize = 2;
 /// Rows of the series that differ only in the value of a literal.
@@ -125,22 +125,22 @@ pub(super) fn calibrate(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(CalibrationError::Runtime)?;
     let opts: Opts = OptsBuilder::from_opts(opts.clone()).db_name(None::<String>).into();
-    let known = runtime.block_on(async {
+    let commands = runtime.block_on(async {
         let work = async {
-            let mut known = Vec::new();
+            let mut commands = Vec::new();
             for _ in 0..CONNECTIONS {
-                known.extend(of_a_connection(trace, &opts, &mut entered).await?);
+                commands.extend(of_a_connection(trace, &opts, &mut entered).await?);
             }
-            Ok(known)
+            Ok(commands)
         };
         match tokio::time::timeout(TIME_MAX, whyso_connect::caught(work)).await {
-            Ok(Ok(known)) => known,
+            Ok(Ok(commands)) => commands,
             Ok(Err(panic)) => Err(CalibrationError::Answer(panic)),
             Err(_) => Err(CalibrationError::NoAnswer),
         }
     });
     trace.copy_object(None);
-    Ok(Places::of(&known?))
+    Ok(Places::of(&commands?))
 }
 
 async fn of_a_connection(
@@ -162,7 +162,7 @@ async fn of_a_connection(
     })
     .await?;
     trace.copy_object(connection);
-    let mut known = Vec::new();
+    let mut commands = Vec::new();
     for round in rounds() {
         let error = match conn.query_drop(&round.sql).await {
             Ok(()) => 0,
@@ -186,7 +186,7 @@ async fn of_a_connection(
         let copied = trace.copied()?;
         let (_, object) =
             copied.filter(|(copied_ns, _)| *copied_ns == end_ns).ok_or(CalibrationError::NoObject)?;
-        known.push(KnownCommand {
+        commands.push(KnownCommand {
             object,
             connection_id: conn.id(),
             rows_sent: round.sent,
@@ -197,7 +197,7 @@ async fn of_a_connection(
     }
     // It is gone when the server likes; nothing waits for that.
     log_out(conn).await;
-    Ok(known)
+    Ok(commands)
 }
 
 /// Returns as much of a text as the tracer copies.
@@ -218,7 +218,7 @@ async fn wait_for_command(
         }
         trace.take(|command| found |= is_it(command))?;
         if !found {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(READ_INTERVAL).await;
         }
     }
     Ok(())

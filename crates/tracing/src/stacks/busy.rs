@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use whyso_stacks::{Frame, ModuleId, Names, Unwinding};
 
-/// What one look is of.
-const LOOK: Duration = Duration::from_secs(10);
+/// The time that one summary covers.
+const SUMMARY_LENGTH: Duration = Duration::from_secs(10);
 /// Most functions of a summary.
 const FUNCTIONS_MAX: usize = 3;
 /// Most places that are named, those with the most samples: two that begin at different places may have one name.
@@ -20,7 +20,7 @@ const KERNEL_NAMED_MAX: usize = 48;
 pub struct BusyFunctions {
     /// Length of the time that it covers, in seconds, up to now.
     pub seconds: f64,
-    /// How many CPUs all threads kept busy in the mean.
+    /// How many CPUs all threads kept busy, on average.
     pub cpus: f64,
     /// Name, and its part of all time on CPUs, 0 to 1; the largest first. What the compiler put into a function counts as that function's.
     pub functions: Vec<(String, f64)>,
@@ -35,23 +35,23 @@ impl LatestFunctions {
         self.0.lock().ok()?.take()
     }
 
-    fn put(&self, look: BusyFunctions) {
+    fn put(&self, summary: BusyFunctions) {
         if let Ok(mut last) = self.0.lock() {
-            *last = Some(look);
+            *last = Some(summary);
         }
     }
 }
 
 pub(super) struct Busy {
-    look: LatestFunctions,
+    latest: LatestFunctions,
     began: Instant,
     /// By where a function begins; in the kernel, by the place itself.
     ns: HashMap<Frame, u64>,
 }
 
 impl Busy {
-    pub(super) fn new(look: LatestFunctions) -> Busy {
-        Busy { look, began: Instant::now(), ns: HashMap::new() }
+    pub(super) fn new(latest: LatestFunctions) -> Busy {
+        Busy { latest, began: Instant::now(), ns: HashMap::new() }
     }
 
     /// A thread was found on a CPU; `innermost` is where.
@@ -62,13 +62,14 @@ impl Busy {
     /// Publishes what was found since the last time, once that is long enough.
     pub(super) fn publish_when_due(&mut self, names: &mut Names, unwinding: &Unwinding) {
         let length = self.began.elapsed();
-        if length < LOOK {
+        if length < SUMMARY_LENGTH {
             return;
         }
         self.began = Instant::now();
         let found = std::mem::take(&mut self.ns);
         if !found.is_empty() {
-            self.look.put(summarize(found, length.as_secs_f64(), |frame| names.symbol_of(frame, unwinding)));
+            self.latest
+                .put(summarize(found, length.as_secs_f64(), |frame| names.symbol_of(frame, unwinding)));
         }
     }
 }
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_one_function_are_added_up_and_the_busiest_are_told() {
+    fn places_of_one_function_are_added_up_and_the_busiest_are_listed() {
         let at = |module, address| Frame { module, address };
         let found = HashMap::from([
             (at(ModuleId::KERNEL, 1), 1_000_000_000),
@@ -118,29 +119,29 @@ mod tests {
             (ModuleId::KERNEL, _) => "send".to_string(),
             (_, address) => format!("f{address}"),
         };
-        let told = summarize(found, 10.0, name);
-        assert_eq!(told.cpus, 0.5);
+        let summary = summarize(found, 10.0, name);
+        assert_eq!(summary.cpus, 0.5);
         let expected = [("send", 0.5), ("f1", 0.4), ("f9", 0.1)];
-        assert_eq!(told.functions, expected.map(|(name, share)| (name.to_string(), share)));
+        assert_eq!(summary.functions, expected.map(|(name, share)| (name.to_string(), share)));
     }
 
     #[test]
     fn of_thousands_of_functions_only_the_busiest_are_named() {
         let frames = (0..5_000).map(|at| (Frame { module: ModuleId(2), address: at }, 1 + at));
         let mut named = 0;
-        let told = summarize(frames.collect(), 10.0, |frame| {
+        let summary = summarize(frames.collect(), 10.0, |frame| {
             named += 1;
             frame.address.to_string()
         });
-        assert_eq!((told.functions.len(), named), (FUNCTIONS_MAX, NAMED_MAX));
-        assert_eq!(told.functions[0].0, "4999");
+        assert_eq!((summary.functions.len(), named), (FUNCTIONS_MAX, NAMED_MAX));
+        assert_eq!(summary.functions[0].0, "4999");
     }
 
     #[test]
-    fn a_look_is_taken_once() {
-        let look = LatestFunctions::default();
-        look.put(BusyFunctions { seconds: 10.0, ..BusyFunctions::default() });
-        assert_eq!(look.take().map(|told| told.seconds), Some(10.0));
-        assert_eq!(look.take(), None);
+    fn a_summary_is_taken_once() {
+        let latest = LatestFunctions::default();
+        latest.put(BusyFunctions { seconds: 10.0, ..BusyFunctions::default() });
+        assert_eq!(latest.take().map(|summary| summary.seconds), Some(10.0));
+        assert_eq!(latest.take(), None);
     }
 }

@@ -3,11 +3,11 @@
 use whyso_record::data::StackFrame;
 use whyso_stacks::{End, Frame, Function, ModuleId, Names, Stack, Unwinding};
 
-/// How the names of functions begin that are there because we look.
+/// How the names of functions begin that run only because whyso traces.
 const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 
-/// The functions of stacks. A stack that did not reach the function that its thread began with ends in `[cut]` (more of it was not
-/// copied) or `[lost]` (the way on was not known).
+/// The functions of stacks. A stack that does not reach the function that its thread began with ends in `[cut]` or `[lost]`. `[cut]`: more
+/// of it was not copied. `[lost]`: its next frame could not be found.
 pub(super) fn frames(stacks: &[Stack], names: &mut Names, unwinding: &Unwinding) -> Vec<StackFrame> {
     let mut distinct: Vec<Frame> = stacks.iter().flat_map(|stack| stack.frames.iter().copied()).collect();
     distinct.sort_unstable();

@@ -17,16 +17,16 @@ struct Pending {
     end: Option<End>,
 }
 
-/// One entry per state between two waits for locks: threads that lose their CPU change states a thousand times per second, and only
-/// at waits for locks does it matter when they were.
+/// One entry per state between two waits for locks. Threads that lose their CPU change states a thousand times per second. When a state
+/// was matters only at waits for locks.
 fn merged((mut begin_ns, states): (i64, Vec<(State, i64)>)) -> Vec<PastState> {
     let mut past: Vec<PastState> = Vec::new();
     let mut since_lock = 0;
     for (state, end_ns) in states {
         let ns = end_ns.saturating_sub(begin_ns).unsigned_abs();
         begin_ns = end_ns;
-        match past[since_lock..].iter_mut().find(|one| one.state == state.name()) {
-            Some(one) => one.ns += ns,
+        match past[since_lock..].iter_mut().find(|past_state| past_state.state == state.name()) {
+            Some(past_state) => past_state.ns += ns,
             None => past.push(PastState { state: state.name().to_string(), ns }),
         }
         if matches!(state, State::Lock | State::KernelLock) {
@@ -112,7 +112,7 @@ impl Waits {
         }
         let pending = &self.pending;
         self.by_thread.retain(|_, waits| {
-            waits.retain(|wait| pending.get(wait).is_some_and(|one| one.end.is_none()));
+            waits.retain(|wait| pending.get(wait).is_some_and(|pending| pending.end.is_none()));
             !waits.is_empty()
         });
     }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_when_its_thread_is_back_and_has_the_stack_of_then() {
+    fn a_wait_is_handed_over_when_its_thread_is_back_and_has_the_stack_of_then() {
         let mut waits = Waits::default();
         let (mut table, mut full) = (Table::new(100), 0);
         waits.begin(&wait_record(1, 7, 10), "connection", vec![frame(1)]);
@@ -184,9 +184,12 @@ mod tests {
         // Two waits of one call, such as of a sync.
         waits.begin(&wait_record(3, 7, 12), "connection", vec![frame(2)]);
         waits.enter_return(7, 3, &[frame(5)], End::Root);
-        let told = waits.take_whole(20, &mut table, &mut full);
-        assert_eq!(told.iter().map(|wait| (wait.wait, wait.waker_tid)).collect::<Vec<_>>(), [(1, 8), (3, 0)]);
-        assert_eq!(told[0].waker_stack, Some(40));
+        let whole = waits.take_whole(20, &mut table, &mut full);
+        assert_eq!(
+            whole.iter().map(|wait| (wait.wait, wait.waker_tid)).collect::<Vec<_>>(),
+            [(1, 8), (3, 0)]
+        );
+        assert_eq!(whole[0].waker_stack, Some(40));
         let frames: Vec<_> =
             table.take_fresh().into_iter().map(|stack| (stack.frames.to_vec(), stack.end)).collect();
         assert_eq!(frames[0], (vec![frame(1), frame(5)], End::Root));
@@ -195,27 +198,27 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_two_waits_for_locks_is_told_once_a_state() {
+    fn what_lies_between_two_waits_for_locks_has_one_entry_per_state() {
         use State::{Cpu, FileSync, Lock, Runqueue};
         let states =
             [(Cpu, 3), (Runqueue, 5), (Cpu, 9), (Lock, 20), (Lock, 21), (Cpu, 22), (FileSync, 30), (Cpu, 31)];
-        let told: Vec<(String, u64)> =
-            merged((1, states.to_vec())).into_iter().map(|one| (one.state, one.ns)).collect();
+        let past: Vec<(String, u64)> =
+            merged((1, states.to_vec())).into_iter().map(|entry| (entry.state, entry.ns)).collect();
         let expected = [("cpu", 6), ("runqueue", 2), ("lock", 11), ("lock", 1), ("cpu", 2), ("file_sync", 8)];
-        assert_eq!(told, expected.map(|(state, ns)| (state.to_string(), ns)));
+        assert_eq!(past, expected.map(|(state, ns)| (state.to_string(), ns)));
     }
 
     #[test]
-    fn a_thread_that_never_comes_back_has_its_wait_told_and_counted() {
+    fn a_thread_that_never_comes_back_has_its_wait_handed_over_and_counted() {
         let mut waits = Waits::default();
         let (mut table, mut full) = (Table::new(1), 0);
         waits.begin(&wait_record(1, 7, 10), "connection", vec![frame(1)]);
         waits.begin(&wait_record(2, 8, BACK_TIME_MAX_NS), "connection", vec![frame(2)]);
-        let told = waits.take_whole(BACK_TIME_MAX_NS + 100, &mut table, &mut full);
-        assert_eq!((told.len(), waits.without_user, full), (1, 1, 0));
+        let whole = waits.take_whole(BACK_TIME_MAX_NS + 100, &mut table, &mut full);
+        assert_eq!((whole.len(), waits.without_user, full), (1, 1, 0));
         waits.give_up();
-        let told = waits.take_whole(BACK_TIME_MAX_NS + 100, &mut table, &mut full);
-        assert_eq!((told.len(), waits.without_user, full), (0, 2, 1), "the table was full");
+        let whole = waits.take_whole(BACK_TIME_MAX_NS + 100, &mut table, &mut full);
+        assert_eq!((whole.len(), waits.without_user, full), (0, 2, 1), "the table was full");
         assert!(waits.by_thread.is_empty() && waits.pending.is_empty());
     }
 }

@@ -68,7 +68,7 @@ fn job(name: &'static str, mut turn: impl FnMut() -> u64 + Send + 'static) -> st
     std::thread::Builder::new().name(format!("job-{name}")).spawn(work).unwrap()
 }
 
-/// Holds the lock for a while; gives how long it waited for it.
+/// Holds the lock for a while. Returns how long it waited for it.
 fn hold(mutex: &ServerMutex) -> u64 {
     let begun = now_ns();
     mutex.lock();
@@ -117,7 +117,7 @@ fn yield_often() {
 }
 
 fn poll_nothing() {
-    // SAFETY: no descriptors are given.
+    // SAFETY: no descriptors are passed.
     unsafe { libc::poll(std::ptr::null_mut(), 0, WAIT.as_millis() as i32) };
 }
 
@@ -137,7 +137,7 @@ fn fed_pipe() -> std::io::PipeReader {
 fn periodic_timer() -> File {
     let period = libc::timespec { tv_sec: 0, tv_nsec: WAIT.as_nanos() as i64 };
     let times = libc::itimerspec { it_interval: period, it_value: period };
-    // SAFETY: the times are read during the call alone, and the descriptor is ours alone.
+    // SAFETY: the times are read only during the call, and only we have the descriptor.
     unsafe {
         let timer = libc::timerfd_create(libc::CLOCK_MONOTONIC, 0);
         assert_eq!(libc::timerfd_settime(timer, 0, &raw const times, std::ptr::null_mut()), 0);
@@ -197,8 +197,8 @@ pub(crate) fn forks() {
     wait_for_byte();
 }
 
-/// Starts a thread once there is a byte. It sleeps on a condition without a time, as a server's background threads do where they
-/// have nothing to do, and each further byte wakes it.
+/// Starts a thread once there is a byte. It sleeps on a condition without a time, as a server's background threads do without work.
+/// Each further byte wakes it.
 pub(crate) fn sleeper() {
     wait_for_byte();
     let bell = Arc::new((Mutex::new(()), Condvar::new()));

@@ -33,7 +33,7 @@ pub(crate) fn all() {
             server.write_all(b"y").unwrap();
         }),
         pausing("poll", || {
-            // SAFETY: no descriptors are given.
+            // SAFETY: no descriptors are passed.
             unsafe { libc::poll(std::ptr::null_mut(), 0, PAUSE.as_millis() as i32) };
         }),
         pausing("stall", || {
@@ -59,7 +59,7 @@ pub(crate) fn all() {
     }
 }
 
-/// Pauses and works, again and again, once the process was given its byte.
+/// Pauses and works, again and again, once the process has received its byte.
 fn pausing(name: &'static str, mut pause: impl FnMut() + Send + 'static) -> std::thread::JoinHandle<()> {
     let work = move || {
         // SAFETY: a plain system call.

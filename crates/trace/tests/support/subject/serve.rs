@@ -30,14 +30,14 @@ pub(crate) struct Plan {
     parts: usize,
     answer_bytes: usize,
     sleep_us: u64,
-    /// Waits on a condition for so long in each request.
+    /// Waits on a condition for this long in each request.
     wait_us: u64,
     /// Waits until the socket takes more of an answer, as servers do: in poll.
     polls: bool,
     /// Threads whose client has gone wait on a condition for the next one, and never get it.
     stays: bool,
     spin_us: u64,
-    /// One thread serves so many connections; 0: each has a thread of its own.
+    /// One thread serves this many connections; 0: each has a thread of its own.
     together: usize,
 }
 
@@ -107,7 +107,7 @@ fn write_polling(socket: &mut dyn Socket, mut bytes: &[u8]) {
             Ok(written) => bytes = &bytes[written..],
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let mut ready = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-                // SAFETY: one descriptor is given.
+                // SAFETY: one descriptor is passed.
                 unsafe { libc::poll(&raw mut ready, 1, 60_000) };
             }
             Err(_) => return,
@@ -159,7 +159,7 @@ pub(crate) fn serve(plan: &Plan) {
         std::thread::Builder::new()
             .name("one_connection".into())
             .spawn(move || {
-                serve_one(&plan, socket);
+                serve_connection(&plan, socket);
                 if plan.stays {
                     loop {
                         wait_on_condition(Duration::from_secs(60));
@@ -170,8 +170,8 @@ pub(crate) fn serve(plan: &Plan) {
     }
 }
 
-/// A thread a connection.
-fn serve_one(plan: &Plan, mut socket: Box<dyn Socket>) {
+/// One thread per connection.
+fn serve_connection(plan: &Plan, mut socket: Box<dyn Socket>) {
     socket.write_all(GREETING).unwrap();
     socket.block(!plan.eager);
     let mut received = Vec::new();
@@ -187,7 +187,7 @@ fn serve_one(plan: &Plan, mut socket: Box<dyn Socket>) {
     }
 }
 
-/// Receives until there is a whole packet, as often as the plan says and the kernel makes it; gives its length.
+/// Receives until there is a whole packet, in as many pieces as the plan and the kernel make of it. Returns its length.
 /// `None`: the client has gone.
 fn receive(plan: &Plan, socket: &mut dyn Socket, received: &mut Vec<u8>) -> Option<usize> {
     let mut buffer = [0; 1 << 16];

@@ -10,7 +10,7 @@ use crate::spin_ns;
 
 /// How long a lock is held at each site: shorter than the period that the test gives, about as long, and longer.
 const HELD: [Duration; 3] = [Duration::from_micros(500), Duration::from_millis(2), Duration::from_millis(5)];
-/// Between two looks at whether it is the other one's turn.
+/// Between two checks whether it is the other one's turn.
 const TURN: Duration = Duration::from_micros(50);
 
 /// A lock, and whether it is held so that the other one is to wait for it.
@@ -20,7 +20,7 @@ struct Site {
     is_held: AtomicBool,
 }
 
-/// Prints `job NAME TID` for each thread, waits for a byte, and goes on until it is ended.
+/// Prints `job NAME TID` for each thread, waits for a byte, and continues until it is ended.
 pub(crate) fn all() {
     let waits: [fn(&Site); 3] = [wait_at_site_a, wait_at_site_b, wait_at_site_c];
     let releases: [fn(MutexGuard<'_, u64>); 3] = [release_site_a, release_site_b, release_site_c];
@@ -56,10 +56,10 @@ fn job(name: String, mut turn: impl FnMut() + Send + 'static) {
             turn();
         }
     };
-    let said = name.clone();
+    let printed_name = name.clone();
     let named = move || {
         // SAFETY: a plain system call.
-        println!("job {said} {}", unsafe { libc::gettid() });
+        println!("job {printed_name} {}", unsafe { libc::gettid() });
         work()
     };
     std::thread::Builder::new().name(name).spawn(named).unwrap();

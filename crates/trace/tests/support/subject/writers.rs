@@ -1,4 +1,4 @@
-//! Processes that queue on the lock of one file that all append to, and on that of one folder in which all make and remove files.
+//! Processes that queue on two locks: one file's, to which all append, and one folder's, in which all make and remove files.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// What is written at a time: long enough for a writer to lose its CPU while it holds the file's lock.
 const BYTES: usize = 1 << 20;
-/// A log is begun anew from this size on.
+/// A log is begun again from this size on.
 const LOG_BYTES_MAX: u64 = 256 << 20;
 
 /// The parent prints a line for each process that it has forked, which then works until the parent ends.
@@ -14,7 +14,7 @@ pub(crate) fn fork(processes: usize) {
     fs::create_dir_all("sessions").expect("a folder for sessions");
     let parent = std::process::id();
     for number in 0..processes {
-        // SAFETY: the only thread forks, and its child goes on with what it has.
+        // SAFETY: the only thread forks, and its child continues with what it has.
         match unsafe { libc::fork() } {
             0 => {
                 // SAFETY: a plain system call: the child ends with its parent.

@@ -1,4 +1,4 @@
-// Where the accounts of the watched threads are kept, and how one is found: all that programs need that only look.
+// Where the accounts of the watched threads are kept, and how one is found: all that programs need that only read them.
 #pragma once
 
 #include "kernel.h"
@@ -47,7 +47,7 @@ static __always_inline struct account *account_at(__u32 *place)
 	return bpf_map_lookup_elem(&accounts, &index);
 }
 
-static __always_inline struct account *known(struct task_struct *task)
+static __always_inline struct account *account_of_task(struct task_struct *task)
 {
 	return account_at(bpf_task_storage_get(&account_of, task, 0, 0));
 }
