@@ -39,16 +39,16 @@ fn greeting(offers_tls: bool) -> Vec<u8> {
     packet(0, &body)
 }
 
-async fn read(stream: &mut (impl AsyncRead + Unpin), heard: &ReceivedBytes) -> Option<(u8, Vec<u8>)> {
+async fn read(stream: &mut (impl AsyncRead + Unpin), received: &ReceivedBytes) -> Option<(u8, Vec<u8>)> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).await.ok()?;
     let mut body = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
     stream.read_exact(&mut body).await.ok()?;
-    heard.lock().unwrap().extend_from_slice(&body);
+    received.lock().unwrap().extend_from_slice(&body);
     Some((header[3], body))
 }
 
-async fn say(stream: &mut (impl AsyncWrite + Unpin), number: u8, body: &[u8]) -> Option<()> {
+async fn send(stream: &mut (impl AsyncWrite + Unpin), number: u8, body: &[u8]) -> Option<()> {
     stream.write_all(&packet(number, body)).await.ok()?;
     stream.flush().await.ok()
 }
@@ -73,51 +73,51 @@ fn acceptor() -> TlsAcceptor {
 /// The login from the client's capabilities on, and then an answer of OK to each command.
 async fn talk(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    asks: &[u8],
-    heard: &ReceivedBytes,
+    request: &[u8],
+    received: &ReceivedBytes,
 ) -> Option<()> {
-    let (mut number, _) = read(&mut stream, heard).await?;
-    if !asks.is_empty() {
-        say(&mut stream, number + 1, asks).await?;
-        (number, _) = read(&mut stream, heard).await?;
+    let (mut number, _) = read(&mut stream, received).await?;
+    if !request.is_empty() {
+        send(&mut stream, number + 1, request).await?;
+        (number, _) = read(&mut stream, received).await?;
     }
-    say(&mut stream, number + 1, OK).await?;
+    send(&mut stream, number + 1, OK).await?;
     loop {
-        let (number, _) = read(&mut stream, heard).await?;
-        say(&mut stream, number + 1, OK).await?;
+        let (number, _) = read(&mut stream, received).await?;
+        send(&mut stream, number + 1, OK).await?;
     }
 }
 
 /// Starts a server that asks for more in the login. Returns its port and what it receives.
-async fn server(offers_tls: bool, asks: &'static [u8]) -> (u16, ReceivedBytes) {
+async fn server(offers_tls: bool, request: &'static [u8]) -> (u16, ReceivedBytes) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let heard = ReceivedBytes::default();
-    let hears = Arc::clone(&heard);
+    let received = ReceivedBytes::default();
+    let received_by_server = Arc::clone(&received);
     let acceptor = acceptor();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let _ = serve(stream, &acceptor, offers_tls, asks, &hears).await;
+            let _ = serve(stream, &acceptor, offers_tls, request, &received_by_server).await;
         }
     });
-    (port, heard)
+    (port, received)
 }
 
 async fn serve(
     mut stream: TcpStream,
     acceptor: &TlsAcceptor,
     offers_tls: bool,
-    asks: &[u8],
-    heard: &ReceivedBytes,
+    request: &[u8],
+    received: &ReceivedBytes,
 ) -> Option<()> {
     stream.write_all(&greeting(offers_tls)).await.ok()?;
     let mut length = [0; 4];
     stream.peek(&mut length).await.ok()?;
     if length[0] != 32 {
-        return talk(stream, asks, heard).await;
+        return talk(stream, request, received).await;
     }
-    read(&mut stream, heard).await?;
-    talk(acceptor.accept(stream).await.ok()?, asks, heard).await
+    read(&mut stream, received).await?;
+    talk(acceptor.accept(stream).await.ok()?, request, received).await
 }
 
 fn opts(port: u16, tls: bool) -> Opts {
@@ -139,8 +139,8 @@ async fn connect(port: u16, tls: bool) -> Result<mysql_async::Conn, String> {
     connected.map_err(|error| error.to_string())
 }
 
-fn is_heard(heard: &ReceivedBytes) -> bool {
-    heard.lock().unwrap().windows(SECRET.len()).any(|part| part == SECRET.as_bytes())
+fn has_secret(received: &ReceivedBytes) -> bool {
+    received.lock().unwrap().windows(SECRET.len()).any(|part| part == SECRET.as_bytes())
 }
 
 #[tokio::test]
@@ -148,32 +148,32 @@ async fn no_server_gets_the_password_in_full() {
     for (tls, words) in
         [(true, "tls=insecure does not check who it is"), (false, "an unprotected connection")]
     {
-        let (port, heard) = server(tls, ASKED_IN_FULL).await;
+        let (port, received) = server(tls, ASKED_IN_FULL).await;
         let why = connect(port, tls).await.map(drop).unwrap_err();
         assert!(why.contains(words), "{why}");
-        assert!(!is_heard(&heard), "the password was sent over tls={tls}");
+        assert!(!has_secret(&received), "the password was sent over tls={tls}");
 
-        let (port, heard) = server(tls, CLEAR).await;
+        let (port, received) = server(tls, CLEAR).await;
         connect(port, tls).await.map(drop).unwrap_err();
-        assert!(!is_heard(&heard), "the password was sent to a plugin over tls={tls}");
+        assert!(!has_secret(&received), "the password was sent to a plugin over tls={tls}");
     }
 }
 
 #[tokio::test]
 async fn a_server_that_asks_for_no_more_is_talked_to_over_tls() {
-    let (port, heard) = server(true, &[]).await;
+    let (port, received) = server(true, &[]).await;
     let mut conn = connect(port, true).await.unwrap();
     conn.query_drop("DO 'over TLS'").await.unwrap();
     conn.query_drop("DO 'again'").await.unwrap();
     whyso_connect::disconnect(conn).await;
-    assert!(heard.lock().unwrap().windows(13).any(|part| part == b"DO 'over TLS'"));
-    assert!(!is_heard(&heard));
+    assert!(received.lock().unwrap().windows(13).any(|part| part == b"DO 'over TLS'"));
+    assert!(!has_secret(&received));
 }
 
 #[tokio::test]
 async fn a_server_without_tls_is_refused_where_tls_was_asked_for() {
-    let (port, heard) = server(false, &[]).await;
+    let (port, received) = server(false, &[]).await;
     let why = connect(port, true).await.map(drop).unwrap_err();
     assert!(why.contains("it offers no TLS"), "{why}");
-    assert!(heard.lock().unwrap().is_empty(), "nothing is sent in the clear");
+    assert!(received.lock().unwrap().is_empty(), "nothing is sent in the clear");
 }

@@ -15,9 +15,9 @@ async fn serve(mut stream: UnixStream) -> std::io::Result<()> {
     body.extend(b"saltsaltsalt\0mysql_native_password\0");
     stream.write_all(&[body.len() as u8, 0, 0, 0]).await?;
     stream.write_all(&body).await?;
-    let mut heard = vec![0; 4096];
+    let mut received = vec![0; 4096];
     let mut answer = OK;
-    while stream.read(&mut heard).await? > 0 {
+    while stream.read(&mut received).await? > 0 {
         stream.write_all(answer).await?;
         answer = COLUMNS;
     }

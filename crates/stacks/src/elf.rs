@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_elf_says_so() {
+    fn a_file_that_is_no_elf_is_a_clear_error() {
         let error = Elf::read(&b"#!/bin/sh\n"[..]).unwrap_err();
         assert!(error.to_string().starts_with("it is no 64-bit little-endian ELF file"), "{error}");
     }

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_number_or_length_is_an_error_that_says_so() {
+    fn a_wrong_number_or_length_is_an_error_with_its_reason() {
         let mut packed = Vec::new();
         let _ = Compressor::new().pack(&[b'x'; 1000], 1, &mut packed);
         let message = unpacked(&packed, 10, 0).unwrap_err().to_string();

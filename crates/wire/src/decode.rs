@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_are_told_from_empty_texts() {
+    fn nulls_differ_from_empty_texts() {
         let text = column(253, 0, 10, 0);
         let mut row = RowText::new();
         row.decode_binary(&[0, 0b1000, 1, b'a', 0], &[text, text, text]).unwrap();

@@ -50,7 +50,7 @@ impl Frames {
         }
     }
 
-    /// Packets that come in pieces are beginning up to `bytes_max`, and refused beyond.
+    /// Packets that come in pieces are kept up to `bytes_max`, and refused beyond.
     pub(crate) fn keep_whole(&mut self, keeps: bool, bytes_max: usize) {
         self.beginning_bytes_max = if keeps { bytes_max } else { BEGINNING_BYTES_MAX };
     }
@@ -72,7 +72,7 @@ impl Frames {
         self.sequence_next = sequence_next;
     }
 
-    /// Takes bytes up to the end of the next packet: how many were field_bytes, and the packet where it is complete.
+    /// Takes bytes up to the end of the next packet. Returns how many bytes it consumed, and the packet if it is complete.
     #[inline]
     pub(crate) fn next<'a>(
         &'a mut self,

@@ -223,7 +223,7 @@ fn packets_of_16_mib_and_their_continuations_are_one_row() {
 }
 
 #[test]
-fn what_no_server_may_send_is_an_error_that_says_so() {
+fn what_no_server_may_send_is_an_error_with_its_reason() {
     let agreed = Capabilities { deprecate_eof: true, cache_metadata: false };
     let cases: [(&[u8], &str); 6] = [
         (&[1, 0, 0, 7, 0], "packet number 1 was due, and number 7 came"),

@@ -150,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_execution_is_laid_out_as_the_protocol_says() {
+    fn an_execution_is_laid_out_as_the_protocol_wants() {
         let template = ExecuteTemplate::new(&[ParamType::Int32, ParamType::Text]);
         let mut out = Vec::new();
         let mut writer = template.begin(&mut out, 7, false);
