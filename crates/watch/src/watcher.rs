@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_of_a_remote_server_is_said_not_to_be_measured() {
+    fn the_machine_of_a_remote_server_is_reported_as_not_measured() {
         let sink = Arc::new(crate::sink::memory::MemorySink::default());
         let spec = WatchSpec {
             // Nothing listens there, and the name resolves nowhere.

@@ -5,7 +5,7 @@ fn check(statement: &str, expected: &str) {
 }
 
 #[test]
-fn a_statement_is_told_without_its_literals() {
+fn a_digest_has_no_literals() {
     check(
         "SELECT c FROM sbtest1 WHERE id = 42 AND name = 'O''Hara' AND x=1.5e3",
         "SELECT c FROM sbtest1 WHERE id = ? AND name = ? AND x=?",
@@ -62,7 +62,7 @@ fn executed_comments_within_each_other_take_no_longer_with_each_level() {
 }
 
 #[test]
-fn comments_hide_nothing_and_tell_nothing() {
+fn comments_hide_nothing_and_are_left_out() {
     check(
         "SELECT /* don't */ 'secret' FROM t -- it's over\n WHERE a = 'b' # it's\n",
         "SELECT ? FROM t WHERE a = ?",
@@ -73,7 +73,7 @@ fn comments_hide_nothing_and_tell_nothing() {
 }
 
 #[test]
-fn lists_and_rows_are_told_once() {
+fn lists_and_rows_appear_once() {
     check("SELECT * FROM t WHERE id IN (1, 2,3 , -4)", "SELECT * FROM t WHERE id IN (?, …)");
     check(
         "INSERT INTO t VALUES (1,'a',f(2)), (3,'b',f(4)),\n(5,'c',f(6))",
@@ -84,7 +84,7 @@ fn lists_and_rows_are_told_once() {
 }
 
 #[test]
-fn statements_about_accounts_tell_no_more_than_what_they_are() {
+fn of_statements_about_accounts_only_the_kind_is_shown() {
     check("create  user 'u'@'%' identified by 'secret'", "CREATE USER …");
     check("SET PASSWORD FOR u = PASSWORD('secret')", "SET PASSWORD …");
     check("CHANGE MASTER TO MASTER_HOST='h', MASTER_PASSWORD='secret'", "CHANGE MASTER …");
@@ -97,7 +97,7 @@ fn statements_about_accounts_tell_no_more_than_what_they_are() {
 }
 
 #[test]
-fn any_text_is_read_without_a_panic_and_told_without_quotes() {
+fn any_text_is_read_without_a_panic_and_its_digest_has_no_quotes() {
     let alphabet: Vec<char> = "'\"`\\/*!-#(), ?1.=\n…".chars().collect();
     let mut state = 1u64;
     for _ in 0..20_000 {

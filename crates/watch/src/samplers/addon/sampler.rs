@@ -59,7 +59,7 @@ pub(crate) struct AddOnSampler {
     /// A program that is read as a stream.
     running: Option<Program>,
     /// When it printed a line last.
-    heard: Instant,
+    last_line_at: Instant,
     /// CPU time of those programs that have ended.
     ended_cpu_ns: u64,
     running_cpu_ns: u64,
@@ -81,7 +81,7 @@ impl AddOnSampler {
             access,
             sql,
             running: None,
-            heard: Instant::now(),
+            last_line_at: Instant::now(),
             ended_cpu_ns: 0,
             running_cpu_ns: 0,
             tick_ns: Machine::read().tick_ns,
@@ -114,7 +114,7 @@ impl AddOnSampler {
             command.env(name, value);
         }
         self.table.begin();
-        self.heard = Instant::now();
+        self.last_line_at = Instant::now();
         Program::start(command).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => Failure::Absent(format!(
                 "{}: the program {} can't be started ({error}): install it, or correct `command`",
@@ -130,10 +130,10 @@ impl AddOnSampler {
         let mut program = self.start(argv)?;
         let until = Instant::now() + self.addon.timeout;
         let table = &mut self.table;
-        let heard = program.read(until, &self.stop, true, |line| table.line(line));
-        let ended = program.end(if heard == ReadOutcome::Closed { until } else { Instant::now() });
+        let last_read = program.read(until, &self.stop, true, |line| table.line(line));
+        let ended = program.end(if last_read == ReadOutcome::Closed { until } else { Instant::now() });
         self.ended_cpu_ns += ended.map_or(0, |ended| ended.cpu_ns);
-        match heard {
+        match last_read {
             ReadOutcome::Stopped => Err(Failure::Stopped),
             ReadOutcome::Rubbish(what) => Err(slow(format!("{what}: it was ended"))),
             ReadOutcome::Silent => Err(slow(format!("{}: it was ended", self.too_long("it did not end")))),
@@ -156,17 +156,17 @@ impl AddOnSampler {
             false => Instant::now(),
         };
         let table = &mut self.table;
-        let mut heard = ReadOutcome::Silent;
+        let mut last_read = ReadOutcome::Silent;
         // A header without a line after it is no sample.
         while table.is_empty() {
-            heard = program.read(until, &self.stop, false, |line| table.line(line));
-            if heard != ReadOutcome::Lines {
+            last_read = program.read(until, &self.stop, false, |line| table.line(line));
+            if last_read != ReadOutcome::Lines {
                 break;
             }
         }
-        let outcome = match heard {
+        let outcome = match last_read {
             ReadOutcome::Lines => Ok(true),
-            ReadOutcome::Silent if self.heard.elapsed() < self.addon.timeout => Ok(false),
+            ReadOutcome::Silent if self.last_line_at.elapsed() < self.addon.timeout => Ok(false),
             ReadOutcome::Silent => {
                 Err(slow(format!("{}: it was ended", self.too_long("it printed nothing"))))
             }
@@ -180,9 +180,9 @@ impl AddOnSampler {
             }
         };
         match &outcome {
-            Ok(is_heard) => {
-                if *is_heard {
-                    self.heard = Instant::now();
+            Ok(has_line) => {
+                if *has_line {
+                    self.last_line_at = Instant::now();
                 }
                 self.running_cpu_ns = program.cpu_ns(self.tick_ns);
                 self.running = Some(program);

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_one_line() {
+    fn what_is_wrong_is_reported_in_one_line() {
         for (text, part) in [
             ("name = ", "is no TOML"),
             ("command = [\"x\"]", "`name` is missing"),

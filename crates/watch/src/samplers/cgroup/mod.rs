@@ -95,8 +95,8 @@ impl Sampler for Cgroup {
 }
 
 fn read_groups(groups: &Groups, batch: &mut Batch<'_>) {
-    // Where both versions are mounted, a controller is in version 1 or in version 2, and version 2 shows some of what
-    // version 1 governs: each thing is read from one of them only.
+    // Where both versions are mounted, a controller is in version 1 or in version 2. Version 2 shows some of what
+    // version 1 governs. So each thing is read from one of them only.
     if let Some(group) = &groups.unified {
         read_unified(group, groups, batch);
     }

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_statement_says_is_no_number() {
+    fn no_number_is_read_in_the_text_of_a_statement() {
         let text = "------------------------\nLATEST DETECTED DEADLOCK\n------------------------\nSELECT '\nHistory list length 9\n'\n\
                     ------------\nTRANSACTIONS\n------------\nHistory list length 3\n";
         assert_eq!(parsed(text, "history_list_length"), Some(3));

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_holders_are_told_of_is_found_by_the_name_in_the_statement() {
+    fn where_only_holders_are_shown_the_table_is_found_by_the_name_in_the_statement() {
         let held = |connection, table: &str| HeldLock {
             connection,
             schema: "t".to_string(),

@@ -75,7 +75,7 @@ pub(crate) const OWN_COUNT: Metric =
     counter("own_count", "1", "how often of that it was whyso itself that executed it");
 const TIME: Metric = counter("time_ns", "ns", "time that it took, where the instrument is timed");
 const LOCK_TIME: Metric = counter("lock_ns", "ns", "time that statements waited for table locks");
-const CPU_TIME: Metric = counter("cpu_ns", "ns", "CPU time that statements used, as the server says");
+const CPU_TIME: Metric = counter("cpu_ns", "ns", "CPU time that statements used, as the server counts it");
 const ERRORS: Metric = counter("errors", "1", "statements that ended in an error");
 const WARNINGS: Metric = counter("warnings", "1", "warnings that statements gave");
 const ROWS_AFFECTED: Metric = counter("rows_affected", "1", "rows that statements changed");

@@ -11,7 +11,7 @@ use crate::samplers::status::parse_number;
 pub(crate) const SECONDS_BEHIND: Metric = gauge(
     "seconds_behind_source",
     "s",
-    "how far the replica is behind its source, as the server says; absent while it does not know",
+    "how far the replica is behind its source, as the server shows it; absent while it does not know",
 );
 pub(crate) const IO_RUNNING: Metric =
     gauge("replica_io_running", "1", "1 while the thread that fetches the source's log is connected");
@@ -37,7 +37,7 @@ pub(crate) const METRICS: [Metric; 18] = [
     gauge("sql_remaining_delay", "s", "for how much longer the next event is held back"),
     counter("retried_transactions", "1", "transactions that were executed again after a passing error"),
     counter("executed_log_entries", "1", "events of the log that were executed"),
-    counter("replica_received_heartbeats", "1", "heartbeats that came from the source"),
+    counter("replica_received_heartbeats", "1", "heartbeats received from the source"),
     gauge("replica_heartbeat_period", "s", "how often the source is to send one while it has nothing else"),
     counter("replica_ddl_groups", "1", "groups of statements that change definitions, executed"),
     counter("replica_non_transactional_groups", "1", "groups without transactions that were executed"),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_come_and_go_are_told_by_name() {
+    fn connections_that_come_and_go_are_reported_by_name() {
         let (east, west) = (channel("east", "Yes", ""), channel("west", "No", "full"));
         assert_eq!(changes(None, std::slice::from_ref(&east)), [""; 0]);
         assert_eq!(changes(None, std::slice::from_ref(&west)), ["west: Last_SQL_Error: full"]);

@@ -113,7 +113,7 @@ impl Questions {
         refused: &mut Vec<String>,
     ) -> Result<Option<u64>, Error> {
         if self.of_replicas.is_none() {
-            self.of_replicas = match tells_all_connections(conn).await? {
+            self.of_replicas = match shows_all_connections(conn).await? {
                 true => Some(Some(OF_REPLICAS)),
                 false => {
                     refused.push("how many replicas fetch its binary log: GRANT PROCESS ON *.*".to_string());
@@ -129,7 +129,7 @@ impl Questions {
 }
 
 /// Whether the process list is of all connections, and not only of our user's: it needs the same privilege as InnoDB's status does.
-async fn tells_all_connections(conn: &mut ControlConnection<'_>) -> Result<bool, Error> {
+async fn shows_all_connections(conn: &mut ControlConnection<'_>) -> Result<bool, Error> {
     match conn.query_drop("SHOW ENGINE INNODB STATUS").await {
         Ok(()) => Ok(true),
         Err(Error::Server(error)) if is_not_for_us(error.code) => Ok(false),

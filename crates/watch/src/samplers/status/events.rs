@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_between_two_readings_is_told_once() {
+    fn what_happened_between_two_readings_is_reported_once() {
         let mut events = EventDetector::default();
         let first = [("Uptime", 100), ("Com_alter_table", 4), ("Com_create_index", 0), ("Com_select", 9)];
         assert_eq!(read(&mut events, &first), []);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_started_anew_says_nothing_of_its_counters() {
+    fn a_restart_makes_no_events_of_counters() {
         let mut events = EventDetector::default();
         read(&mut events, &[("Uptime", 1000), ("Com_drop_table", 1), ("Connection_errors_internal", 3)]);
         let events =

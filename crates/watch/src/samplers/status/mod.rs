@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_told_apart() {
+    fn values_are_distinguished_by_their_form() {
         assert_eq!(parse_value("12"), ParsedValue::Number(Value::Int(12)));
         assert_eq!(parse_value("-1"), ParsedValue::Number(Value::Int(-1)));
         assert_eq!(parse_value("0.25"), ParsedValue::Number(Value::Float(0.25)));

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_told_and_positions_are_not() {
+    fn what_changed_is_reported_and_positions_are_not() {
         let before = map(&[("a", "1"), ("b", "2"), ("gone", "x"), ("gtid_executed", "1")]);
         let now = map(&[("a", "1"), ("b", "3"), ("new", "y"), ("gtid_executed", "2")]);
         let some = |text: &str| Some(text.to_string());
