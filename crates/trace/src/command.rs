@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_is_told_of_commands_that_count_and_of_no_others() {
+    fn commands_that_count_have_counts_and_no_others() {
         let counts = |bytes: &[u8]| Command::of(bytes).unwrap().counts;
         let ended = CommandCounts { error: Some(1064), connection_id: Some(40), ..CommandCounts::default() };
         let counted = CommandCounts { rows_sent: Some(5), rows_examined: Some(60), ..ended };
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reply_to_a_prepare_tells_the_statement_s_number() {
+    fn the_reply_to_a_prepare_has_the_statement_s_number() {
         let reply = |at: usize, payload: u8| {
             let mut bytes = [0xaa; REPLY_BYTES];
             bytes[at..at + 14].copy_from_slice(&[payload, 0, 0, 1, 0, 0x02, 0x01, 0, 0, 9, 0, 1, 0, 0]);

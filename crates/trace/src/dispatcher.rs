@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_that_is_not_known_says_what_is_not() {
+    fn a_build_that_is_not_known_is_an_error_with_its_reason() {
         let elsewhere = code(0x1000, DISPATCHER_AT + 4, true);
         let functions = [function("_Z10do_commandP3THD", 0x1000, &elsewhere), function(MARIADB, 0x2000, &[])];
         assert!(Dispatcher::of(&functions).unwrap_err().to_string().contains("is called"));

@@ -90,7 +90,7 @@ nonsense
     }
 
     #[test]
-    fn a_path_within_a_file_system_is_told_by_where_that_is_mounted() {
+    fn a_path_within_a_file_system_begins_where_that_is_mounted() {
         assert_eq!(path(254, 0, "/var/www").as_deref(), Some("/var/www"));
         assert_eq!(path(0, 25, "/").as_deref(), Some("/tmp"));
         assert_eq!(path(0, 25, "/sess/1").as_deref(), Some("/tmp/sess/1"));

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_not_told_again() {
+    fn pauses_that_were_read_are_not_read_again() {
         let mut baseline = PauseBaseline::default();
         let first = baseline.grown(vec![entry(1, &moments(&[400_000, 400_000]))]);
         assert_eq!((first[0].tid, first[0].length.count, first[0].call), (1, 2, Some(7)));

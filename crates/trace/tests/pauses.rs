@@ -81,7 +81,7 @@ fn pauses_are_as_planned() {
 }
 
 #[test]
-fn a_thread_that_is_gone_is_told_of_once() {
+fn a_thread_that_is_gone_is_reported_once() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut subject = Subject::start(&["pauses"], folder.path());

@@ -56,7 +56,7 @@ fn lock_wait<'a>(files: &'a [FileWait], path: &Path) -> Option<&'a FileWait> {
 }
 
 #[test]
-fn a_queue_on_the_lock_of_a_log_or_of_a_folder_is_told_by_its_path() {
+fn a_queue_on_the_lock_of_a_log_or_of_a_folder_has_its_path() {
     let _alone = alone();
     let folder = tempfile::Builder::new().prefix("whyso-writers-").tempdir_in("/var/tmp").unwrap();
     let Some(mut tracer) = tracer(Program { name: SUBJECT_NAME.to_string(), ..Program::default() }) else {

@@ -66,8 +66,8 @@ struct served {
 	__u64 system_samples;
 };
 
-// What is touched together lies together, from its first cache line on: what a waker and every switch needs, then what a
-// request does, then the sums.
+// What is touched together lies together, from its first cache line on. First comes what a waker and every switch need, then what
+// a request needs, then the sums.
 struct account {
 	// Odd while it is written. All except `waking_ns` and `role` is written on the CPU that the thread is on.
 	__u32 sequence;
@@ -153,8 +153,8 @@ struct file_id {
 	__u32 unused;
 };
 
-// What a file is called in its folder, then what that is called in its own, and so on to the root of the file system, whose part
-// is "/". A name that is longer is cut.
+// The file's name in its folder, then the folder's name in its own, and so on to the root of the file system. The root's part is
+// "/". A name that is longer is cut.
 struct file_path {
 	__u32 is_folder;
 	__u32 parts;

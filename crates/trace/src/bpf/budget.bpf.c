@@ -222,8 +222,8 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	return 0;
 }
 
-// A server's thread begins to close its connection. The last that it received may have been the word that ends it, which can't be
-// read under TLS: then it is no request that waits for its answer, however long the thread waits for another connection.
+// A server's thread begins to close its connection. The last that it received may have been the command that ends it, which can't be
+// read under TLS. Then no request waits for its answer, however long the thread waits for another connection.
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_tcp_state, struct sock *sk, int before, int state)
 {

@@ -16,7 +16,7 @@ struct {
 	__type(value, struct file_wait);
 } file_waits SEC(".maps");
 
-// A file state is one of the network where the descriptor is a socket's, and `OTHER` where it is nothing that is stored:
+// A file state is one of the network where the descriptor is a socket's. It is `OTHER` where the descriptor is nothing that is stored:
 // a pipe, a terminal, a timer.
 static __always_inline __u8 note_file(struct account *a, struct task_struct *task, unsigned long descriptor, __u8 state)
 {

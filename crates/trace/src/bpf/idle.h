@@ -36,8 +36,8 @@ static __always_inline _Bool polls_to_send(struct account *a, struct pt_regs *re
 	return (first.events & (POLLIN_EVENT | POLLOUT_EVENT)) == POLLOUT_EVENT;
 }
 
-// Whether a thread that waits for a futex has nothing to do. A mutex is waited for by another command than a condition, and a
-// request's wait for a condition may be one for a lock, such as a row's: neither is idle. What is left is a thread that
+// Whether a thread that waits for a futex has nothing to do. A mutex is waited for by another command than a condition. A request's wait
+// for a condition may be one for a lock, such as a row's. Neither is idle. What is left is a thread that
 // - waits on a condition in its own stack, as a thread pool's do between requests; nobody else's lock lies there;
 // - works for connections, and has none: it waits for the next one;
 // - works for no connection, and set itself a time at which it wakes up;

@@ -46,7 +46,7 @@ struct {
 	__type(value, struct end);
 } ends SEC(".maps");
 
-// Requests that their thread left for another one to answer: the server's socket, and up to when the thread that picked
+// Requests that their thread left for another one to answer. Key: the server's socket. Value: up to when the thread that picked
 // the request accounted for it.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -194,7 +194,7 @@ static __noinline void forget_request(struct account *a)
 }
 
 // Before anything was received. What the thread picked before is for another thread to answer, or was the last of a
-// connection that is gone (under TLS a command is not seen to end it), whose socket may have been where this one is.
+// connection that is gone. Under TLS the command that ends a connection is not seen. The gone socket may have been where this one is.
 static __always_inline void greet(struct account *a, __u64 socket)
 {
 	if (a->request == NONE)
@@ -210,8 +210,8 @@ static __always_inline void server_closes(struct account *a, __u64 socket)
 		forget_request(a);
 }
 
-// A thread sends to a connection that it did not receive from last: it answers what another one picked, as a thread pool's
-// does when what the request waited for is done. Meanwhile the request waited for the server's own work without a thread.
+// A thread sends to a connection that it did not receive from last: it answers what another one picked. A thread pool's threads
+// do that when what the request waited for is done. Meanwhile the request waited for the server's own work without a thread.
 static __noinline void answer_for_other(struct account *a, struct end *e, __u64 socket, __u64 arrived)
 {
 	__u64 now = bpf_ktime_get_ns(), from;

@@ -139,7 +139,7 @@ static __always_inline void copy_content(struct under_way *w, __u64 content, __u
 		bytes = TEXT_BYTES_MAX;
 	if (!bpf_probe_read_user(c->text, bytes, (void *)text))
 		c->text_bytes = bytes;
-	// The packet lies in the buffer that the reply will be written to: its first byte was the command, and where packets are
+	// The packet lies in the buffer that the reply will be written to. Its first byte was the command. Where packets are
 	// compressed, a header is before it.
 	if (c->number == COM_STMT_PREPARE)
 		w->reply_at = text - 5;

@@ -1,7 +1,7 @@
-// Stacks: of threads that are found on a CPU, and of waits that are chosen when their length is account_of_task.
+// Stacks: of threads that are found on a CPU, and of waits that are chosen when their length is known.
 //
 // The accounts are those of budget.bpf.c, which records what each thread is in. A wait is chosen when it ends, so
-// that short waits count by their length and not by their number; its user's stack is copied when the thread goes back to
+// that short waits count by their length and not by their number. Its user's stack is copied when the thread goes back to
 // user space, where its memory is mapped: glibc from 2.35 on has every thread pass there after it was off its CPU.
 
 #include <linux/bpf.h>
