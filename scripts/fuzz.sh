@@ -6,8 +6,8 @@
 # *.proptest-regressions. The ordinary tests try all of it again: commit what failed.
 #
 # FUZZ_TARGETS="a b" runs only these, and no properties. FUZZ_JOBS=N runs N at a time. FUZZ_KEEP=1 adds what reaches new code to crates/fuzz/corpus, a few cases
-# for each target. A line for each target goes to the file FUZZ_RESULTS: name, cases, seconds, edges reached at first and at
-# last, and what failed, separated by tabs.
+# for each target. One line per target goes to the file FUZZ_RESULTS, separated by tabs: name, cases, seconds, edges reached at first
+# and at last, and what failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}

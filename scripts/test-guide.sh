@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the commands of the book (docs/), page by page, over real recordings and a server of its own; scripts/guide.py has the rules.
+# Runs the commands of the book (docs/), page by page, over real recordings and a server of its own. scripts/guide.py has the rules.
 # scripts/test-guide.sh PAGE… runs only the commands of these pages, such as how-to/run.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."

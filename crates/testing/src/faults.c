@@ -72,7 +72,7 @@ static int name_of(int dir, const char *path, char *name) {
     return snprintf(name, PATH_MAX, "%s/%s", folder, path) < PATH_MAX;
 }
 
-// What becomes of a call: 0 it is made, -1 it fails with errno, 1 it is the one where the process ends or the disk becomes full.
+// What becomes of a call. 0: it is carried out. -1: it fails with errno. 1: at this call the process ends or the disk becomes full.
 static int judge(const char *what, const char *name, int takes_space) {
     if (atomic_load(&is_off) || !is_under(name)) return 0;
     long number = atomic_fetch_add(&calls, 1) + 1;
