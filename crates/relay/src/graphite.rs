@@ -1,4 +1,4 @@
-//! Graphite's plain protocol: a line `PATH VALUE SECONDS` a sample, over TCP.
+//! Graphite's plain protocol: one line `PATH VALUE SECONDS` per sample, over TCP.
 
 use std::fmt::Write as _;
 use std::io::Write;

@@ -99,7 +99,7 @@ fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
         counts.roots.iter().for_each(|roots| print!(" {:>8}", share(*roots, counts.stacks)));
         println!(" {:>8}", share(counts.lost, counts.stacks));
     }
-    println!("unwinding: {} us a stack; {:?}", unwound_ns / 1000 / all.max(1), stacks.lost());
+    println!("unwinding: {} us per stack; {:?}", unwound_ns / 1000 / all.max(1), stacks.lost());
     for cost in stacks.cost().into_iter().chain(tracer.cost()) {
         let mean_ns = cost.ns.checked_div(cost.runs).unwrap_or(0);
         let share = cost.ns as f64 * 100.0 / began.elapsed().as_nanos() as f64;

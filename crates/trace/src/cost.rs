@@ -42,7 +42,7 @@ impl CountingCost {
         // SAFETY: a plain system call, without pointers.
         let fd =
             unsafe { libbpf_rs::libbpf_sys::bpf_enable_stats(libbpf_rs::libbpf_sys::BPF_STATS_RUN_TIME) };
-        // SAFETY: a descriptor that is ours alone.
+        // SAFETY: a descriptor that only we have.
         (fd >= 0).then(|| CountingCost { _open: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
@@ -77,6 +77,6 @@ pub(crate) fn open_sampler(cpu: usize, samples_per_s: u64) -> std::io::Result<Ow
     if fd < 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: a descriptor that is ours alone.
+    // SAFETY: a descriptor that only we have.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }

@@ -81,7 +81,7 @@ impl Dispatcher {
 }
 
 /// Where the function at `target` returns to when it was called by one of the `callers`. If one of them jumps to it as its last act, it
-/// returns to where that caller itself was called, by one of the next ones.
+/// returns to where that caller was called, by one of the next ones.
 fn returns_to(target: u64, functions: &[Code<'_>], callers: &[&str]) -> Vec<u64> {
     let Some((caller, next)) = callers.split_first() else { return Vec::new() };
     let mut places = Vec::new();

@@ -120,7 +120,7 @@ fn owned(fd: i32) -> std::io::Result<OwnedFd> {
     if fd < 0 {
         return Err(std::io::Error::from_raw_os_error(-fd));
     }
-    // SAFETY: a descriptor that is ours alone.
+    // SAFETY: a descriptor that only we have.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -210,7 +210,7 @@ extern "C" fn probed(value: u32) -> u32 {
 #[cfg(target_arch = "aarch64")]
 const SECOND_INSTRUCTION: u64 = 4;
 
-/// Nanoseconds a call.
+/// Nanoseconds per call.
 fn measure() -> f64 {
     let round = |_| {
         let began_ns = whyso_clock::thread_cpu_ns();

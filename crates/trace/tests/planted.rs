@@ -106,7 +106,7 @@ fn each_part_is_what_the_server_spent() {
         ("elapsed", after.request_ns - before.request_ns),
     ];
     for (part, counted) in parts {
-        // In addition to 3 %: receiving, sending and two switches, which the server can't time, of some us a request.
+        // In addition to 3 %: receiving, sending and two switches, which the server can't time, of some us per request.
         let tolerance_ns = REQUESTS as u64 * 10_000 + stolen;
         assert!(
             agree(counted, planted(part), 0.03, tolerance_ns),

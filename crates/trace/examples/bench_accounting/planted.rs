@@ -53,7 +53,7 @@ pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
             }
         }
     }
-    println!("\n{} of {judged} parts of 50 us a request or more are within 3 %.", judged - missed);
+    println!("\n{} of {judged} parts of 50 us per request or more are within 3 %.", judged - missed);
     Ok(())
 }
 

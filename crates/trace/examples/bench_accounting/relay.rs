@@ -118,7 +118,7 @@ impl Listening {
 /// The rows of the planted network.
 pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
     let _awake = Awake::all()?;
-    println!("| delay each way us | users | requests | held us a request | measured us | difference |");
+    println!("| delay each way us | users | requests | held us per request | measured us | difference |");
     println!("| ---: | ---: | ---: | ---: | ---: | ---: |");
     for delay_us in DELAYS_US {
         for users in USERS {

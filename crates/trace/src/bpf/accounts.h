@@ -150,7 +150,7 @@ static __always_inline __u8 side_of(struct task_struct *task)
 	return watched.programs && is_of_program(task, tgid) ? SERVER : NOBODY;
 }
 
-// Not inlined: it runs once a thread.
+// Not inlined: it runs once per thread.
 static __noinline __u32 take_account(void)
 {
 	__u32 index = 0;
@@ -162,7 +162,7 @@ static __noinline __u32 take_account(void)
 	return index + 1;
 }
 
-// Not inlined: it runs once a thread.
+// Not inlined: it runs once per thread.
 static __noinline struct account *open_account(struct task_struct *task, __u8 side)
 {
 	struct account *a;
