@@ -1,6 +1,10 @@
 //! What the programs in the kernel cost, as the kernel counts it, and the samplers of CPUs.
 
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+
+use libbpf_rs::{Link, ProgramMut};
+
+use crate::error::Error;
 
 /// Samples per second on each CPU: not a divisor of the rates at which kernels tick.
 pub(crate) const SAMPLES_PER_S: u64 = 99;
@@ -52,8 +56,24 @@ impl CountingCost {
     }
 }
 
+/// Runs a program `samples_per_s` times per second on one CPU, until the link is dropped. None where the CPU is offline: it has no samples.
+///
+/// # Errors
+/// Where the kernel does not take the program.
+pub(crate) fn attach_sampler(
+    program: &ProgramMut<'_>,
+    cpu: usize,
+    samples_per_s: u64,
+) -> Result<Option<Link>, Error> {
+    let Ok(sampler) = open_sampler(cpu, samples_per_s) else { return Ok(None) };
+    let link = program.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?;
+    // The link closes the descriptor. Closed twice, it could by then be another thread's file.
+    let _closed_by_link = sampler.into_raw_fd();
+    Ok(Some(link))
+}
+
 /// Samples of one CPU, by the kernel's own clock.
-pub(crate) fn open_sampler(cpu: usize, samples_per_s: u64) -> std::io::Result<OwnedFd> {
+fn open_sampler(cpu: usize, samples_per_s: u64) -> std::io::Result<OwnedFd> {
     // SAFETY: all zeros are attributes that ask for nothing.
     let mut attributes: libbpf_rs::libbpf_sys::perf_event_attr = unsafe { std::mem::zeroed() };
     attributes.size = size_of_val(&attributes) as u32;

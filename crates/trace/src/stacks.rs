@@ -1,13 +1,13 @@
 //! The programs that take stacks, in addition to those that keep the accounts.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
 
-use crate::cost::{Cost, cost_of, open_sampler};
+use crate::cost::{Cost, attach_sampler, cost_of};
 use crate::error::Error;
 use crate::stack_record::StackRecord;
 use crate::stack_sampling::StackSampling;
@@ -41,7 +41,6 @@ pub struct Stacks {
     inbox: Arc<Mutex<Inbox>>,
     skeleton: StacksSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
-    samplers: Vec<OwnedFd>,
     sampling: StackSampling,
     odd: u64,
 }
@@ -119,8 +118,8 @@ impl Stacks {
         };
         builder.add(&skeleton.maps.records, arrived).map_err(Error::of)?;
         let ring = builder.build().map_err(Error::of)?;
-        let (links, samplers) = (Vec::new(), Vec::new());
-        let mut stacks = Stacks { links, ring, inbox, skeleton, _object: object, samplers, sampling, odd: 0 };
+        let mut stacks =
+            Stacks { links: Vec::new(), ring, inbox, skeleton, _object: object, sampling, odd: 0 };
         stacks.attach(cpus)?;
         Ok(stacks)
     }
@@ -134,10 +133,7 @@ impl Stacks {
             }
         }
         for cpu in 0..cpus {
-            // A CPU that is offline has no samples.
-            let Ok(sampler) = open_sampler(cpu, self.sampling.samples_per_s()) else { continue };
-            self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
-            self.samplers.push(sampler);
+            self.links.extend(attach_sampler(&programs.on_sample, cpu, self.sampling.samples_per_s())?);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use whyso_model::{Role, State};
 
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, LOADS, OTHERS, SIDE_LOAD, SIDE_SERVER};
 use crate::attribution::{Attribution, Generator, RequestSums};
-use crate::cost::{Cost, CountingCost, NOTHING, SAMPLES_PER_S, cost_of, open_sampler};
+use crate::cost::{Cost, CountingCost, NOTHING, SAMPLES_PER_S, attach_sampler, cost_of};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
@@ -64,7 +64,6 @@ pub struct Tracer {
     accounts: Accounts,
     skeleton: BudgetSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
-    samplers: Vec<OwnedFd>,
     stats: Option<CountingCost>,
     gone: Sums,
     read_last: ServerSums,
@@ -120,7 +119,6 @@ impl Tracer {
             accounts,
             skeleton,
             _object: object,
-            samplers: Vec::new(),
             stats: if spec.cost { CountingCost::begin() } else { None },
             gone: Sums::default(),
             read_last: ServerSums::default(),
@@ -234,10 +232,8 @@ impl Tracer {
             self.links.push(program.attach().map_err(Error::of)?);
         }
         for cpu in 0..libbpf_rs::num_possible_cpus().map_err(Error::of)? {
-            // Without samples only the split of the CPU time is missing; a CPU that is offline has none.
-            let Ok(sampler) = open_sampler(cpu, SAMPLES_PER_S) else { continue };
-            self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
-            self.samplers.push(sampler);
+            // Without samples only the split of the CPU time is missing.
+            self.links.extend(attach_sampler(&programs.on_sample, cpu, SAMPLES_PER_S)?);
         }
         if self.stats.is_some() {
             self.links.push(programs.on_nothing.attach().map_err(Error::of)?);
@@ -249,7 +245,6 @@ impl Tracer {
     /// what they cost: once they are back, the time between is entered in what each thread was in when they went.
     pub fn pause(&mut self) {
         self.links.clear();
-        self.samplers.clear();
     }
 
     /// Puts the programs back after [`Tracer::pause`].
