@@ -12,6 +12,8 @@ The first word after ``` says what a block is, the words after it how its comman
     ```sh checked         the commands are not run (they need root, the network, another machine or hours): their options must exist
     ```sql file=NAME      the block is written to this file of the folder; likewise for every other language
 
+With --lessons only the tutorial's commands run; those of the other pages are checked.
+
 Options in the text, such as `whyso run --users`, must exist too. A command runs as it stands in the page, with two exceptions: `addressed`
 replaces addresses and the names of runs, and the program on the PATH is one that `shortened` gives shorter times, less data and, outside of the lessons, a server that runs already.
 """
@@ -42,6 +44,10 @@ def pages(book):
     """The pages in the order of the contents."""
     summary = (book / "SUMMARY.md").read_text()
     return [book / path for path in re.findall(r"\]\(([^)#]+\.md)\)", summary)]
+
+
+def is_lesson(page):
+    return page.parent.name == "tutorial"
 
 
 def commands(block):
@@ -297,8 +303,7 @@ class Walk:
             shutil.rmtree(old)
         text = page.read_text()
         # The lessons are followed to the letter.
-        is_lesson = page.parent.name == "tutorial"
-        os.environ["GUIDE_DSN"] = "" if is_lesson else f"mysql://root@localhost/?socket={self.socket}"
+        os.environ["GUIDE_DSN"] = "" if is_lesson(page) else f"mysql://root@localhost/?socket={self.socket}"
         name = str(page.relative_to(book))
         for indent, language, info, block in BLOCK.findall(text):
             block = re.sub(rf"^{indent}", "", block, flags=re.M)
@@ -330,11 +335,11 @@ class Walk:
                 if option not in self.every and option not in NOT_OURS:
                     self.fail(name, span, f"no subcommand has {option}")
 
-    def walk(self, book, only):
+    def walk(self, book, only, is_lessons_only):
         self.every = self.help.every_option()
         for page in pages(book):
             if not only or str(page.relative_to(book)) in only:
-                self.page(book, page)
+                self.page(book, page, is_checked_only=is_lessons_only and not is_lesson(page))
         if not only:
             # Its commands are the book's, on servers that only its readers have.
             self.page(book.parent, book.parent / "README.md", is_checked_only=True)
@@ -354,10 +359,11 @@ def main():
     parser.add_argument("--place", type=Path, required=True, help="folder in which commands run")
     parser.add_argument("--socket", required=True, help="socket of the server that stands for the servers of the pages")
     parser.add_argument("--can-trace", action="store_true", help="the kernel lets whyso trace here")
+    parser.add_argument("--lessons", action="store_true", help="run the tutorial's commands, and only check those of the other pages")
     parser.add_argument("pages", nargs="*", help="only these pages, such as how-to/run.md")
     arguments = parser.parse_args()
     walk = Walk(arguments.whyso, arguments.place, arguments.socket, arguments.can_trace)
-    walk.walk(arguments.book, arguments.pages)
+    walk.walk(arguments.book, arguments.pages, arguments.lessons)
     print(f"{walk.counts['run']} commands of the book ran, the options of {walk.counts['checked']} were checked, {len(walk.failures)} failed")
     if walk.not_traced and os.environ.get("WHYSO_NOT_TESTED"):
         with open(os.environ["WHYSO_NOT_TESTED"], "a") as lines:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the commands of the book (docs/), page by page, over real recordings and a server of its own. scripts/guide.py has the rules.
-# scripts/test-guide.sh PAGE… runs only the commands of these pages, such as how-to/run.md.
+# scripts/test-guide.sh PAGE… runs only the commands of these pages, such as how-to/run.md; with --lessons those of the tutorial run, and the
+# others are checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}
