@@ -1,8 +1,8 @@
 //! A closed system: users that wait only for their own transactions, CPUs that they share, and time that no CPU holds.
 //!
-//! Throughput follows from Little's law (J. D. C. Little, 1961): N users ÷ the time of a cycle. The time at a CPU grows with those
-//! that are found there; a user finds what N − 1 users leave (the arrival theorem in the approximation of Y. Bard, 1979, and
-//! P. J. Schweitzer, 1979). So queues shrink where the demand falls. Without any queue the same law gives the asymptotic bound
+//! Throughput follows from Little's law (J. D. C. Little, 1961): N users ÷ the time of a cycle. The time at a CPU grows with the
+//! users that are found there. An arriving user finds what N − 1 users leave there. This is the arrival theorem, in the approximation
+//! of Y. Bard, 1979, and P. J. Schweitzer, 1979. So queues shrink where the demand falls. Without any queue the same law gives the asymptotic bound
 //! (P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys 10, 1978).
 
 /// CPUs that are shared evenly by all who are ready to run.

@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Back is who reaches this share of what it was before, or of what it is at the end where that is less.
+/// Throughput is back when it reaches this share of its value before the change, or of its value at the end if that is less.
 const BACK: f64 = 0.95;
-/// The part of the time after a change that shows what it came to.
+/// The last part of the time after a change, whose mean is the value at the end.
 const LATER: f64 = 0.25;
-/// Moments that tell what was before.
+/// Moments whose mean is the value before the change.
 const BEFORE: usize = 10;
 
 /// What a change during a run did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dip {
-    /// When it was made, in seconds.
+    /// Time of the change, in seconds.
     pub at_s: f64,
     /// Mean of the moments before it, ten at most.
     pub before: f64,
-    /// The least that was seen between the change and being back.
+    /// The lowest value between the change and being back.
     pub lowest: f64,
     pub lowest_at_s: f64,
     /// Mean of the last quarter of the time after it.

@@ -13,7 +13,7 @@ use crate::wake::Wake;
 pub struct WakerTime {
     /// Of the stack that waited; `None`: no rule names any function of it.
     pub class: Option<String>,
-    /// The function that the class was given for; without a class the innermost one of the program's own.
+    /// The function by which the wait has its class; without a class, the innermost function of the program itself.
     pub waited_in: Option<FunctionName>,
     /// Role of the threads that ended the waits; empty: not threads of the server.
     pub role: String,
@@ -76,8 +76,8 @@ pub struct SingleWait {
     pub ended_in: Option<FunctionName>,
 }
 
-/// A stack's class and the function that shows where it is: the one that the class was given for, or without a class the innermost
-/// one of the program's own.
+/// Returns a stack's class and the function that shows where it is. That is the function by which it has its class. Without a class, it is the innermost
+/// function of the program itself.
 pub fn place<'a>(
     stack: &'a [FunctionName],
     metric: &str,
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_stands_beside_what_ended_it() {
+    fn a_wait_stands_next_to_what_ended_it() {
         let mut profile = Profile { metrics: vec!["lock".to_string()], ..Profile::default() };
         profile.stacks.insert(
             1,

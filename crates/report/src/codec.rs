@@ -9,10 +9,10 @@
 //! | count | varint, missing values included |
 //! | missing | varint count, then the distance of each missing position from the one before |
 //! | integers, decimals | first value, then the median step, then each step less the median; zigzag varints |
-//! | floats | each value's bits XOR the bits before, as eight planes of one byte a value, highest byte first |
+//! | floats | each value's bits XOR the bits before, as eight planes of one byte per value, highest byte first |
 //!
-//! The median step makes a counter that grows evenly a row of zeros, which deflates to nothing; the steps of a busy counter
-//! shrink to their noise. Decoding gives exactly the bits that went in (every missing value comes back as the one NaN).
+//! With the median step, a counter that grows evenly becomes a row of zeros, which deflates to nothing. The steps of a busy
+//! counter shrink to their noise. Decoding gives exactly the bits that went in (every missing value comes back as the one NaN).
 
 /// Integers up to here survive the page's arithmetic, which is exact to 2^53: zigzag doubles them.
 const INT_MAX: i64 = 1 << 52;

@@ -1,4 +1,4 @@
-//! What the server's own counters grew by over a recorded window, a second and a statement.
+//! What the server's own counters grew by over a recorded window, per second and per statement.
 
 use whyso_explain::model::{Counter, Input};
 use whyso_words::{count, number, rate, seconds};

@@ -45,7 +45,7 @@ fn times() -> u32 {
     12
 }
 
-/// The values that a knob is given.
+/// The values that a knob gets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Points {

@@ -1,4 +1,4 @@
-//! What a page is given that asks for samples as it draws them: heads without samples, and the blocks of everything else.
+//! What a page gets that asks for samples as it draws them: heads without samples, and the blocks of everything else.
 
 use serde::Serialize;
 use whyso_explain::model::Explanation;
@@ -55,7 +55,7 @@ struct Axis {
     end_ns: i64,
 }
 
-/// What of a head takes more than the recording's outline to tell.
+/// Parts of a head that need more than the recording's outline.
 #[derive(Default)]
 struct Parts<'b> {
     profile: ProfileHead,

@@ -33,9 +33,9 @@ pub fn relatives_json(profile: &Profile, relatives: &Relatives, relation: Relati
         Relation::Callers => ("callers", &relatives.callers),
         Relation::Callees => ("callees", &relatives.callees),
     };
-    let other = |one: &AttributedTime| {
-        let mut object = function(profile, &one.time);
-        for (metric, ns) in profile.metrics.iter().zip(&one.attributed_ns) {
+    let other = |relative: &AttributedTime| {
+        let mut object = function(profile, &relative.time);
+        for (metric, ns) in profile.metrics.iter().zip(&relative.attributed_ns) {
             object[metric]["attributed_ns"] = json!(ns);
         }
         object

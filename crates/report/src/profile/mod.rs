@@ -26,7 +26,7 @@ use crate::text::layout::aligned_with_words as aligned;
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
 
-/// What a profile was taken of.
+/// What a profile is of.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledIn<'a> {
     /// Such as "the level of 16 users".
@@ -78,8 +78,8 @@ pub fn functions(sampled: SampledIn<'_>, profile: &Profile, functions: &Function
     out
 }
 
-/// A function, marked with `*`, beneath its callers or above its callees. The first time of each metric is attributed: the part of the
-/// function's inclusive time that came through the caller, or went to the callee; the function's own is its exclusive time.
+/// Returns a function, marked with `*`, beneath its callers or above its callees. The first time of each metric is attributed: the part of the
+/// function's inclusive time that came through the caller, or went to the callee. In the function's own line it is the exclusive time.
 pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, limit: usize) -> String {
     let mut rows = vec![head(profile, &["attr.", "excl.", "incl."])];
     let times = |attributed: &[f64], time: &FunctionTime, name: String| {
@@ -94,8 +94,8 @@ pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, l
         Relation::Callers => &relatives.callers,
         Relation::Callees => &relatives.callees,
     };
-    let other = |one: &AttributedTime| {
-        times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time.function)))
+    let other = |relative: &AttributedTime| {
+        times(&relative.attributed_ns, &relative.time, format!(" {}", named(&relative.time.function)))
     };
     let shown = others.iter().take(limit).map(other);
     match relation {
@@ -124,8 +124,11 @@ fn path(stack: &[&str]) -> String {
     names.join(";")
 }
 
-/// What the reader has to know of what was sampled, a line each: that it was sampled lightly; of how much of the time it is known whose
-/// work it was, where a connection or a statement was asked for; and how much was left out as whyso's own.
+/// Returns what the reader has to know of the samples, one line each:
+///
+/// - that the sampling was light;
+/// - the share of the time whose owner is known, if a connection or a statement was asked for;
+/// - how much was left out as whyso's own.
 pub fn known_words(sampled: SampledIn<'_>) -> String {
     let line = |share: f64| {
         let share = percent(share);

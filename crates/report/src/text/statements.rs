@@ -22,7 +22,7 @@ pub(crate) fn placeholder(command: &str) -> &'static str {
 
 /// Returns a statement without the control characters that would steer a terminal.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 /// What following the commands of clients cost, a command and in all, and what was lost of them; whole lines.
