@@ -27,7 +27,7 @@ pub struct ClosedNetwork {
 const HALVINGS: usize = 60;
 
 impl Station {
-    /// Time of one transaction there, its queue included, at this throughput; infinite where the CPUs can't do as much.
+    /// Returns the time of one transaction there, its queue included, at this throughput; infinite where the CPUs can't do as much.
     pub fn residence_ms(&self, users: f64, per_ms: f64) -> f64 {
         let others = ((users - 1.0) / users).max(0.0);
         let room = 1.0 - others * per_ms * self.demand_ms / self.cpus;
@@ -39,7 +39,7 @@ impl Station {
         queued.max(self.demand_ms)
     }
 
-    /// The number of CPUs at which one transaction takes this time there, its queue included, where nobody competes.
+    /// Returns the number of CPUs at which one transaction takes this time there, its queue included, where nobody competes.
     pub fn cpus_for(demand_ms: f64, residence_ms: f64, users: f64, per_ms: f64) -> f64 {
         demand_ms / residence_ms + ((users - 1.0) / users).max(0.0) * per_ms * demand_ms
     }

@@ -26,12 +26,12 @@ pub struct Dip {
 }
 
 impl Dip {
-    /// How much of `before` was missing at the lowest, in per cent; 0 where nothing was.
+    /// Returns how much of `before` was missing at the lowest, in per cent; 0 where nothing was.
     pub fn percent(&self) -> f64 {
         100.0 * (1.0 - self.lowest / self.before).max(0.0)
     }
 
-    /// From the change until it was back, in seconds; 0 where it never fell that far.
+    /// Returns the time from the change until it was back, in seconds; 0 where it never fell that far.
     pub fn recovery_s(&self) -> Option<f64> {
         if self.lowest >= BACK * self.before {
             return Some(0.0);
@@ -40,7 +40,7 @@ impl Dip {
     }
 }
 
-/// From (seconds, value) of moments in order of time. `None` where there are none before it or after it, or nothing was done before.
+/// Returns the dip from (seconds, value) of moments in order of time. `None` where there are none before it or after it, or nothing was done before.
 pub fn dip(moments: &[(f64, f64)], at_s: f64) -> Option<Dip> {
     let split = moments.partition_point(|(t, _)| *t < at_s);
     let (before, after) = moments.split_at(split);

@@ -21,8 +21,8 @@ const COSINES_MAX: usize = 64;
 const CORRELATION_ERRORS: f64 = 1.5;
 const CORRELATION_MAX: f64 = 0.99;
 
-/// Half the width of the 95 % interval of the mean throughput, in transactions per second, from
-/// transactions in each 100 ms. `None` under two seconds and where nothing was done.
+/// Returns half the width of the 95 % interval of the mean throughput, in transactions per second, from transactions in each 100 ms. `None` under two
+/// seconds and where nothing was done.
 pub fn half_width_per_s(bins: &[f64]) -> Option<f64> {
     if bins.len() < BINS_MIN || bins.iter().all(|&count| count == 0.0) {
         return None;
@@ -79,7 +79,7 @@ impl SpectrumShare {
     }
 }
 
-/// The number that Student's t with `degrees` (> 0) degrees of freedom exceeds with probability 2.5 %.
+/// Returns the number that Student's t with `degrees` (> 0) degrees of freedom exceeds with probability 2.5 %.
 pub fn t_quantile_975(degrees: f64) -> f64 {
     // Parameters are valid by construction; the normal quantile is what t tends to.
     StudentsT::new(0.0, 1.0, degrees).map_or(1.96, |t| t.inverse_cdf(0.975))

@@ -79,7 +79,7 @@ pub enum Steadiness {
 }
 
 impl Steadiness {
-    /// `None` where the window is too short to say.
+    /// Returns whether it is steady. `None` where the window is too short to say.
     pub fn is_steady(self) -> Option<bool> {
         match self {
             Steadiness::Steady => Some(true),
@@ -192,8 +192,8 @@ fn squares(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
-/// The longest time in which less than a fifth of the usual was done: first bin and number of bins.
-/// `None` where it lasted less than a second.
+/// Returns the longest time in which less than a fifth of the usual was done: first bin and number of bins. `None` where it lasted less than a
+/// second.
 pub fn longest_stall(bins: &[f64]) -> Option<(usize, usize)> {
     let usual = median(bins);
     // With few transactions per bin, empty ones are ordinary.

@@ -36,12 +36,12 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Whether chance explains it badly, for a series of this many values. `strictness` multiplies the critical value.
+    /// Returns whether chance explains it badly, for a series of this many values. `strictness` multiplies the critical value.
     pub fn is_significant(&self, count: usize, strictness: f64) -> bool {
         self.ratio > strictness * (CRITICAL.0 + CRITICAL.1 / count as f64)
     }
 
-    /// Difference between the shape's ends, as a share of the larger.
+    /// Returns the difference between the shape's ends, as a share of the larger.
     pub fn change(&self) -> f64 {
         let most = self.from.max(self.to);
         if most > 0.0 { (self.from - self.to).abs() / most } else { 0.0 }

@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Of a measure that is better where it is lower.
+    /// Returns the verdict for a measure that is better where it is lower.
     pub fn turned(self) -> Verdict {
         match self {
             Verdict::Faster => Verdict::Slower,
@@ -34,7 +34,7 @@ impl Verdict {
         }
     }
 
-    /// Whether a difference was found.
+    /// Returns whether a difference was found.
     pub fn is_found(self) -> bool {
         matches!(self, Verdict::Faster | Verdict::Slower)
     }
@@ -122,7 +122,7 @@ pub struct Spread {
     pub unstable: bool,
 }
 
-/// Of the throughputs of one cell's starts; `None` where none is above 0.
+/// Returns the spread of the throughputs of one cell's starts; `None` where none is above 0.
 pub fn spread(values: &[f64]) -> Option<Spread> {
     let logs: Vec<f64> =
         values.iter().filter(|value| value.is_finite() && **value > 0.0).map(|value| value.ln()).collect();

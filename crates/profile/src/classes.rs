@@ -44,7 +44,7 @@ pub struct RuleError {
 }
 
 impl Rules {
-    /// The rules for MySQL and MariaDB.
+    /// Returns the rules for MySQL and MariaDB.
     pub fn built_in() -> Rules {
         // A test reads it.
         Rules::parse(BUILT_IN).unwrap_or_default()
@@ -81,13 +81,13 @@ impl Rules {
         Ok(Rules { rules })
     }
 
-    /// These rules, and after them others: where both name a function, these count.
+    /// Returns these rules, followed by others. Where both name a function, these count.
     pub fn before(mut self, others: Rules) -> Rules {
         self.rules.extend(others.rules);
         self
     }
 
-    /// The class of a stack, innermost function first. On a CPU only a thread that spins waits for anything.
+    /// Returns the class of a stack, innermost function first. On a CPU only a thread that spins waits for anything.
     pub fn class(&self, stack: &[FunctionName], metric: &str) -> Option<&str> {
         self.named(stack, metric).map(|(_, class)| class)
     }
@@ -168,7 +168,7 @@ pub struct ClassTime {
     pub ns: Vec<f64>,
 }
 
-/// The profile's time by class, the one with the most in the first metric first, and what has none last.
+/// Returns the profile's time by class, the one with the most in the first metric first, and what has none last.
 pub fn classes(profile: &Profile, rules: &Rules) -> Vec<ClassTime> {
     let metrics = profile.metrics.len();
     let mut class_of: BTreeMap<(u32, usize), Option<&str>> = BTreeMap::new();

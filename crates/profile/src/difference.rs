@@ -25,7 +25,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// By how much it is more here.
+    /// Returns by how much it is more here.
     pub fn value(&self) -> f64 {
         self.here - self.there
     }
@@ -99,7 +99,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// What differs between two profiles of the same metrics.
+/// Returns what differs between two profiles of the same metrics.
 pub fn differences(here: &Profile, there: &Profile, by: ComparedBy) -> Differences {
     let (here, there) = (Side::new(here), Side::new(there));
     let metrics = here.times.total.exclusive_ns.len().min(there.times.total.exclusive_ns.len());

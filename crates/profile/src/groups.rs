@@ -43,7 +43,7 @@ pub struct StackGroup<'a> {
 }
 
 impl StackGroup<'_> {
-    /// How many threads have each role, most first.
+    /// Returns how many threads have each role, most first.
     pub fn roles(&self) -> Vec<(&str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for thread in &self.threads {

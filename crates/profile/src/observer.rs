@@ -37,13 +37,13 @@ pub struct ObserverStacks {
 }
 
 impl ObserverStacks {
-    /// `frames`: the functions of all stacks in any order, each as its stack's number, its name and its module.
+    /// Finds the observer's stacks. `frames` has the functions of all stacks in any order, each as its stack's number, its name and its module.
     pub fn new<'a>(frames: impl IntoIterator<Item = (u32, &'a str, &'a str)>) -> ObserverStacks {
         let probes = frames.into_iter().filter(|(_, function, module)| is_of_a_probe(function, module));
         ObserverStacks { probes: probes.map(|(stack, _, _)| stack).collect() }
     }
 
-    /// Whether a sample or a wait is the observer's, by the role of its thread and the number of its stack.
+    /// Returns whether a sample or a wait is the observer's, by the role of its thread and the number of its stack.
     pub fn holds(&self, role: &str, stack: u32) -> bool {
         role == OBSERVER_ROLE || self.probes.contains(&stack)
     }

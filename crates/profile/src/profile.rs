@@ -52,7 +52,7 @@ impl Profile {
             .filter_map(move |sample| Some((sample, stack(sample)?.as_slice())))
     }
 
-    /// The time of all samples, metric by metric.
+    /// Returns the time of all samples, metric by metric.
     pub fn total_ns(&self) -> Vec<f64> {
         let mut total_ns = vec![0.0; self.metrics.len()];
         for (sample, _) in self.samples_with_stacks() {
@@ -71,7 +71,7 @@ impl Profile {
         variances.into_iter().map(|variance: f64| STANDARD_ERRORS * variance.sqrt()).collect()
     }
 
-    /// Each stack, from the outermost function to the innermost, with its time in one metric; those without any are left out.
+    /// Returns each stack, from the outermost function to the innermost, with its time in one metric; those without any are left out.
     pub fn folded(&self, metric: usize) -> Vec<(Vec<&str>, f64)> {
         let mut folded: BTreeMap<Vec<&str>, f64> = BTreeMap::new();
         for (sample, stack) in self.samples_with_stacks().filter(|(sample, _)| sample.metric == metric) {

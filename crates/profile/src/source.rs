@@ -26,7 +26,7 @@ impl LineTime {
         LineTime { exclusive_ns: vec![0.0; metrics], inclusive_ns: vec![0.0; metrics] }
     }
 
-    /// Whether there is any.
+    /// Returns whether there is any.
     pub fn is_some(&self) -> bool {
         self.inclusive_ns.iter().any(|ns| *ns > 0.0)
     }

@@ -27,7 +27,7 @@ pub struct CallNode<'a> {
 }
 
 impl CallTree<'_> {
-    /// Exclusive time of every node in one metric, in nanoseconds.
+    /// Returns the exclusive time of every node in one metric, in nanoseconds.
     pub fn exclusive_ns(&self, metric: usize) -> Vec<f64> {
         let mut exclusive_ns = vec![0.0; self.nodes.len()];
         for (node, ns) in self.times.get(metric).into_iter().flatten() {
@@ -113,7 +113,7 @@ pub fn call_tree(profile: &Profile, least_share: f64) -> CallTree<'_> {
     call_tree_with_places(profile, least_share).0
 }
 
-/// The same, and by stack the place of the node that its innermost function's time is in.
+/// Returns the same as [`call_tree`], and by stack the place of the node that its innermost function's time is in.
 pub fn call_tree_with_places(profile: &Profile, least_share: f64) -> (CallTree<'_>, HashMap<u32, usize>) {
     let mut builder = TreeBuilder::new(profile.metrics.len());
     let mut node_of: HashMap<u32, usize> = HashMap::new();

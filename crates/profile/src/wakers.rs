@@ -26,7 +26,7 @@ pub struct WakerTime {
     pub meanwhile: Option<WakerDeeds>,
 }
 
-/// The waits by where they were and who ended them, the one with the most in the first metric first.
+/// Returns the waits by where they were and who ended them, the one with the most in the first metric first.
 pub fn wakers(profile: &Profile, rules: &Rules) -> Vec<WakerTime> {
     let stack = |id: u32| profile.stacks.get(&id).map_or(&[][..], Vec::as_slice);
     let mut groups: BTreeMap<_, Vec<&Wake>> = BTreeMap::new();
@@ -89,7 +89,7 @@ pub fn place<'a>(
     }
 }
 
-/// Neither the kernel's, nor a library's that every lock goes through.
+/// Returns whether a function is neither the kernel's, nor of a library that every lock goes through.
 pub fn is_own(function: &FunctionName) -> bool {
     let module = function.module.as_str();
     let library = ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++"];

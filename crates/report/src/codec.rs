@@ -29,7 +29,7 @@ pub fn append(block: &mut Vec<u8>, values: &[f64]) {
     block.extend_from_slice(&bytes);
 }
 
-/// One series as bytes, without its length.
+/// Returns one series as bytes, without its length.
 pub fn encode(values: &[f64]) -> Vec<u8> {
     let present: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     let mut out = Vec::with_capacity(values.len() * 2 + 16);

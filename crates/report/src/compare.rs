@@ -24,12 +24,12 @@ pub struct CompareTable {
     pub notes: Vec<String>,
 }
 
-/// Levels, settings that differ, metrics that differ; those that there are.
+/// Returns tables of levels, of settings that differ, and of metrics that differ, as far as there are any.
 pub fn compare_tables(comparison: &Comparison) -> Vec<CompareTable> {
     tables(comparison)
 }
 
-/// For the terminal.
+/// Returns the comparison for the terminal.
 pub fn compare(comparison: &Comparison) -> String {
     let mut out = String::new();
     for table in tables(comparison) {
@@ -50,7 +50,7 @@ pub fn compare(comparison: &Comparison) -> String {
     out
 }
 
-/// The same as Markdown.
+/// Returns the comparison as Markdown.
 pub fn compare_markdown(comparison: &Comparison) -> String {
     let plain = |text: &str| text.replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ");
     let line = |cells: &[String]| {

@@ -8,7 +8,7 @@ use crate::text::layout::aligned_with_words;
 /// Counters of a window that are shown, the fastest first.
 const SHOWN_MAX: usize = 40;
 
-/// A table a window: SHOW GLOBAL STATUS' counters that moved, with their rate and how much that is for one statement.
+/// Returns one table per window: SHOW GLOBAL STATUS' counters that moved, with their rate and how much that is for one statement.
 pub fn differences(input: &Input) -> String {
     let mut out = String::new();
     for level in &input.levels {

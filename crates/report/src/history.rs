@@ -18,7 +18,7 @@ const SMALL_MAX: usize = 5;
 /// Most changed settings that a step shows.
 const CHANGED_MAX: usize = 12;
 
-/// For the terminal: a paragraph a group, with its changes.
+/// Returns the text for the terminal: one paragraph per group, with its changes.
 pub fn history(history: &History) -> String {
     let mut out = String::new();
     let is_small = |group: &&Group| group.points.len() < 3;

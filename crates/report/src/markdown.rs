@@ -18,7 +18,7 @@ use crate::text::{dash, transactions};
 use statements::statements_of;
 use writer::{Markdown, escaped};
 
-/// The whole report but its time series: headline, findings, levels, growth, statements, facts.
+/// Returns the whole report except its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation, extras: &Extras<'_>) -> String {
     let mut out = Markdown::default();
     headline(&mut out, run, explanation);
@@ -229,7 +229,7 @@ fn actions(out: &mut Markdown, explanation: &Explanation) {
     if explanation.actions.is_empty() {
         return;
     }
-    out.heading("What was changed in mid-run");
+    out.heading("What was changed during the run");
     out.table(&["action", "TPS before", "during", "seconds", "after"]);
     let estimate = |estimate: &Option<Estimate>| match estimate {
         Some(estimate) => {

@@ -7,8 +7,8 @@ use whyso_words::{number, percent_number, whole};
 use crate::text::clean;
 use crate::text::layout::aligned_with_words;
 
-/// Each thread's regular pauses, those that hold most of its time first; empty where there are none. `window_ns` is the length
-/// of the window that they were counted in.
+/// Returns each thread's regular pauses, those that hold most of its time first; empty where there are none. `window_ns` is the length of the window
+/// that they were counted in.
 ///
 /// Lengths and intervals are means with their standard deviations; an interval stands there only where it is regular.
 pub fn pauses(pauses: &[Pauses], window_ns: u64) -> String {

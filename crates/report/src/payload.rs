@@ -324,7 +324,7 @@ fn add_tree(
     Ok((head, columns))
 }
 
-/// The report's zero: when the first level began to warm up, or the load began, or the run did.
+/// Returns the report's zero: when the first level began to warm up, or the load began, or the run did.
 pub fn origin_ns(run: &RunInfo, load: &[LoadInterval]) -> i64 {
     let from_levels =
         run.levels.iter().map(|level| level.warmup.begin_ns).filter(|begin_ns| *begin_ns > 0).min();

@@ -37,7 +37,7 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Those of one window, without whom the threads worked for.
+    /// Returns the stacks of one window, without whom the threads worked for.
     ///
     /// # Errors
     /// The recording's files can't be read.
@@ -62,7 +62,7 @@ impl Stacks {
         self
     }
 
-    /// The observer's share of the time that all samples and waits stand for, 0 to 1.
+    /// Returns the observer's share of the time that all samples and waits stand for, 0 to 1.
     pub fn observer_share(&self) -> f64 {
         let time_ns = |samples: &[StackSample], waits: &[StackWait]| -> f64 {
             let samples = samples.iter().map(|sample| sample.weight_ns as f64);

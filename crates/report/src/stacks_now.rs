@@ -29,7 +29,7 @@ pub fn stacks(stacks: &[StackNow]) -> String {
     out
 }
 
-/// A paragraph for each place that threads are at, that with the most threads first.
+/// Returns one paragraph for each place that threads are at, that with the most threads first.
 pub fn grouped_stacks(stacks: &[StackNow]) -> String {
     let mut out = String::new();
     for group in stack_groups(stacks) {
@@ -89,7 +89,7 @@ fn one_line(statement: &str) -> String {
     shortened(&line, STATEMENT_MAX)
 }
 
-/// The same as one object, thread by thread, and the groups by the threads' numbers.
+/// Returns the same as one object, thread by thread, and the groups by the threads' numbers.
 pub fn stacks_json(stacks: &[StackNow]) -> Value {
     let thread = |stack: &StackNow| {
         let frames = stack.functions.iter().map(|function| {

@@ -42,7 +42,7 @@ const GREEN: &str = "#0a8567";
 const PURPLE: &str = "#a2559c";
 const RED: &str = "#b3261e";
 
-/// The chart of a run. A run without a measured level gives a chart that reports it.
+/// Returns the chart of a run. A run without a measured level gives a chart that reports it.
 pub fn svg(run: &RunInfo, explanation: &Explanation) -> String {
     let mut drawing = Drawing::default();
     drawing.title(run, explanation);

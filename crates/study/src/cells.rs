@@ -25,7 +25,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Such as "mysql-sid, 8 tables, no flush, spin=6".
+    /// Returns its name, such as "mysql-sid, 8 tables, no flush, spin=6".
     pub fn name(&self) -> String {
         let parts = [&self.server, &self.condition, &self.variant, &self.tuning];
         let parts: Vec<&str> =
@@ -52,7 +52,7 @@ pub struct Start {
 }
 
 impl Spec {
-    /// Every server with every variant under every condition, in each tuning.
+    /// Returns every server with every variant under every condition, in each tuning.
     pub fn cells(&self) -> Vec<Cell> {
         let alone = |name: &str| vec![Part { name: name.to_string(), ..Part::default() }];
         let or = |parts: &[Part], name| if parts.is_empty() { alone(name) } else { parts.to_vec() };
@@ -133,7 +133,7 @@ impl Spec {
         }
     }
 
-    /// The two starts of the baseline with which the study begins.
+    /// Returns the two starts of the baseline with which the study begins.
     pub fn pair(&self) -> Vec<Start> {
         let baseline = self.cells().iter().position(|cell| cell.variant == self.baseline);
         match baseline {
@@ -142,7 +142,7 @@ impl Spec {
         }
     }
 
-    /// The starts of one block: every cell once, in an order of its own that the seed decides.
+    /// Returns the starts of one block: every cell once, in an order of its own that the seed decides.
     pub fn block(&self, block: u32) -> Vec<Start> {
         let mut random =
             SplitMix64::new(self.seed ^ (u64::from(block) + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
@@ -151,7 +151,7 @@ impl Spec {
         order.into_iter().map(|cell| Start { block, cell, pair: false }).collect()
     }
 
-    /// The blocks that it takes at least.
+    /// Returns the lowest number of blocks that it takes.
     pub fn blocks_least(&self) -> u32 {
         match self.repeats {
             Repeats::Times(times) => times,

@@ -51,7 +51,7 @@ impl Spec {
         self.check_cells()
     }
 
-    /// Checks the bounds on its cells and repeats, whoever wrote it.
+    /// Checks the bounds on its cells and repeats, also of a study that someone else wrote.
     pub(crate) fn check_size(&self) -> Result<(), Error> {
         let (cells, most) = (self.cell_count(), self.blocks_max());
         if cells > CELLS_MAX {
@@ -159,13 +159,13 @@ impl Spec {
         Ok(())
     }
 
-    /// Bound on the measuring, in seconds: without starts, loading and restoring.
+    /// Returns a bound on the time of measuring, in seconds, without starts, loading and restoring.
     pub fn measured_s_max(&self) -> f64 {
         let starts = self.cells().len() as f64 * f64::from(self.blocks_max()) + self.pair().len() as f64;
         starts * self.measured_s_of_start()
     }
 
-    /// The same of one start. How long a sweep within a start takes is not known before.
+    /// Returns the same bound of one start. How long a sweep within a start takes is not known before.
     pub fn measured_s_of_start(&self) -> f64 {
         match &self.session_sweep {
             Some(_) => 0.0,
@@ -173,7 +173,7 @@ impl Spec {
         }
     }
 
-    /// The most blocks that it may take.
+    /// Returns the highest number of blocks that it may take.
     pub fn blocks_max(&self) -> u32 {
         match self.repeats {
             Repeats::Times(times) => times,
@@ -181,7 +181,7 @@ impl Spec {
         }
     }
 
-    /// Every start that it may take.
+    /// Returns every start that it may take.
     pub fn all_starts(&self) -> Vec<Start> {
         let blocks = (0..self.blocks_max()).flat_map(|block| self.block(block));
         self.pair().into_iter().chain(blocks).collect()

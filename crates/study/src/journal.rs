@@ -194,7 +194,7 @@ impl Journal {
         Ok(Journal { dir: dir.to_path_buf(), study, done: Vec::new() })
     }
 
-    /// Of a study that was begun. A line that a crash cut is left out: its start was not finished.
+    /// Opens the journal of a study that was begun. A line that a crash cut is left out: its start was not finished.
     ///
     /// # Errors
     /// It is no study's folder, or can't be read.
@@ -223,7 +223,7 @@ impl Journal {
         Ok(Journal { dir: dir.to_path_buf(), study, done })
     }
 
-    /// The study that tests a suggested limit, where it was begun.
+    /// Returns the study that tests a suggested limit, where it was begun.
     ///
     /// # Errors
     /// It can't be read.
@@ -256,7 +256,7 @@ impl Journal {
         &self.study.notes
     }
 
-    /// Where recordings go.
+    /// Returns the folder of the recordings.
     pub fn runs(&self) -> PathBuf {
         self.dir.join(RUNS)
     }
@@ -272,7 +272,7 @@ impl Journal {
         all.filter(|start| !self.done.iter().any(|done| done.start == *start)).collect()
     }
 
-    /// Time that it has taken so far, all its parts added up.
+    /// Returns the time that it has taken so far, in seconds, all its parts added up.
     pub fn seconds(&self) -> f64 {
         self.done.iter().map(|done| done.seconds).sum()
     }

@@ -59,7 +59,7 @@ pub enum Points {
 }
 
 impl SessionSweep {
-    /// In ascending order, without repetition.
+    /// Returns the values in ascending order, without repetition.
     ///
     /// # Errors
     /// They are no numbers, none, or too many.

@@ -278,7 +278,7 @@ fn matters() -> f64 {
 }
 
 impl Spec {
-    /// `quick`: the short form, where the file has one. Both are checked.
+    /// Parses a study's file, and checks it and its short form. `quick`: the short form is returned, where the file has one.
     ///
     /// # Errors
     /// What is wrong with it, with the nearest known key where one is unknown.

@@ -128,7 +128,7 @@ export function differencesOf(view: PfsView, lines: PfsLines, levels: PfsLevel[]
   return found.sort((a, b) => byMost(size(a), size(b)));
 }
 
-/** A CPU time as milliseconds a second, and as a share of what the server used. */
+/** A CPU time as milliseconds per second, and as a share of what the server used. */
 interface Cost {
   perSecond: number | null;
   share: number | null;

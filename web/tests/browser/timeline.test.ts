@@ -26,7 +26,7 @@ const LEFT = 168;
 const [THREAD, TOP] = [15, 34 + 24];
 
 /**
- * Forty buckets over the first two levels: connections (tids 1000, 1001, …) are on CPUs in the first half and wait for locks in the second, but for one bucket
+ * Forty buckets over the first two levels: connections (tids 1000, 1001, …) are on CPUs in the first half and wait for locks in the second, except for one bucket
  * of file syncs; a purge thread (2000) waits for locks. One connection waits in its middle, woken by the purge thread.
  */
 function reportOf(connections: number, change: (timeline: TimelineHead) => void = () => {}): { url: string; remove: () => void } {

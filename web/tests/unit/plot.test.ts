@@ -9,7 +9,7 @@ const series = (metric: string, instance = '', kind: 'counter' | 'gauge' = 'gaug
   host: 'server', source: 'status', metric, instance, kind, unit: '1', axis: 0, block: 0, slot: 0, form: 'samples', flat: false,
 });
 
-/** A report's source whose columns are at hand. */
+/** A report's source whose columns are in memory. */
 class FixedSource extends BlockSource {
   readonly head: Head;
   readonly #columns: Column[];

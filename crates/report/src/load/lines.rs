@@ -5,7 +5,7 @@ use std::fmt::Write;
 use whyso_record::data::LoadInterval;
 use whyso_words::{NOTHING, count, nanoseconds, number, whole};
 
-/// What was done over some intervals of whole transactions, in a line. Times count from `origin_ns`.
+/// Returns what was done over some intervals of whole transactions, in one line. Times count from `origin_ns`.
 ///
 /// ```
 /// use whyso_record::data::LoadInterval;

@@ -101,12 +101,12 @@ impl Table {
         Table { columns }
     }
 
-    /// The line with the columns' names.
+    /// Returns the line with the columns' names.
     pub fn header(&self) -> String {
         self.line(|column| column.head.clone())
     }
 
-    /// A line, without its line break.
+    /// Returns the line, without its line break.
     pub fn row(&self, row: &Row) -> String {
         let line = self.line(|column| row.cell(column.field));
         if row.remark.is_empty() { line } else { format!("{line}  {}", row.remark) }
@@ -134,7 +134,7 @@ impl Table {
 }
 
 impl Row {
-    /// A level that has ended.
+    /// Returns the row of a level that has ended.
     pub fn of_level(level: &Level, verdict: &LevelVerdict) -> Row {
         let result = &level.result;
         let any = result.transactions > 0;

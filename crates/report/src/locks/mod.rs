@@ -208,7 +208,7 @@ fn tables(tables: &[TableWait]) -> String {
     out
 }
 
-/// The same as one object; times in seconds.
+/// Returns the same as one object; times in seconds.
 pub fn locks_json(of: LocksOf) -> Value {
     let object = |lock: &LockObject| {
         json!({

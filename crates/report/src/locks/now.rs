@@ -128,7 +128,7 @@ fn described(waits: &WaitingConnection) -> String {
     }
 }
 
-/// The same as one object. `waiting` is null where it is not known.
+/// Returns the same as one object. `waiting` is null where it is not known.
 pub fn locks_now_json(of: LocksNowOf) -> Value {
     let waiting = of.failed.is_none().then(|| of.waiting());
     json!({

@@ -18,7 +18,7 @@ pub struct PfsTimersOf<'a> {
     pub setup: &'a str,
 }
 
-/// The server's timers, what each class of events cost, and what another timer would have cost.
+/// Returns the server's timers, what each class of events cost, and what another timer would have cost.
 pub fn pfs_timers(of: PfsTimersOf) -> String {
     let timing = of.timing;
     let mut out = "What timing cost, as the server reckons its timers.\n".to_string();
@@ -80,7 +80,7 @@ fn words(head: &[&str]) -> Vec<String> {
     head.iter().map(ToString::to_string).collect()
 }
 
-/// The same as one object: over the whole window, CPU times in seconds, shares from 0 to 1.
+/// Returns the same as one object: over the whole window, CPU times in seconds, shares from 0 to 1.
 pub fn pfs_timers_json(of: PfsTimersOf) -> Value {
     let mut object = json!(of.timing);
     object["view"] = json!("timers");

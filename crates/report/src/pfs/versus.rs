@@ -8,7 +8,7 @@ use crate::text::layout::aligned_with_words;
 use crate::text::pfs::{DIGEST_TEXT_MAX, PfsOf, value_text, window_text};
 use crate::text::{capital, clean, shortened};
 
-/// What differs in `column`, the greatest difference first.
+/// Returns what differs in `column`, the greatest difference first.
 pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: &[Difference]) -> String {
     let view = here.table.view;
     let mut out = format!(
@@ -47,7 +47,7 @@ pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: 
     out
 }
 
-/// The same as one object; times in ns, divided as `per` says.
+/// Returns the same as one object; times in ns, divided as `per` says.
 pub fn pfs_differences_json(
     here: PfsOf,
     there: PfsOf,

@@ -9,7 +9,7 @@ use super::{SampledIn, about, in_seconds, share_number, table, words};
 /// What stacks without a class are called; on a CPU that is work.
 const UNKNOWN: &str = "<no class>";
 
-/// The classes under `<Total>`, each with its time and its share of each metric, and what has none.
+/// Returns the classes under `<Total>`, each with its time and its share of each metric, and what has none.
 pub fn classes(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime]) -> String {
     let total_ns = total(profile, classes);
     let head = profile.metrics.iter().flat_map(|metric| [format!("{} s", words(metric)), "%".to_string()]);
@@ -26,7 +26,7 @@ pub fn classes(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime])
     format!("{}\n{}", about(sampled, profile, &total_ns), table(&rows))
 }
 
-/// What `whyso classes --json` prints. Times are in nanoseconds.
+/// Returns what `whyso classes --json` prints. Times are in nanoseconds.
 pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime]) -> Value {
     let times = |ns: &[f64]| {
         profile.metrics.iter().cloned().zip(ns.iter().map(|ns| json!(ns))).collect::<Map<_, _>>()

@@ -40,7 +40,7 @@ impl ProfilePair<'_> {
     }
 }
 
-/// The functions that differ most, `limit` of them at most, under `<Total>`.
+/// Returns the functions that differ most, `limit` of them at most, under `<Total>`.
 pub fn function_differences(
     compared: ProfilePair<'_>,
     metrics: &[String],
@@ -120,7 +120,7 @@ fn cells(difference: &Difference, scale: f64) -> [String; 4] {
     [number(here * scale), number(there * scale), value, number(half * scale)]
 }
 
-/// What `whyso functions --against --json` prints. Times are in nanoseconds per transaction, or shares from 0 to 1.
+/// Returns what `whyso functions --against --json` prints. Times are in nanoseconds per transaction, or shares from 0 to 1.
 pub fn function_differences_json(
     compared: ProfilePair<'_>,
     metrics: &[String],

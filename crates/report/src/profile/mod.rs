@@ -64,7 +64,7 @@ pub enum Relation {
     Callees,
 }
 
-/// The functions with the most time, `limit` of them at most, under `<Total>`.
+/// Returns the functions with the most time, `limit` of them at most, under `<Total>`.
 pub fn functions(sampled: SampledIn<'_>, profile: &Profile, functions: &Functions, limit: usize) -> String {
     let mut rows = vec![head(profile, &["excl.", "incl."])];
     for time in [&functions.total].into_iter().chain(functions.functions.iter().take(limit)) {
@@ -105,7 +105,7 @@ pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, l
     table(&rows)
 }
 
-/// Stacks in one metric as flame graph programs read them: functions from the outermost to the innermost with `;` between, a blank, and
+/// Returns stacks in one metric as flame graph programs read them: functions from the outermost to the innermost with `;` between, a blank, and
 /// microseconds. Less than one is left out.
 pub fn folded(profile: &Profile, metric: usize) -> String {
     let mut out = String::new();

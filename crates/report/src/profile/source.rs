@@ -89,7 +89,7 @@ pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: AnnotatedSource<
     out
 }
 
-/// What `whyso source --json` prints. Times are in nanoseconds.
+/// Returns what `whyso source --json` prints. Times are in nanoseconds.
 pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: AnnotatedSource<'_>) -> Value {
     let times = |time: &LineTime| {
         let pairs = time.exclusive_ns.iter().zip(&time.inclusive_ns);

@@ -34,7 +34,7 @@ const DEEDS_MAX: usize = 4;
 /// A file is named for a state if this share of the state is its own.
 const FILE_SHARE_MIN: f64 = 0.8;
 
-/// A line for each place of waiting and each place that ended it, `limit` of them at most.
+/// Returns one line for each place of waiting and each place that ended it, `limit` of them at most.
 pub fn wakers(
     sampled: SampledIn<'_>,
     profile: &Profile,
@@ -81,7 +81,7 @@ pub fn wakers(
     out
 }
 
-/// What `whyso wakers --json` prints. Times are in nanoseconds.
+/// Returns what `whyso wakers --json` prints. Times are in nanoseconds.
 pub fn wakers_json(
     sampled: SampledIn<'_>,
     profile: &Profile,

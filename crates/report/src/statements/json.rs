@@ -6,7 +6,7 @@ use whyso_record::data::ClientCommand;
 
 use super::CommandsOf;
 
-/// What `whyso statements --json` prints. Times are in nanoseconds. What is known of no command is null.
+/// Returns what `whyso statements --json` prints. Times are in nanoseconds. What is known of no command is null.
 pub fn statements_json(about: &CommandsOf<'_>, statements: &[StatementTime], limit: usize) -> Value {
     let statement = |time: &StatementTime| {
         let named = |is_time: bool| {
@@ -30,7 +30,7 @@ pub fn statements_json(about: &CommandsOf<'_>, statements: &[StatementTime], lim
     object
 }
 
-/// What `whyso statements --log --json` prints. Times are in nanoseconds, `t_s` in seconds since the load began.
+/// Returns what `whyso statements --log --json` prints. Times are in nanoseconds, `t_s` in seconds since the load began.
 pub fn commands_json(about: &CommandsOf<'_>, commands: &[ClientCommand], limit: usize) -> Value {
     let command = |command: &ClientCommand| {
         let times = command.times;

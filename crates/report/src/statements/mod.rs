@@ -54,7 +54,7 @@ impl CommandsOf<'_> {
     }
 }
 
-/// The statements with the most time, `limit` of them at most, by the sums of `by`.
+/// Returns the statements with the most time, `limit` of them at most, by the sums of `by`.
 pub fn statements(
     about: &CommandsOf<'_>,
     statements: &[StatementTime],
@@ -89,7 +89,7 @@ pub fn statements(
     out
 }
 
-/// Every command in order of time, `limit` of them at most.
+/// Writes every command in order of time, `limit` of them at most.
 ///
 /// # Errors
 /// `out` can't be written.
@@ -185,12 +185,8 @@ pub(crate) fn total(statements: &[StatementTime]) -> StatementTime {
     for statement in statements {
         total.count += statement.count;
         total.max_ns = total.max_ns.max(statement.max_ns);
-        total
-            .sums
-            .iter_mut()
-            .zip(statement.sums)
-            .for_each(|(sum, statement)| *sum = sum.saturating_add(statement));
-        total.known.iter_mut().zip(statement.known).for_each(|(known, statement)| *known += statement);
+        total.sums.iter_mut().zip(statement.sums).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+        total.known.iter_mut().zip(statement.known).for_each(|(known, more)| *known += more);
     }
     total
 }

@@ -29,7 +29,7 @@ pub fn study_found(answer: &Answer) -> Vec<String> {
     sentences
 }
 
-/// What the reader has to know of the machine before anything else; `None` where two starts of the baseline do not differ.
+/// Returns what the reader has to know of the machine before anything else; `None` where two starts of the baseline do not differ.
 pub fn study_doubt(answer: &Answer) -> Option<String> {
     let levels = answer.pair.iter().flat_map(|pair| &pair.levels).filter(|level| level.differs);
     let worst = levels.clone().max_by(|one, other| size(one.ratio).total_cmp(&size(other.ratio)))?;

@@ -13,12 +13,12 @@ pub use answer::{study_doubt, study_found};
 pub use page::study_html;
 pub use sheets::{Row, Sheet};
 
-/// Its tables, in reading order.
+/// Returns the tables of a study, in reading order.
 pub fn study_sheets(answer: &Answer) -> Vec<Sheet> {
     sheets::sheets(answer)
 }
 
-/// For the terminal.
+/// Returns a study for the terminal.
 pub fn study(answer: &Answer) -> String {
     let mut out = format!("{}\n{}\n\n", answer.title, answer.question);
     for sentence in study_found(answer).into_iter().chain(study_doubt(answer)) {
@@ -42,7 +42,7 @@ pub fn study(answer: &Answer) -> String {
     out
 }
 
-/// The same as Markdown.
+/// Returns a study as Markdown.
 pub fn study_markdown(answer: &Answer) -> String {
     let plain = |text: &str| text.replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ");
     let mut out = format!("# {}\n\n{}\n\n", plain(&answer.title), plain(&answer.question));

@@ -25,7 +25,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// What following the commands of clients cost, a command and in all, and what was lost of them; whole lines.
+/// Returns what following the commands of clients cost, per command and in all, and what was lost of them, as whole lines.
 pub fn sql_trace_words(cost: &SqlTraceCost) -> String {
     let mut out = String::from("Cost of following a command: ");
     match cost.probes_ns {

@@ -26,8 +26,8 @@ pub struct ThreadsWindow {
     pub of: usize,
 }
 
-/// The table, the thread with the most time on a CPU first, and under it the sum of all that are shown. `states` names the
-/// columns of [`ThreadTime::states_ns`]; states that no thread was in for a thousandth of its time are left out.
+/// Returns the table, the thread with the most time on a CPU first, and under it the sum of all that are shown. `states` names the columns of
+/// [`ThreadTime::states_ns`]; states that no thread was in for a thousandth of its time are left out.
 pub fn threads(window: ThreadsWindow, rows: &[&ThreadTime], states: &[String]) -> String {
     let shown: Vec<usize> =
         (0..states.len()).filter(|&at| rows.iter().any(|row| share(row, at) >= 0.001)).collect();
@@ -53,7 +53,7 @@ pub fn threads(window: ThreadsWindow, rows: &[&ThreadTime], states: &[String]) -
     format!("{}\n{}", heading(window, rows.len()), aligned_with_words(&table, &[1, 2, last]))
 }
 
-/// The same as one object: times in milliseconds by state, the sum of the threads that are shown, and their periodic pauses.
+/// Returns the same as one object: times in milliseconds by state, the sum of the threads that are shown, and their periodic pauses.
 pub fn threads_json(
     window: ThreadsWindow,
     rows: &[&ThreadTime],

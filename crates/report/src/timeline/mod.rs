@@ -73,7 +73,7 @@ impl TimelineRow {
     }
 }
 
-/// The same as one object: of each row the milliseconds by state, a number a column; states that it never was in are left out.
+/// Returns the same as one object: of each row the milliseconds by state, one number per column. States that it never was in are left out.
 pub fn timeline_json(view: &TimelineView<'_>) -> Value {
     let TimelineView { run, origin_ns, timeline, .. } = view;
     let seconds = |t_ns: i64| (t_ns - origin_ns) as f64 / 1e9;

@@ -63,8 +63,8 @@ pub(crate) struct SinglesHead {
     /// The block that holds, in this order:
     ///
     /// - by thread, how many it has;
-    /// - of each, by thread and time: its end in µs since the page's zero, the place of its state, its length and weight in µs;
-    /// - of each: its site, the thread that woke it, and that thread's site.
+    /// - of each, by thread and time: its end in µs since the page's zero, and the place of its state;
+    /// - of each: its length and weight in µs, its site, the thread that woke it, and that thread's site.
     ///
     /// A sample on a CPU has no length. NaN stands for none.
     pub(crate) block: u32,

@@ -27,7 +27,7 @@ pub fn timeline_columns(width: usize) -> usize {
     width.saturating_sub(LABEL).max(COLUMNS_MIN)
 }
 
-/// The lines with their legend, and the waits beneath. Without colours the letters show the same.
+/// Returns the lines with their legend, and the waits beneath. Without colours the letters show the same.
 pub fn timeline(view: &TimelineView<'_>, colors: bool) -> String {
     let mut out = heading(view);
     out.push_str("\n\n");
@@ -70,7 +70,7 @@ fn heading(view: &TimelineView<'_>) -> String {
         "A role's lines are its threads' time by state, from the foot up; a single thread has one line, of the state that took most."
     };
     let mut text = format!(
-        "Threads of the server over time, from {} to {} of the run, {} a column. {a_row}",
+        "Threads of the server over time, from {} to {} of the run, {} per column. {a_row}",
         clock(view, begin, column_s),
         clock(view, end, column_s),
         seconds(column_s),

@@ -89,7 +89,7 @@ fn drawn(rows: &[TimelineRow], waits: &[SingleWait], snapshot_interval_s: f64, c
 fn a_line_a_thread_has_the_state_with_most_time_and_the_waits_stand_beneath() {
     let text = drawn(&TimelineRow::of_threads(&example_timeline(), &[0, 2, 1]), &waits(), 1.0, false);
     let expected = "\
-Threads of the server over time, from 0:00 to 0:40 of the run, 2 s a column. A line is a thread, a letter the state that took most of its time, small where that is less than half.
+Threads of the server over time, from 0:00 to 0:40 of the run, 2 s per column. A line is a thread, a letter the state that took most of its time, small where that is less than half.
 
 users from                 |1        |2
 connection, 2 threads
@@ -114,7 +114,7 @@ ended at  thread  state       ms  waited for  in                     ended by   
 fn a_role_stacks_its_threads_time_by_state_and_a_timeline_shows_how_far_apart_its_snapshots_are() {
     let text = drawn(&TimelineRow::of_roles(&example_timeline(), &[0, 1, 2]), &[], 10.0, false);
     let expected = "\
-Threads of the server over time, from 0:00 to 0:40 of the run, 2 s a column. A role's lines are its threads' time by state, from the foot up; a single thread has one line, of the state that took most. Their snapshots are 10 s apart: nothing is known of when between them.
+Threads of the server over time, from 0:00 to 0:40 of the run, 2 s per column. A role's lines are its threads' time by state, from the foot up; a single thread has one line, of the state that took most. Their snapshots are 10 s apart: nothing is known of when between them.
 
 users from                 |1        |2
 connection × 2            LLLLLLLLLLSSSSSSSSSS

@@ -6,8 +6,8 @@ use whyso_record::run::{Purpose, RunInfo};
 
 use crate::processes::processes_json;
 
-/// The object that `whyso why --json` prints. `levels` are those of the sweep; one that was not traced has no part, and all
-/// of its response time unaccounted.
+/// Returns the object that `whyso why --json` prints. `levels` are those of the sweep; one that was not traced has no part, and all of its response
+/// time unaccounted.
 pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
     let swept = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
     let levels: Vec<Value> = swept

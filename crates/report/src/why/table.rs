@@ -96,7 +96,7 @@ fn line(name: &str, budgets: &[&Budget], cell: impl Fn(&Budget) -> String) -> Ve
     std::iter::once(name.to_string()).chain(budgets.iter().map(|budget| cell(budget))).collect()
 }
 
-/// Wait classes of a part that hold a share worth a line.
+/// Wait classes of a part that have a share that is worth a line.
 fn visible_classes(budget: &Budget, part: Part) -> Vec<&ClassTime> {
     budget.classes_of(part).filter(|time| time.ms >= CLASS_SHARE_MIN * budget.response_ms).collect()
 }

@@ -146,7 +146,7 @@ struct Group<'a> {
     members: Vec<usize>,
 }
 
-/// What a study found so far.
+/// Returns what a study found so far.
 pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
     let cells = spec.cells();
     let measured = Measurements { spec, done };
@@ -250,7 +250,7 @@ pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
 }
 
 impl Answer {
-    /// Whether each comparison's 95 % interval reaches at most this many per cent to either side.
+    /// Returns whether each comparison's 95 % interval reaches at most this many per cent to either side.
     pub fn is_narrow(&self, percent: f64) -> bool {
         let compared = self.lines.iter().filter(|line| !line.is_baseline).map(|line| line.compared);
         compared.chain(self.steps.iter().map(|step| step.compared)).all(|compared| {

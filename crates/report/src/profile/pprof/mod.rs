@@ -162,10 +162,10 @@ impl ProfileBuilder {
         let mapping = self.mapping(first);
         let lines: Vec<(u64, i64)> =
             frames.iter().map(|frame| (self.function(frame), frame.line.map_or(0, i64::from))).collect();
-        if let Some(known) = self.profile.mappings.iter_mut().find(|known| known.id == mapping) {
-            known.has_file_names |= frames.iter().any(|frame| frame.source_file.is_some());
-            known.has_line_numbers |= frames.iter().any(|frame| frame.line.is_some());
-            known.has_inline_frames |= frames.len() > 1;
+        if let Some(entry) = self.profile.mappings.iter_mut().find(|entry| entry.id == mapping) {
+            entry.has_file_names |= frames.iter().any(|frame| frame.source_file.is_some());
+            entry.has_line_numbers |= frames.iter().any(|frame| frame.line.is_some());
+            entry.has_inline_frames |= frames.len() > 1;
         }
         let next = self.locations.len() as u64 + 1;
         let id = *self.locations.entry((mapping, address, lines.clone())).or_insert(next);
