@@ -203,7 +203,7 @@ fn wrong_use_is_told_in_a_sentence_and_ends_with_2() {
         (&["one", "Questions", "--window", "20-10"], "is no stretch of a run"),
         (&["one", "Questions", "--window", "1:75-2:80"], "is no stretch of a run"),
         (&["one", "Questions", "--window", "x"], "is no stretch of a run"),
-        (&["one", "Questions", "--window", "2:00:00-2:10:00"], "lies behind the end of the run"),
+        (&["one", "Questions", "--window", "2:00:00-2:10:00"], "begins after the end of the run"),
         (&["one", "Questions", "--top", "0"], "--top"),
         (&["one", "status/Questions", "--mode", "per-transaction"], "the load was not recorded"),
         (&["one", "Questions", "--mode", "sideways"], "--mode"),

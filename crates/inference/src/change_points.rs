@@ -1,13 +1,16 @@
 //! Where a series of values changes for good.
 //!
 //! Places are proposed by E-divisive: D. Matteson and N. James, "A nonparametric approach for multiple change point analysis of multivariate
-//! data", Journal of the American Statistical Association 109, 2014. Whether a place is a change is decided by Student's t test between the
-//! parts on either side, in place of the paper's permutations, so that the answer is the same each time: M. Fleming, P. Kołaczkowski, I. Kumar, S. Das,
+//! data", Journal of the American Statistical Association 109, 2014. Student's t test between the parts on either side decides whether a place is
+//! a change. It replaces the paper's permutations, so that the answer is the same each time. This follows M. Fleming, P. Kołaczkowski, I. Kumar, S. Das,
 //! S. McCarthy, P. Pattabhiraman and H. Ingo, "Hunter: Using change point detection to hunt for performance regressions", ICPE 2023 (now Apache Otava).
-//! From there, too: windows, so that a long past does not hide what is near; a first pass that takes ten times the probability;
-//! and a second one that drops the weakest places one at a time and looks at what is left again.
+//! From there come also:
 //!
-//! What is added: a change must hold without the value that speaks most for it, so that one outlier is none.
+//! - windows, so that a long past does not hide what is near;
+//! - a first pass that allows ten times the probability;
+//! - a second pass that drops the weakest places one at a time and tests the others again.
+//!
+//! This crate adds one rule: a change must hold without the value that speaks most for it, so that one outlier is no change.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +26,10 @@ const WINDOW_MAX: usize = 500;
 /// What counts as a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangeRule {
-    /// Values that are looked at together, from 6 to 500; windows overlap by half.
+    /// Values that are tested together, from 6 to 500; windows overlap by half.
     pub window: usize,
-    /// Highest probability of such a difference by chance. It is that of one place, not of the whole series: there are as many as there are
-    /// values, so that a wrong change in a series of 60 is some ten to twenty times likelier.
+    /// Highest probability of such a difference by chance. It is that of one place, not of the whole series, which has as many places as values.
+    /// A wrong change in a series of 60 is some ten to twenty times likelier.
     pub p_max: f64,
     /// Smallest difference of the means that counts, in the unit of the values.
     pub size_min: f64,
@@ -48,12 +51,12 @@ pub struct ChangePoint {
     pub before: f64,
     /// Mean from it to the change after it, or the end.
     pub after: f64,
-    /// Of such a difference by chance, by Student's t test between both parts, with and without the value of either that speaks most for a
-    /// change: the highest of these.
+    /// Probability of such a difference by chance, by Student's t test between both parts. The test is done with all values, and without the value
+    /// of either part that speaks most for a change. This is the highest of the results.
     pub p: f64,
 }
 
-/// The changes in a series, in order. What is no finite number is left out; a change has at least [`PART_MIN`] values on either side.
+/// Returns the changes in a series, in order. Values that are no finite number are left out. A change has at least [`PART_MIN`] values on either side.
 ///
 /// ```
 /// use whyso_inference::{ChangeRule, change_points};
@@ -63,12 +66,12 @@ pub struct ChangePoint {
 /// ```
 pub fn change_points(values: &[f64], wanted: &ChangeRule) -> Vec<ChangePoint> {
     let places: Vec<usize> = (0..values.len()).filter(|at| values[*at].is_finite()).collect();
-    let kept: Vec<f64> = places.iter().map(|at| values[*at]).collect();
-    let mut found = confirmed(&kept, proposed(&kept, wanted), wanted);
-    for change in &mut found {
+    let finite: Vec<f64> = places.iter().map(|at| values[*at]).collect();
+    let mut changes = confirmed(&finite, proposed(&finite, wanted), wanted);
+    for change in &mut changes {
         change.at = places[change.at];
     }
-    found
+    changes
 }
 
 /// Places that the first pass takes, in order.
@@ -78,9 +81,9 @@ fn proposed(values: &[f64], wanted: &ChangeRule) -> Vec<usize> {
     let mut begin = 0;
     loop {
         let end = (begin + window).min(values.len());
-        let mut inside = divided(&values[begin..end], wanted.p_max * PROPOSED);
-        inside.sort_unstable();
-        found.extend(inside.iter().map(|at| begin + at));
+        let mut in_window = divided(&values[begin..end], wanted.p_max * PROPOSED);
+        in_window.sort_unstable();
+        found.extend(in_window.iter().map(|at| begin + at));
         if end == values.len() {
             return found;
         }
@@ -137,7 +140,8 @@ impl Distances {
         self.sum([begin, end], [begin, end]) / (count * (count - 1.0))
     }
 
-    /// Where the values before it and those from it up to another place diverge most, and that other place: the paper's (7), with α = 1.
+    /// Returns the place where the values before it and those from it up to another place diverge most, and that other place. This is the paper's (7),
+    /// with α = 1.
     fn widest(&self, begin: usize, end: usize) -> Option<(usize, usize)> {
         let mut widest = None;
         let mut most = 0.0;

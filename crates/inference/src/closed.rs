@@ -1,8 +1,8 @@
 //! A closed system: users that wait only for their own transactions, CPUs that they share, and time that no CPU holds.
 //!
-//! Throughput follows from Little's law (J. D. C. Little, 1961): N users ÷ the time of a cycle. The time at a CPU grows with those
-//! that are found there; a user finds what N − 1 users leave (the arrival theorem in the approximation of Y. Bard, 1979, and
-//! P. J. Schweitzer, 1979). So queues shrink where the demand falls. Without any queue the same law gives the asymptotic bound
+//! Throughput follows from Little's law (J. D. C. Little, 1961): N users ÷ the time of a cycle. The time at a CPU grows with the
+//! users that are found there. An arriving user finds what N − 1 users leave there. This is the arrival theorem, in the approximation
+//! of Y. Bard, 1979, and P. J. Schweitzer, 1979. So queues shrink where the demand falls. Without any queue the same law gives the asymptotic bound
 //! (P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys 10, 1978).
 
 /// CPUs that are shared evenly by all who are ready to run.
@@ -27,7 +27,7 @@ pub struct ClosedNetwork {
 const HALVINGS: usize = 60;
 
 impl Station {
-    /// Time of one transaction there, its queue included, at this throughput; infinite where the CPUs can't do as much.
+    /// Returns the time of one transaction there, its queue included, at this throughput; infinite where the CPUs can't do as much.
     pub fn residence_ms(&self, users: f64, per_ms: f64) -> f64 {
         let others = ((users - 1.0) / users).max(0.0);
         let room = 1.0 - others * per_ms * self.demand_ms / self.cpus;
@@ -39,7 +39,7 @@ impl Station {
         queued.max(self.demand_ms)
     }
 
-    /// The number of CPUs at which one transaction takes this time there, its queue included, where nobody competes.
+    /// Returns the number of CPUs at which one transaction takes this time there, its queue included, where nobody competes.
     pub fn cpus_for(demand_ms: f64, residence_ms: f64, users: f64, per_ms: f64) -> f64 {
         demand_ms / residence_ms + ((users - 1.0) / users).max(0.0) * per_ms * demand_ms
     }

@@ -54,15 +54,16 @@ pub struct Contrast {
     pub degrees: Option<f64>,
     /// Probability of a difference like this one or a greater where there is none; two-sided, not corrected for other comparisons.
     pub p: Option<f64>,
-    /// The same, corrected for all comparisons that were made ([`judge`]).
+    /// The same, corrected for all comparisons of the report ([`judge`]).
     pub p_corrected: Option<f64>,
     /// Probability of a difference as small as this one where the true one matters, corrected likewise: below 5 % the sides are equivalent
     /// ([`judge`]).
     #[serde(default)]
     pub p_equivalence: Option<f64>,
-    /// The smallest ratio above 1 that would be found in four of five repetitions, were both sides to spread as they did, at the level that is
+    /// The smallest ratio above 1 that would be found in four of five repetitions, if both sides spread as they did. The test has the level that is
     /// left for one of all comparisons ([`judge`]).
-    pub smallest_seen: Option<f64>,
+    #[serde(rename = "smallest_seen")]
+    pub smallest_detectable: Option<f64>,
     /// `None` where nothing was tested.
     pub verdict: Option<Verdict>,
 }
@@ -89,7 +90,7 @@ fn untested(ratio: f64) -> Contrast {
         p: None,
         p_corrected: None,
         p_equivalence: None,
-        smallest_seen: None,
+        smallest_detectable: None,
         verdict: None,
     }
 }
@@ -126,13 +127,16 @@ fn apart(first: &[f64], second: &[f64], widening: [f64; 2]) -> Option<Contrast> 
         let squares: f64 = logs.iter().map(|log| (log - mean) * (log - mean)).sum();
         (widening * squares / degrees / logs.len() as f64, degrees)
     };
-    let (one, one_degrees) = of_mean(first, widening[0]);
-    let (other, other_degrees) = of_mean(second, widening[1]);
-    let variance = one + other;
-    let degrees = match variance * variance / (one * one / one_degrees + other * other / other_degrees) {
+    let (first_variance, first_degrees) = of_mean(first, widening[0]);
+    let (second_variance, second_degrees) = of_mean(second, widening[1]);
+    let variance = first_variance + second_variance;
+    let degrees = match variance * variance
+        / (first_variance * first_variance / first_degrees
+            + second_variance * second_variance / second_degrees)
+    {
         degrees if degrees.is_finite() => degrees,
         // Neither side spreads at all.
-        _ => one_degrees + other_degrees,
+        _ => first_degrees + second_degrees,
     };
     let error = variance.sqrt();
     let half = t_quantile_975(degrees) * error;
@@ -152,13 +156,13 @@ fn error(contrast: &Contrast) -> Option<(f64, f64)> {
 }
 
 /// The smallest ratio above 1 that is found in four of five repetitions, by the power of either t test.
-fn smallest_seen(contrast: &Contrast, alpha: f64) -> Option<f64> {
+fn smallest_detectable(contrast: &Contrast, alpha: f64) -> Option<f64> {
     let (error, degrees) = error(contrast)?;
-    Some((errors_seen(degrees, alpha) * error).exp()).filter(|ratio| ratio.is_finite())
+    Some((errors_detectable(degrees, alpha) * error).exp()).filter(|ratio| ratio.is_finite())
 }
 
 /// Standard errors of a difference that a test at level `alpha` finds in four of five repetitions.
-fn errors_seen(degrees: f64, alpha: f64) -> f64 {
+fn errors_detectable(degrees: f64, alpha: f64) -> f64 {
     let (mut low, mut high) = (0.0, 4.0);
     // One degree of freedom needs some 26 of them at 5 %, and ten times as many at a tenth of that.
     while power(degrees, high, alpha) < POWER && high < 1e5 {
@@ -186,7 +190,7 @@ pub fn judge(contrasts: &mut [Contrast], matters: f64, more_is_faster: bool) {
     for ((contrast, p), p_equivalence) in of_tests.iter_mut().zip(corrected).zip(small) {
         contrast.p_corrected = Some(p);
         contrast.p_equivalence = Some(p_equivalence);
-        contrast.smallest_seen = smallest_seen(contrast, alpha);
+        contrast.smallest_detectable = smallest_detectable(contrast, alpha);
         contrast.verdict = Some(match p < ALPHA {
             true if (contrast.ratio > 1.0) == more_is_faster => Verdict::Faster,
             true => Verdict::Slower,
@@ -205,8 +209,8 @@ pub fn blocks_in_time(first: &[i64], second: &[i64]) -> Option<Vec<(usize, usize
     let mut all = of(first, false);
     all.extend(of(second, true));
     all.sort_unstable();
-    let is_told_apart = all.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    if first.len() != second.len() || first.len() < 2 || !is_told_apart {
+    let has_an_order = all.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    if first.len() != second.len() || first.len() < 2 || !has_an_order {
         return None;
     }
     all.chunks(2)
@@ -283,7 +287,7 @@ mod tests {
     fn where_sides_spread_differently_one_in_twenty_is_still_one_in_twenty() {
         let mut noise = Noise::new(3);
         let count = 4_000;
-        let mut found = |difference: f64| {
+        let mut share_found = |difference: f64| {
             let is_found = (0..count).filter(|_| {
                 let first = normal_logs(&mut noise, 4, 7.0, 0.01);
                 let second = normal_logs(&mut noise, 8, 7.0 + difference, 0.04);
@@ -291,12 +295,12 @@ mod tests {
             });
             is_found.count() as f64 / f64::from(count)
         };
-        let by_chance = found(0.0);
+        let by_chance = share_found(0.0);
         assert!((0.035..=0.065).contains(&by_chance), "{by_chance}");
         // The true standard error, and degrees close to those of the noisier side.
         let error = (0.01_f64.powi(2) / 4.0 + 0.04_f64.powi(2) / 8.0).sqrt();
-        let seen = found(errors_seen(8.6, ALPHA) * error);
-        assert!((seen - POWER).abs() < 0.03, "{seen}");
+        let share = share_found(errors_detectable(8.6, ALPHA) * error);
+        assert!((share - POWER).abs() < 0.03, "{share}");
     }
 
     #[test]
@@ -318,13 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn what_pairs_could_see_is_what_a_study_of_them_could() {
+    fn pairs_detect_what_a_study_of_them_detects() {
         let pairs = vec![(100.0, 104.0), (101.0, 103.0), (99.0, 104.5), (100.0, 102.0)];
         let of_study = crate::effect::effect(&pairs).unwrap();
         let mut found = [contrast(&Sides::Paired(pairs)).unwrap()];
         judge(&mut found, 1.03, true);
-        let (seen, expected) = (found[0].smallest_seen.unwrap(), of_study.smallest_seen.unwrap());
-        assert!((seen - expected).abs() < 1e-6, "{seen}, not {expected}");
+        let (detectable, expected) =
+            (found[0].smallest_detectable.unwrap(), of_study.smallest_detectable.unwrap());
+        assert!((detectable - expected).abs() < 1e-6, "{detectable}, not {expected}");
         assert_eq!((found[0].p, found[0].ci95), (of_study.p, of_study.t95));
     }
 

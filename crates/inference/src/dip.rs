@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Back is who reaches this share of what it was before, or of what it is at the end where that is less.
+/// Throughput is back when it reaches this share of its value before the change, or of its value at the end if that is less.
 const BACK: f64 = 0.95;
-/// The part of the time after a change that shows what it came to.
+/// The last part of the time after a change, whose mean is the value at the end.
 const LATER: f64 = 0.25;
-/// Moments that tell what was before.
+/// Moments whose mean is the value before the change.
 const BEFORE: usize = 10;
 
 /// What a change during a run did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dip {
-    /// When it was made, in seconds.
+    /// Time of the change, in seconds.
     pub at_s: f64,
     /// Mean of the moments before it, ten at most.
     pub before: f64,
-    /// The least that was seen between the change and being back.
+    /// The lowest value between the change and being back.
     pub lowest: f64,
     pub lowest_at_s: f64,
     /// Mean of the last quarter of the time after it.
@@ -26,12 +26,12 @@ pub struct Dip {
 }
 
 impl Dip {
-    /// How much of `before` was missing at the lowest, in per cent; 0 where nothing was.
+    /// Returns how much of `before` was missing at the lowest, in per cent; 0 where nothing was.
     pub fn percent(&self) -> f64 {
         100.0 * (1.0 - self.lowest / self.before).max(0.0)
     }
 
-    /// From the change until it was back, in seconds; 0 where it never fell that far.
+    /// Returns the time from the change until it was back, in seconds; 0 where it never fell that far.
     pub fn recovery_s(&self) -> Option<f64> {
         if self.lowest >= BACK * self.before {
             return Some(0.0);
@@ -40,7 +40,7 @@ impl Dip {
     }
 }
 
-/// From (seconds, value) of moments in order of time. `None` where there are none before it or after it, or nothing was done before.
+/// Returns the dip from (seconds, value) of moments in order of time. `None` where there are none before it or after it, or nothing was done before.
 pub fn dip(moments: &[(f64, f64)], at_s: f64) -> Option<Dip> {
     let split = moments.partition_point(|(t, _)| *t < at_s);
     let (before, after) = moments.split_at(split);

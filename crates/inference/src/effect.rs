@@ -1,7 +1,7 @@
 //! A variant's throughput as a multiple of the baseline's, from pairs of one block each.
 
 use crate::interval::t_quantile_975;
-use crate::power::smallest_seen;
+use crate::power::smallest_detectable;
 use crate::student::two_sided_p;
 use serde::{Deserialize, Serialize};
 
@@ -18,16 +18,18 @@ pub struct Effect {
     pub sd_log: Option<f64>,
     /// Blocks in which both were measured.
     pub blocks: u32,
-    /// The smallest effect that this many blocks with this spread would show in four of five studies, as a ratio above 1; at the level that is
-    /// left for one of all comparisons, once these are known ([`crate::compare`]).
-    pub smallest_seen: Option<f64>,
+    /// The smallest effect that this many blocks with this spread would show in four of five studies, as a ratio above 1. The test has the level
+    /// that is left for one of all comparisons, once these are known ([`crate::compare`]).
+    #[serde(rename = "smallest_seen")]
+    pub smallest_detectable: Option<f64>,
 }
 
-/// From (baseline, variant) of each block. A block in which either is not above 0 says nothing of the ratio, and is left out; `None` where none
-/// is left.
+/// Returns the effect from (baseline, variant) of each block. A block in which either is not above 0 shows nothing of the ratio, and is left out.
+/// `None` where no block is left.
 pub fn effect(pairs: &[(f64, f64)]) -> Option<Effect> {
     let mut effect = tested(pairs)?;
-    effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log, 1));
+    effect.smallest_detectable =
+        effect.sd_log.and_then(|sd_log| smallest_detectable(effect.blocks, sd_log, 1));
     Some(effect)
 }
 
@@ -37,7 +39,7 @@ fn logs(pairs: &[(f64, f64)]) -> Vec<f64> {
     both.map(|(baseline, variant)| (variant / baseline).ln()).collect()
 }
 
-/// What the t test alone says: an [`effect`] without what it could have seen, which takes most of the time.
+/// Returns an [`effect`] without its smallest detectable effect, which takes most of the time to compute.
 pub fn tested(pairs: &[(f64, f64)]) -> Option<Effect> {
     let logs = logs(pairs);
     if logs.is_empty() {
@@ -51,7 +53,7 @@ pub fn tested(pairs: &[(f64, f64)]) -> Option<Effect> {
         p: None,
         sd_log: None,
         blocks: logs.len() as u32,
-        smallest_seen: None,
+        smallest_detectable: None,
     };
     if logs.len() < 2 {
         return Some(effect);

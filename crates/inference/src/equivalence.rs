@@ -1,13 +1,15 @@
-//! Is a difference too small to matter? Two one-sided tests: D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the
-//! power approach for assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987.
+//! Is a difference too small to matter? Two one-sided tests decide that.
+//!
+//! Source: D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of average
+//! bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987.
 //!
 //! A test that finds no difference does not show that there is none, however powerful it was meant to be. These tests do: the question is
 //! turned around, and a difference of `matters` or more, either way, is what chance has to explain.
 
 use crate::student::one_sided_p;
 
-/// Probability of a difference as small as this one where the true one is `matters` (a ratio above 1) either way; not corrected for other
-/// comparisons. `log_difference`, `error`: the logarithm of a ratio, and its standard error.
+/// Returns the probability of a difference as small as this one if the true one is `matters` (a ratio above 1) either way. It is not corrected for
+/// other comparisons. `log_difference`, `error`: the logarithm of a ratio, and its standard error.
 pub(crate) fn equivalence_p(log_difference: f64, error: f64, degrees: f64, matters: f64) -> f64 {
     let room = matters.ln() - log_difference.abs();
     one_sided_p(room, error, degrees)

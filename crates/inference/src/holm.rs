@@ -1,6 +1,6 @@
 //! Many comparisons: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979.
 
-/// Probabilities corrected so that the chance of one wrong finding among all of them is kept; in the order in which they came.
+/// Returns the probabilities in their order, corrected so that the chance of a wrong finding among all of them is that of one test.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));

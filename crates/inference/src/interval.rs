@@ -1,12 +1,12 @@
 //! How sure is the mean throughput of a level, within this one start of the server?
 //!
 //! Bins of 100 ms are not independent: a checkpoint slows many of them. The variance of their mean
-//! is therefore taken at frequency zero, by the equal-weighted cosine estimator: E. Lazarus,
+//! is therefore estimated at frequency zero, by the equal-weighted cosine estimator: E. Lazarus,
 //! D. Lewis, J. Stock and M. Watson, "HAR inference: recommendations for practice", Journal of
 //! Business and Economic Statistics 36 (2018). It averages the squared projections on the K slowest
 //! cosines, and its ratio follows Student's t with K degrees of freedom.
 //!
-//! Where few seconds are strongly correlated, even the slowest cosines see less than the power at frequency zero. What they
+//! Where few seconds are strongly correlated, even the slowest cosines have less than the power at frequency zero. What they
 //! lack is added as for an autoregressive series of order 1.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -16,13 +16,13 @@ use crate::bins::{BINS_MIN, BINS_PER_S, mean_of};
 const COSINES_MIN: usize = 4;
 const COSINES_MAX: usize = 64;
 
-/// The estimate of the correlation is raised by this many of its standard errors: of short series it is uncertain, and one that is
+/// The estimate of the correlation is raised by this many of its standard errors. It is uncertain for short series, and an estimate that is
 /// too low costs more than one that is too high. Chosen by simulation with other seeds than `bench/statistics` reports.
 const CORRELATION_ERRORS: f64 = 1.5;
 const CORRELATION_MAX: f64 = 0.99;
 
-/// Half the width of the 95 % interval of the mean throughput, in transactions per second, from
-/// transactions in each 100 ms. `None` under two seconds and where nothing was done.
+/// Returns half the width of the 95 % interval of the mean throughput, in transactions per second, from transactions in each 100 ms. `None` under two
+/// seconds and where nothing was done.
 pub fn half_width_per_s(bins: &[f64]) -> Option<f64> {
     if bins.len() < BINS_MIN || bins.iter().all(|&count| count == 0.0) {
         return None;
@@ -40,9 +40,9 @@ pub fn half_width_per_s(bins: &[f64]) -> Option<f64> {
         }
         power += projection * projection * 2.0 / count;
     }
-    let seen = SpectrumShare::of(count, cosines, phi);
-    let variance_of_mean = power / cosines as f64 / count * seen.widening;
-    let half_width = t_quantile_975(seen.degrees) * variance_of_mean.sqrt() * BINS_PER_S;
+    let share = SpectrumShare::of(count, cosines, phi);
+    let variance_of_mean = power / cosines as f64 / count * share.widening;
+    let half_width = t_quantile_975(share.degrees) * variance_of_mean.sqrt() * BINS_PER_S;
 
     // A count is exact only to the one transaction that the window's edges cut.
     let edge = BINS_PER_S / count;
@@ -50,15 +50,15 @@ pub fn half_width_per_s(bins: &[f64]) -> Option<f64> {
     wider.is_finite().then_some(wider)
 }
 
-/// How many independent values would say as much about the mean, on the safe side. `bins` holds one at least.
+/// Returns how many independent values would show as much about the mean, on the safe side. `bins` holds one at least.
 pub fn independent_values(bins: &[f64]) -> f64 {
     let phi = correlation(bins, mean_of(bins));
     bins.len() as f64 * (1.0 - phi) / (1.0 + phi)
 }
 
-/// What the cosines see of an autoregressive series of order 1, whose spectrum falls off within them.
+/// What the cosines have of the power of an autoregressive series of order 1, whose spectrum falls off within them.
 struct SpectrumShare {
-    /// What the variance of the mean is, as a multiple of what the mean power of the cosines says.
+    /// The variance of the mean, as a multiple of the mean power of the cosines.
     widening: f64,
     /// Degrees of freedom of a sum of squares whose expectations differ (F. E. Satterthwaite, 1946).
     degrees: f64,
@@ -79,7 +79,7 @@ impl SpectrumShare {
     }
 }
 
-/// The number that Student's t with `degrees` (> 0) degrees of freedom exceeds with probability 2.5 %.
+/// Returns the number that Student's t with `degrees` (> 0) degrees of freedom exceeds with probability 2.5 %.
 pub fn t_quantile_975(degrees: f64) -> f64 {
     // Parameters are valid by construction; the normal quantile is what t tends to.
     StudentsT::new(0.0, 1.0, degrees).map_or(1.96, |t| t.inverse_cdf(0.975))

@@ -3,8 +3,8 @@
 //! Of one window: the interval of its mean ([`interval`]), whether it was steady ([`steady`], [`trend`]). Of a sweep: the Universal
 //! Scalability Law ([`usl`]). Of a system of users and CPUs: its throughput ([`closed`]).
 //!
-//! Of many starts: the unit of repetition is a fresh start. Starts are grouped into blocks, in each of which every variant runs once, in random
-//! order, so that whatever drifts on the machine meets all of them. A variant is compared with the baseline within each block ([`compare`]).
+//! Of many starts: the unit of repetition is a fresh start. Starts are grouped into blocks. In each block every variant runs
+//! once, in random order, so that a drift of the machine meets all of them. A variant is compared with the baseline within each block ([`compare`]).
 //! Ratios of throughputs are symmetric in their logarithm, so that is what is averaged.
 //!
 //! This crate does no I/O and reads no clock. It knows no recording, no finding and no cause: numbers go in, numbers and verdicts come out.
@@ -45,7 +45,7 @@ pub use dip::{Dip, dip};
 pub use effect::{Effect, effect, tested};
 pub use estimate::Estimate;
 pub use holm::holm;
-pub use power::{power, smallest_seen};
+pub use power::{power, smallest_detectable};
 pub use steady::Steadiness;
 pub use usl::UslFit;
 pub use verdict::{Spread, VariantComparison, Verdict, compare, spread};

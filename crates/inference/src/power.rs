@@ -1,7 +1,7 @@
 //! The smallest difference that a study can detect: the power of the paired t test.
 //!
-//! Where the true effect is δ standard deviations of a block's logarithm, the test's t follows the noncentral distribution with n − 1 degrees of freedom and
-//! noncentrality δ√n: the ratio of a normal around that and the root of an independent χ² divided by its degrees.
+//! Let the true effect be δ standard deviations of a block's logarithm. Then the test's t follows the noncentral distribution with n − 1 degrees of
+//! freedom and noncentrality δ√n. That is the ratio of a normal around δ√n and the root of an independent χ² divided by its degrees.
 
 use crate::student;
 
@@ -11,8 +11,8 @@ const POWER: f64 = 0.8;
 /// Level of a test where nothing else is compared.
 const ALPHA: f64 = 0.05;
 
-/// Probability that a two-sided t test at 5 % over this many blocks finds an effect of `effect_log` (the logarithm of a ratio), where blocks'
-/// logarithms have the standard deviation `sd_log`.
+/// Returns the probability that a two-sided t test at 5 % over this many blocks finds an effect of `effect_log`, the logarithm of a ratio. The
+/// blocks' logarithms have the standard deviation `sd_log`.
 pub fn power(blocks: u32, effect_log: f64, sd_log: f64) -> f64 {
     power_at(ALPHA, blocks, effect_log, sd_log)
 }
@@ -27,9 +27,9 @@ fn power_at(alpha: f64, blocks: u32, effect_log: f64, sd_log: f64) -> f64 {
     student::power(f64::from(blocks - 1), effect_log.abs() / sd_log * f64::from(blocks).sqrt(), alpha)
 }
 
-/// The smallest effect, as a ratio above 1, that this many blocks with this spread show in four of five studies, at the level that is left
-/// for one of this many comparisons (at least 1); `None` for fewer than two blocks.
-pub fn smallest_seen(blocks: u32, sd_log: f64, comparisons: usize) -> Option<f64> {
+/// Returns the smallest effect, as a ratio above 1, that this many blocks with this spread show in four of five studies. The test has the level that
+/// is left for one of this many comparisons (at least 1). `None` for fewer than two blocks.
+pub fn smallest_detectable(blocks: u32, sd_log: f64, comparisons: usize) -> Option<f64> {
     if blocks < 2 || !sd_log.is_finite() {
         return None;
     }
@@ -72,12 +72,13 @@ mod tests {
     }
 
     #[test]
-    fn more_blocks_see_smaller_effects() {
-        let seen: Vec<f64> = [2, 3, 5, 10, 40].map(|blocks| smallest_seen(blocks, 0.05, 1).unwrap()).to_vec();
-        assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "{seen:?}");
-        assert!((power(10, smallest_seen(10, 0.05, 1).unwrap().ln(), 0.05) - POWER).abs() < 1e-3);
-        assert_eq!((smallest_seen(1, 0.1, 1), smallest_seen(4, 0.0, 1)), (None, Some(1.0)));
-        let of_many = [1, 5, 20].map(|comparisons| smallest_seen(6, 0.05, comparisons).unwrap());
+    fn more_blocks_detect_smaller_effects() {
+        let effects: Vec<f64> =
+            [2, 3, 5, 10, 40].map(|blocks| smallest_detectable(blocks, 0.05, 1).unwrap()).to_vec();
+        assert!(effects.windows(2).all(|pair| pair[0] > pair[1]), "{effects:?}");
+        assert!((power(10, smallest_detectable(10, 0.05, 1).unwrap().ln(), 0.05) - POWER).abs() < 1e-3);
+        assert_eq!((smallest_detectable(1, 0.1, 1), smallest_detectable(4, 0.0, 1)), (None, Some(1.0)));
+        let of_many = [1, 5, 20].map(|comparisons| smallest_detectable(6, 0.05, comparisons).unwrap());
         assert!(of_many[0] < of_many[1] && of_many[1] < of_many[2], "{of_many:?}");
     }
 }

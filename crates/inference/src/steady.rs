@@ -4,7 +4,7 @@
 //! follows is about the change-point test. Throughput is autocorrelated, so a plain test of two means sees changes everywhere. The test
 //! here is self-normalised: X. Shao and X. Zhang, "Testing for change points in time series",
 //! Journal of the American Statistical Association 105 (2010). Its statistic divides the jump by
-//! how far the series wanders on either side of it, so waves that come and go (checkpoints) raise
+//! how far the series wanders on either side of it. Waves that come and go (checkpoints) raise
 //! both, and a lasting jump raises only one. Isolated stalls are set aside before the test by a
 //! Hampel filter.
 
@@ -18,8 +18,8 @@ const BLOCKS_MIN: usize = 12;
 const BLOCKS_MAX: usize = 400;
 const TRANSACTIONS_PER_BLOCK_MIN: f64 = 4.0;
 
-/// What the level is before and after must differ by this share of the larger of the two: what is
-/// significant is not yet a matter to anyone.
+/// The means before and after must differ by this share of the larger one. A smaller difference may
+/// be significant, but does not matter.
 const CHANGE_MIN: f64 = 0.10;
 
 /// 0.1 % critical value of the statistic for a mean (table 1 of the paper): a run has
@@ -79,7 +79,7 @@ pub enum Steadiness {
 }
 
 impl Steadiness {
-    /// `None` where the window is too short to say.
+    /// Returns whether it is steady. `None` where the window is too short to say.
     pub fn is_steady(self) -> Option<bool> {
         match self {
             Steadiness::Steady => Some(true),
@@ -91,9 +91,10 @@ impl Steadiness {
     }
 }
 
-/// How much the critical values of the tests are multiplied by: after a warm-up that never was steady, where a trend is to be
-/// expected (95 % of stationary series still pass), and in the part before a change, where two tests came first.
+/// The critical values of the tests are multiplied by this after a warm-up that never was steady, where a trend is to be
+/// expected. 95 % of stationary series still pass.
 const STRICTNESS_WHERE_EXPECTED: f64 = 0.8;
+/// The same in the part before a change, where two tests came first.
 const STRICTNESS_OF_PART: f64 = 1.6;
 
 /// What [`check`] found.
@@ -119,7 +120,7 @@ impl Verdict {
     }
 }
 
-/// Looks for a lasting change and for a trend in `bins`, transactions in each 100 ms. After a warm-up that never was
+/// Tests for a lasting change and for a trend in `bins`, transactions in each 100 ms. After a warm-up that never was
 /// steady, a trend is to be expected, so less evidence is enough.
 pub fn check(bins: &[f64], warmup: Warmup) -> Verdict {
     let (strictness, if_too_short) = match warmup {
@@ -191,11 +192,11 @@ fn squares(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
-/// The longest time in which less than a fifth of the usual was done: first bin and number of bins.
-/// `None` where it lasted less than a second.
+/// Returns the longest time in which less than a fifth of the usual was done: first bin and number of bins. `None` where it lasted less than a
+/// second.
 pub fn longest_stall(bins: &[f64]) -> Option<(usize, usize)> {
     let usual = median(bins);
-    // With few transactions a bin, empty ones are ordinary.
+    // With few transactions per bin, empty ones are ordinary.
     if usual < 5.0 {
         return None;
     }
@@ -221,7 +222,7 @@ fn change_point(values: &[f64], part_min: usize, critical: f64) -> Option<usize>
         return None;
     }
     let mean = mean_of(values);
-    // Sums of the first k values, the mean taken off to keep the numbers small.
+    // Sums of the first k values, less the mean to keep the numbers small.
     let mut sums = vec![0.0];
     for &value in values {
         sums.push(sums[sums.len() - 1] + (value - mean));
@@ -404,13 +405,13 @@ mod tests {
 
     #[test]
     fn after_a_warmup_that_never_was_steady_less_evidence_is_enough() {
-        let found = |warmup| {
+        let unsteady_count = |warmup| {
             let climb = |bin: usize| 120.0 * (1.0 + 0.25 * bin as f64 / 80.0);
             let is_found =
                 |seed: &u64| is_unsteady(check(&noisy(&mut Noise::new(*seed), 80, 0.5, climb), warmup));
             (0..200).filter(is_found).count()
         };
-        let [usual, less] = [Warmup::Unremarkable, Warmup::NeverSteady].map(found);
+        let [usual, less] = [Warmup::Unremarkable, Warmup::NeverSteady].map(unsteady_count);
         assert!(less >= usual + 20, "{usual} and {less} of 200");
         let flat = |seed: &u64| {
             is_unsteady(check(&noisy(&mut Noise::new(*seed), 80, 0.8, |_| 120.0), Warmup::NeverSteady))
@@ -465,7 +466,7 @@ mod tests {
 
     #[test]
     fn slow_transactions_are_counted_in_longer_blocks() {
-        // One transaction a second for two minutes, then none for one.
+        // One transaction per second for two minutes, then none for one.
         let mut bins = Vec::new();
         for second in 0..180 {
             bins.extend([0.0; 9]);
@@ -479,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_told_from_a_second_on() {
+    fn a_stall_is_found_from_a_second_on() {
         let mut bins = vec![100.0; 60];
         bins[20..29].fill(3.0);
         assert_eq!(longest_stall(&bins), None);

@@ -1,13 +1,13 @@
 //! Does throughput climb or fall throughout a level?
 //!
-//! The series is regressed on a few shapes that never turn: a straight line, and curves that change fast at the begin or
-//! at the end (warm-ups, caches that fill, queues that build up). The test is Student's ratio of the strongest shape, over
+//! The series is regressed on a few shapes that never turn. One is a straight line. The others are curves that change fast at
+//! the begin or at the end, as warm-ups, caches that fill and queues that build up do. The test is Student's ratio of the strongest shape, over
 //! the long-run variance of what that shape leaves. This variance is the larger of two estimates. One is that of an
 //! autoregressive series of order 1. The other averages projections on slow cosines (see [`crate::interval`]), and holds
 //! for other kinds of correlation, such as waves of checkpoints.
 //!
-//! The critical values come from simulation, because the strongest of several correlated ratios has no table: series of
-//! independent and of autocorrelated values (φ 0 to 0.8), of 12 to 400 values. The tests of [`crate::steady`] use other
+//! The critical values come from simulation, because the strongest of several correlated ratios has no table. The simulated
+//! series have 12 to 400 values, independent and autocorrelated (φ 0 to 0.8). The tests of [`crate::steady`] use other
 //! seeds than the simulation.
 
 use crate::bins::mean_of;
@@ -36,12 +36,12 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Whether chance explains it badly, for a series of this many values. `strictness` multiplies the critical value.
+    /// Returns whether chance explains it badly, for a series of this many values. `strictness` multiplies the critical value.
     pub fn is_significant(&self, count: usize, strictness: f64) -> bool {
         self.ratio > strictness * (CRITICAL.0 + CRITICAL.1 / count as f64)
     }
 
-    /// Difference between the shape's ends, as a share of the larger.
+    /// Returns the difference between the shape's ends, as a share of the larger.
     pub fn change(&self) -> f64 {
         let most = self.from.max(self.to);
         if most > 0.0 { (self.from - self.to).abs() / most } else { 0.0 }
@@ -105,7 +105,7 @@ fn by_autoregression(rest: &[f64], squares: f64) -> f64 {
     squares / (count - 2.0) * (1.0 + phi) / (1.0 - phi)
 }
 
-/// Mean squared projection on slow cosines. The slowest one is left out: the shapes have taken it.
+/// Mean squared projection on slow cosines. The slowest one is left out, because the shapes absorb it.
 fn by_cosines(rest: &[f64]) -> f64 {
     let count = rest.len() as f64;
     let cosines = ((0.4 * count.powf(2.0 / 3.0)) as usize).clamp(COSINES_MIN, COSINES_MAX);

@@ -1,8 +1,9 @@
 //! The Universal Scalability Law: N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007.
 //!
-//! X(N) = λN / (1 + σ(N−1) + κN(N−1)), fitted by weighted least squares with 0 ≤ σ < 1, κ ≥ 0: a coarse
-//! grid for the start, then Levenberg and Marquardt. Intervals are those of the linearised model. What the levels miss the law by is
-//! not known to be alike: noise may be a share of each level's throughput, or of the best. Intervals follow the less certain of both readings.
+//! X(N) = λN / (1 + σ(N−1) + κN(N−1)), fitted by weighted least squares with 0 ≤ σ < 1, κ ≥ 0. The fit starts
+//! from a coarse grid, then follows Levenberg and Marquardt. Intervals are those of the linearised model. It is not known whether the
+//! levels miss the law by like amounts. Noise may be a share of each level's throughput, or of the best. Intervals follow the less
+//! certain of both readings.
 
 use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
 use nalgebra::storage::Owned;
@@ -15,8 +16,8 @@ use crate::interval::t_quantile_975;
 /// Levels that a fit of three parameters needs.
 pub const POINTS_MIN: usize = 4;
 
-/// A level is outside only when it is off by this share of what the law says, too: a fit that is
-/// nearly perfect would otherwise point at trifles.
+/// A level is outside only if it is off by this share of the law's value, too. Otherwise a fit that is
+/// nearly perfect would report trifles.
 const OUTSIDE_MIN: f64 = 0.03;
 
 /// Below these a parameter is 0.
@@ -39,7 +40,7 @@ pub struct UslFit {
     pub kappa: Estimate,
     /// Users at the fitted peak, √((1−σ)/κ); `None` where κ's interval contains 0: then the law needs no peak.
     pub peak_users: Option<f64>,
-    /// Its 95 % interval; no upper end where the law needs no peak, or hardly one. `None` where nothing can be said.
+    /// Its 95 % interval; no upper end where the law needs no peak, or hardly one. `None` where it is not known.
     #[serde(default)]
     pub peak_users_ci95: Option<(f64, Option<f64>)>,
     pub r_squared: f64,
@@ -235,7 +236,7 @@ struct Quality {
 
 impl Quality {
     fn estimate(&self, parameter: usize, value: f64) -> Estimate {
-        let [alike, unlike] = self.covariances.map(|one| one[(parameter, parameter)]);
+        let [alike, unlike] = self.covariances.map(|covariance| covariance[(parameter, parameter)]);
         let variance = alike.max(unlike);
         let half_width = t_quantile_975(self.degrees) * variance.max(0.0).sqrt();
         Estimate { value, low95: (value - half_width).max(0.0), high95: value + half_width }
@@ -243,8 +244,10 @@ impl Quality {
 }
 
 impl Quality {
-    /// 95 % interval of the users at the peak, by E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical
-    /// Society B 16, 1954: those N at which 1 − σ − κN², which is linear in the parameters, can't be distinguished from 0. `None` where every N can't.
+    /// Returns the 95 % interval of the users at the peak: those N at which 1 − σ − κN² can't be distinguished from 0. That expression is linear in
+    /// the parameters. `None` where every N can't.
+    ///
+    /// Source: E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B 16, 1954.
     fn peak_interval(&self, law: Law, needs_peak: bool) -> Option<(f64, Option<f64>)> {
         let scale = t_quantile_975(self.degrees).powi(2);
         let [alike, unlike] = &self.covariances;
@@ -255,14 +258,15 @@ impl Quality {
         let a = law.kappa * law.kappa - kappa_too;
         let b = -2.0 * (law.kappa * rest + both);
         let c = rest * rest - sigma_too;
-        let inside = b * b - 4.0 * a * c;
+        let discriminant = b * b - 4.0 * a * c;
         // Where c is not above 0, σ may be 1, and no number of users is too low.
         let low = match () {
-            _ if c <= 0.0 || inside < 0.0 => 1.0,
+            _ if c <= 0.0 || discriminant < 0.0 => 1.0,
             // The smaller root above 0, in the form that does not cancel.
-            _ => (2.0 * c / (-b + inside.sqrt())).max(0.0).sqrt().max(1.0),
+            _ => (2.0 * c / (-b + discriminant.sqrt())).max(0.0).sqrt().max(1.0),
         };
-        let high = (a > 0.0 && needs_peak && inside >= 0.0).then(|| (-b + inside.sqrt()) / (2.0 * a));
+        let high =
+            (a > 0.0 && needs_peak && discriminant >= 0.0).then(|| (-b + discriminant.sqrt()) / (2.0 * a));
         let high = high.filter(|high| high.is_finite() && *high > 0.0).map(|high| high.sqrt().max(low));
         low.is_finite().then_some((low, high))
     }
@@ -296,9 +300,11 @@ fn quality(points: &[UslPoint], law: Law) -> Option<Quality> {
     Some(Quality { r_squared, degrees, squares, inverse, covariances })
 }
 
-/// Covariance of the parameters where levels may miss the law by unlike amounts. Squares of what a level misses it by are divided by
-/// a power of the room that its leverage leaves: by [`ROOM_POWER`], between 1 and 2, which are HC2 and HC3 of J. G. MacKinnon and H. White,
-/// "Some heteroskedasticity-consistent covariance matrix estimators with improved finite sample properties", Journal of Econometrics 29, 1985.
+/// Returns the covariance of the parameters where levels may miss the law by unlike amounts. Squares of what a level misses it by are divided by
+/// a power of the room that its leverage leaves. The power is [`ROOM_POWER`], between those of HC2 (1) and HC3 (2).
+///
+/// Source: J. G. MacKinnon and H. White, "Some heteroskedasticity-consistent covariance matrix estimators with improved finite sample properties",
+/// Journal of Econometrics 29, 1985.
 fn covariance_of_unlike(points: &[UslPoint], law: Law, inverse: &Matrix3<f64>) -> Matrix3<f64> {
     let mut middle = Matrix3::zeros();
     for point in points {
@@ -314,7 +320,7 @@ fn covariance_of_unlike(points: &[UslPoint], law: Law, inverse: &Matrix3<f64>) -
     inverse * middle * inverse
 }
 
-/// Levels that lie outside the 95 % prediction band of a fit made without them, by their deleted
+/// Levels that lie outside the 95 % prediction band of a fit without them, by their deleted
 /// residuals (R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", 1982, §2.2.1).
 /// With four points nothing is left to judge the fifth by.
 fn levels_outside(points: &[UslPoint], law: Law, quality: &Quality) -> Vec<u32> {
@@ -384,7 +390,7 @@ mod tests {
     }
 
     /// SPEC SDM91 on a Sun SPARCcenter 2000, as published by Gunther and in the vignette of R's
-    /// package `usl`, whose least-squares fit is σ = 0.0277, κ = 0.000104, λ = 90.0, peak at 96.5.
+    /// package `usl`. Its least-squares fit is σ = 0.0277, κ = 0.000104, λ = 90.0, peak at 96.5.
     #[test]
     fn the_published_fit_of_spec_sdm91_comes_out() {
         let fit = fitted(&[
@@ -416,8 +422,8 @@ mod tests {
                 .map(|&users| (users, truth.per_s(users) + 60.0 * noise.normal()))
                 .collect();
             let fit = fitted(&measured);
-            let known = [(fit.lambda, truth.lambda), (fit.sigma, truth.sigma), (fit.kappa, truth.kappa)];
-            for (count, (estimate, value)) in covered.iter_mut().zip(known) {
+            let with_truth = [(fit.lambda, truth.lambda), (fit.sigma, truth.sigma), (fit.kappa, truth.kappa)];
+            for (count, (estimate, value)) in covered.iter_mut().zip(with_truth) {
                 *count += usize::from(estimate.low95 <= value && value <= estimate.high95);
             }
         }
@@ -426,9 +432,9 @@ mod tests {
     }
 
     /// Shares of 400 sweeps over 1 to 128 users whose law has a peak, and whose interval holds the true one.
-    fn peaks_given_and_covered(truth: Law, noise_share: f64) -> (f64, f64) {
+    fn shares_with_peak_and_covered(truth: Law, noise_share: f64) -> (f64, f64) {
         let at_peak = ((1.0 - truth.sigma) / truth.kappa).sqrt();
-        let (mut given, mut covered) = (0, 0);
+        let (mut with_peak, mut covered) = (0, 0);
         for seed in 0..400 {
             let mut noise = Noise::new(90_000 + seed);
             let measured: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
@@ -438,21 +444,21 @@ mod tests {
                 })
                 .collect();
             let fit = fitted(&measured);
-            given += u32::from(fit.peak_users.is_some());
+            with_peak += u32::from(fit.peak_users.is_some());
             let (low, high) = fit.peak_users_ci95.unwrap();
             covered += u32::from(low <= at_peak && high.is_none_or(|high| at_peak <= high));
         }
-        (f64::from(given) / 400.0, f64::from(covered) / 400.0)
+        (f64::from(with_peak) / 400.0, f64::from(covered) / 400.0)
     }
 
     #[test]
     fn the_interval_of_the_fitted_peak_holds_the_true_one() {
         for (sigma, kappa) in [(0.05, 0.0005), (0.02, 0.000_2), (0.2, 0.002), (0.1, 0.000_05)] {
             for noise_share in [0.01, 0.03] {
-                let (given, covered) =
-                    peaks_given_and_covered(Law { lambda: 800.0, sigma, kappa }, noise_share);
+                let (with_peak, covered) =
+                    shares_with_peak_and_covered(Law { lambda: 800.0, sigma, kappa }, noise_share);
                 println!(
-                    "sigma {sigma}, kappa {kappa}, noise {noise_share}: {given} have a peak, {covered} cover it"
+                    "sigma {sigma}, kappa {kappa}, noise {noise_share}: {with_peak} have a peak, {covered} cover it"
                 );
                 assert!(
                     covered >= 0.93,

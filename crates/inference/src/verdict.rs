@@ -6,7 +6,7 @@ use crate::effect::{Effect, effect};
 use crate::equivalence::equivalence_p;
 use crate::holm::holm;
 use crate::interval::t_quantile_975;
-use crate::power::smallest_seen;
+use crate::power::smallest_detectable;
 
 /// Found where the corrected probability is below this.
 const ALPHA: f64 = 0.05;
@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Of a measure that is better where it is lower.
+    /// Returns the verdict for a measure that is better where it is lower.
     pub fn turned(self) -> Verdict {
         match self {
             Verdict::Faster => Verdict::Slower,
@@ -34,7 +34,7 @@ impl Verdict {
         }
     }
 
-    /// Whether a difference was found.
+    /// Returns whether a difference was found.
     pub fn is_found(self) -> bool {
         matches!(self, Verdict::Faster | Verdict::Slower)
     }
@@ -53,7 +53,7 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantComparison {
     pub effect: Effect,
-    /// `effect.p`, corrected for all comparisons that were made; `None` with fewer than two blocks.
+    /// `effect.p`, corrected for all comparisons of the study; `None` with fewer than two blocks.
     pub p_corrected: Option<f64>,
     /// Probability of a difference as small as this one where the true one matters, corrected likewise: below 5 % the two are equivalent.
     #[serde(default)]
@@ -61,14 +61,15 @@ pub struct VariantComparison {
     pub verdict: Verdict,
 }
 
-/// Variants against the baseline, each from (baseline, variant) of its blocks; `None` for one of which nothing was measured. `matters`: the
-/// smallest difference that is worth knowing, as a ratio above 1.
+/// Compares variants with the baseline, each by (baseline, variant) of its blocks. `None` for a variant of which nothing was measured. `matters` is
+/// the smallest difference that is worth knowing, as a ratio above 1.
 pub fn compare(comparisons: &[Vec<(f64, f64)>], matters: f64) -> Vec<Option<VariantComparison>> {
     let effects: Vec<Option<Effect>> = comparisons.iter().map(|pairs| effect(pairs)).collect();
     let mut compared = judged(&effects, matters);
-    let tests = compared.iter().flatten().filter(|one| one.p_corrected.is_some()).count();
+    let tests = compared.iter().flatten().filter(|comparison| comparison.p_corrected.is_some()).count();
     for VariantComparison { effect, .. } in compared.iter_mut().flatten() {
-        effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log, tests));
+        effect.smallest_detectable =
+            effect.sd_log.and_then(|sd_log| smallest_detectable(effect.blocks, sd_log, tests));
     }
     compared
 }
@@ -121,7 +122,7 @@ pub struct Spread {
     pub unstable: bool,
 }
 
-/// Of the throughputs of one cell's starts; `None` where none is above 0.
+/// Returns the spread of the throughputs of one cell's starts; `None` where none is above 0.
 pub fn spread(values: &[f64]) -> Option<Spread> {
     let logs: Vec<f64> =
         values.iter().filter(|value| value.is_finite() && **value > 0.0).map(|value| value.ln()).collect();
@@ -250,7 +251,7 @@ mod tests {
         let is_none = |one: &&VariantComparison| one.verdict == Verdict::NoDifferenceFound;
         let none = found.iter().flatten().filter(is_none).count();
         assert!(none >= 18, "{none} of 20");
-        assert!(found.iter().flatten().all(|one| one.effect.smallest_seen.unwrap() < 1.03));
+        assert!(found.iter().flatten().all(|one| one.effect.smallest_detectable.unwrap() < 1.03));
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! A server as it is now, in the terminal: throughput, response time, where the time of requests goes, waits, statements, locks and who
-//! holds them, each second, and any time of the last hour.
+//! A server as it is now, in the terminal, each second, and any time of the last hour.
+//!
+//! The screen shows throughput, response time, where the time of requests goes, waits, statements, and locks with who holds them.
 //!
 //! [`History`] is a tap of a recorder: it keeps in memory what is recorded. [`show`] draws it until the user has seen enough. What is
 //! drawn is computed by the functions that explain a recording ([`whyso_explain`], [`whyso_series`]); this crate arranges it, asks no server

@@ -6,7 +6,7 @@ use crate::classes::Rules;
 use crate::profile::Profile;
 use crate::wake::Wake;
 
-/// A chain of waits is followed so far: longer ones go round in circles.
+/// Most waits of a chain that are followed: longer chains go round in circles.
 const DEPTH_MAX: usize = 8;
 /// A wait is the one that a thread's past has when they share this much of the longer one. Both have times of the same clock, but one is
 /// cut to the wait that it was recorded for.
@@ -17,7 +17,7 @@ const SHARED_MIN: f64 = 0.8;
 pub struct Deed {
     /// Role of the thread that did it.
     pub role: String,
-    /// What it was in; empty: that was not kept so far back, or nobody knows.
+    /// What it was in; empty: that was not recorded so far back, or is not known.
     pub state: String,
     /// What it waited for, where that wait was chosen too and a rule names a function of its stack.
     pub class: Option<String>,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_kept_is_told_as_such() {
+    fn what_was_not_recorded_is_shown_as_such() {
         let first = wait(1, 0, 100, 2, &[("cpu", 40)]);
         let interrupted = wait(5, 0, 100, 0, &[]);
         let profile = profile(vec![first.clone(), interrupted.clone()]);

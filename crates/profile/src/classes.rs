@@ -44,7 +44,7 @@ pub struct RuleError {
 }
 
 impl Rules {
-    /// The rules for MySQL and MariaDB.
+    /// Returns the rules for MySQL and MariaDB.
     pub fn built_in() -> Rules {
         // A test reads it.
         Rules::parse(BUILT_IN).unwrap_or_default()
@@ -66,7 +66,8 @@ impl Rules {
                 Some((inner, outer)) => (inner.trim(), Some(outer.trim())),
                 None => (pattern.trim(), None),
             };
-            let is_name = |name: &str| name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+            let is_name =
+                |name: &str| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
             if !is_name(class)
                 || !(is_name(metric) || metric == ANY)
                 || pattern.is_empty()
@@ -80,13 +81,13 @@ impl Rules {
         Ok(Rules { rules })
     }
 
-    /// These rules, and after them others: where both name a function, these count.
+    /// Returns these rules, followed by others. Where both name a function, these count.
     pub fn before(mut self, others: Rules) -> Rules {
         self.rules.extend(others.rules);
         self
     }
 
-    /// The class of a stack, innermost function first. On a CPU only a thread that spins waits for anything.
+    /// Returns the class of a stack, innermost function first. On a CPU only a thread that spins waits for anything.
     pub fn class(&self, stack: &[FunctionName], metric: &str) -> Option<&str> {
         self.named(stack, metric).map(|(_, class)| class)
     }
@@ -167,13 +168,13 @@ pub struct ClassTime {
     pub ns: Vec<f64>,
 }
 
-/// The profile's time by class, the one with the most in the first metric first, and what has none last.
+/// Returns the profile's time by class, the one with the most in the first metric first, and what has none last.
 pub fn classes(profile: &Profile, rules: &Rules) -> Vec<ClassTime> {
     let metrics = profile.metrics.len();
-    let mut known: BTreeMap<(u32, usize), Option<&str>> = BTreeMap::new();
+    let mut class_of: BTreeMap<(u32, usize), Option<&str>> = BTreeMap::new();
     let mut times: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
     for (sample, stack) in profile.samples_with_stacks() {
-        let class = *known
+        let class = *class_of
             .entry((sample.stack, sample.metric))
             .or_insert_with(|| rules.class(stack, &profile.metrics[sample.metric]));
         times.entry(class).or_insert_with(|| vec![0.0; metrics])[sample.metric] += sample.weight_ns;
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_io_is_one_of_each_state_of_files_and_a_rule_of_a_state_of_that_alone() {
+    fn a_rule_of_io_is_one_of_each_state_of_files_and_a_rule_of_a_state_only_of_that_state() {
         let path = "fsync < os_file_flush_func < fil_flush < buf_flush_page_cleaner";
         for state in ["file_read", "file_write", "file_sync"] {
             check(state, path, Some("page_flush"));
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_rule_is_told_with_its_number() {
+    fn a_line_that_is_no_rule_is_reported_with_its_number() {
         for text in [
             "row_lock * lock_wait < ",
             "row_lock",
@@ -356,9 +357,9 @@ mod tests {
         profile.stacks.insert(2, stack("elsewhere"));
         let sample = |stack, weight_ns| ProfileSample { stack, metric: 0, weight_ns, seen_ns: 0.0 };
         profile.samples = vec![sample(2, 90.0), sample(1, 1.0), sample(1, 2.0)];
-        let told: Vec<(Option<String>, f64)> =
-            classes(&profile, &Rules::built_in()).into_iter().map(|one| (one.class, one.ns[0])).collect();
-        assert_eq!(told, [(Some("row_lock".to_string()), 3.0), (None, 90.0)]);
+        let times: Vec<(Option<String>, f64)> =
+            classes(&profile, &Rules::built_in()).into_iter().map(|time| (time.class, time.ns[0])).collect();
+        assert_eq!(times, [(Some("row_lock".to_string()), 3.0), (None, 90.0)]);
     }
 
     proptest! {

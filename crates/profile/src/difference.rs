@@ -1,4 +1,4 @@
-//! What differs between two profiles, function by function, and how well the samples can tell.
+//! What differs between two profiles, function by function, and how sure the samples make it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::profile::{Profile, STANDARD_ERRORS};
 /// What makes the times of two profiles comparable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ComparedBy {
-    /// Nanoseconds a transaction: how many there were here, and there.
+    /// Nanoseconds per transaction: how many there were here, and there.
     Transactions { here: f64, there: f64 },
     /// Shares of each profile's own time, 0 to 1, metric by metric.
     Share,
@@ -25,13 +25,13 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// By how much it is more here.
+    /// Returns by how much it is more here.
     pub fn value(&self) -> f64 {
         self.here - self.there
     }
 
-    /// Whether the samples can tell it from none.
-    pub fn is_told_apart(&self) -> bool {
+    /// Returns whether the samples can distinguish it from none.
+    pub fn is_distinguishable(&self) -> bool {
         self.value().abs() > self.half
     }
 }
@@ -55,7 +55,7 @@ pub struct Differences {
 impl Differences {
     /// Puts the function first whose inclusive time differs most in the first metric.
     pub fn sort_by_inclusive(&mut self) {
-        sort(&mut self.functions, |one| &one.inclusive);
+        sort(&mut self.functions, |function| &function.inclusive);
     }
 }
 
@@ -99,7 +99,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// What differs between two profiles of the same metrics.
+/// Returns what differs between two profiles of the same metrics.
 pub fn differences(here: &Profile, there: &Profile, by: ComparedBy) -> Differences {
     let (here, there) = (Side::new(here), Side::new(there));
     let metrics = here.times.total.exclusive_ns.len().min(there.times.total.exclusive_ns.len());
@@ -107,15 +107,15 @@ pub fn differences(here: &Profile, there: &Profile, by: ComparedBy) -> Differenc
         ComparedBy::Transactions { here, there } => [Some(here), Some(there)],
         ComparedBy::Share => [None, None],
     };
-    let differ = |function: &FunctionName, ours: Both<'_>, theirs: Both<'_>| {
+    let differ = |function: &FunctionName, times_here: Both<'_>, times_there: Both<'_>| {
         let at = |metric: usize, times: fn(&FunctionTime) -> &[f64]| {
             let of = |both: Both<'_>| {
-                both.map(|one| one.and_then(|one| times(one).get(metric).copied()).unwrap_or(0.0))
+                both.map(|time| time.and_then(|time| times(time).get(metric).copied()).unwrap_or(0.0))
             };
-            let [one, one_variance] = here.scaled(metric, of(ours), transactions[0]);
-            let [other, other_variance] = there.scaled(metric, of(theirs), transactions[1]);
-            let half = STANDARD_ERRORS * (one_variance + other_variance).sqrt();
-            Difference { here: one, there: other, half }
+            let [here, here_variance] = here.scaled(metric, of(times_here), transactions[0]);
+            let [there, there_variance] = there.scaled(metric, of(times_there), transactions[1]);
+            let half = STANDARD_ERRORS * (here_variance + there_variance).sqrt();
+            Difference { here, there, half }
         };
         FunctionDifference {
             function: function.clone(),
@@ -124,33 +124,37 @@ pub fn differences(here: &Profile, there: &Profile, by: ComparedBy) -> Differenc
         }
     };
     let total = |side: &Side| [side.times.total.clone(), side.variances.total.clone()];
-    let [ours, our_variance] = total(&here);
-    let [theirs, their_variance] = total(&there);
-    let all =
-        differ(&ours.function, [Some(&ours), Some(&our_variance)], [Some(&theirs), Some(&their_variance)]);
-    let (ours, theirs) = (here.by_name(), there.by_name());
-    let mut names: Vec<&FunctionName> = ours.keys().chain(theirs.keys()).copied().collect();
+    let [total_here, variance_here] = total(&here);
+    let [total_there, variance_there] = total(&there);
+    let all = differ(
+        &total_here.function,
+        [Some(&total_here), Some(&variance_here)],
+        [Some(&total_there), Some(&variance_there)],
+    );
+    let (by_name_here, by_name_there) = (here.by_name(), there.by_name());
+    let mut names: Vec<&FunctionName> = by_name_here.keys().chain(by_name_there.keys()).copied().collect();
     names.sort();
     names.dedup();
     let mut functions: Vec<FunctionDifference> = names
         .into_iter()
         .map(|name| {
-            let [ours, theirs] = [ours.get(name), theirs.get(name)];
-            differ(name, ours.copied().unwrap_or_default(), theirs.copied().unwrap_or_default())
+            let [times_here, times_there] = [by_name_here.get(name), by_name_there.get(name)];
+            differ(name, times_here.copied().unwrap_or_default(), times_there.copied().unwrap_or_default())
         })
         .collect();
-    sort(&mut functions, |one| &one.exclusive);
+    sort(&mut functions, |function| &function.exclusive);
     Differences { total: all, functions }
 }
 
 /// The one that differs most in the first metric first.
 fn sort(functions: &mut [FunctionDifference], times: fn(&FunctionDifference) -> &[Difference]) {
-    let most = |one: &FunctionDifference| times(one).first().map_or(0.0, |first| first.value().abs());
+    let most =
+        |function: &FunctionDifference| times(function).first().map_or(0.0, |first| first.value().abs());
     functions.sort_by(|a, b| most(b).total_cmp(&most(a)).then(a.function.cmp(&b.function)));
 }
 
-/// Each stack of either profile, from the outermost function to the innermost, with its time in one metric there and here, in the unit asked
-/// for; those without any are left out.
+/// Returns each stack of either profile, from the outermost function to the innermost, with its time in one metric there and here. The times have the
+/// unit that `by` asks for. Stacks without any time are left out.
 pub fn folded_differences<'a>(
     here: &'a Profile,
     there: &'a Profile,
@@ -191,7 +195,7 @@ mod tests {
     }
 
     fn of<'a>(all: &'a Differences, name: &str) -> &'a FunctionDifference {
-        all.functions.iter().find(|one| one.function.name == name).unwrap()
+        all.functions.iter().find(|function| function.function.name == name).unwrap()
     }
 
     #[test]
@@ -205,7 +209,7 @@ mod tests {
         assert_eq!((walk.here, walk.there), (200.0, 100.0));
         let variance = 400.0 * 100.0 / 400.0 + 100.0 * 100.0 / 100.0;
         assert!((walk.half - 1.96 * f64::sqrt(variance)).abs() < 1e-9);
-        assert!(walk.is_told_apart() && !of(&all, "old").exclusive[0].is_told_apart());
+        assert!(walk.is_distinguishable() && !of(&all, "old").exclusive[0].is_distinguishable());
         assert_eq!(of(&all, "new").exclusive[0].there, 0.0);
         assert_eq!(of(&all, "main").exclusive[0], Difference::default());
         assert_eq!(of(&all, "main").inclusive[0].here, 202.5);
@@ -249,17 +253,17 @@ mod tests {
             let (here, there) = (sampled_of(&one), sampled_of(&other));
             for by in [ComparedBy::Share, ComparedBy::Transactions { here: 3.0, there: 7.0 }] {
                 let all = differences(&here, &there, by);
-                let sum: f64 = all.functions.iter().map(|one| one.exclusive[0].value()).sum();
+                let sum: f64 = all.functions.iter().map(|function| function.exclusive[0].value()).sum();
                 prop_assert!((sum - all.total.exclusive[0].value()).abs() < 1e-6);
                 let back = match by {
                     ComparedBy::Share => by,
                     ComparedBy::Transactions { here, there } => ComparedBy::Transactions { here: there, there: here },
                 };
                 let turned = differences(&there, &here, back);
-                for one in &all.functions {
-                    let other = of(&turned, &one.function.name);
-                    prop_assert!((one.exclusive[0].value() + other.exclusive[0].value()).abs() < 1e-9);
-                    prop_assert!((one.inclusive[0].half - other.inclusive[0].half).abs() < 1e-9);
+                for function in &all.functions {
+                    let other = of(&turned, &function.function.name);
+                    prop_assert!((function.exclusive[0].value() + other.exclusive[0].value()).abs() < 1e-9);
+                    prop_assert!((function.inclusive[0].half - other.inclusive[0].half).abs() < 1e-9);
                 }
                 let folded: f64 = folded_differences(&here, &there, 0, by).iter().map(|(_, [there, here])| here - there).sum();
                 prop_assert!((folded - sum).abs() < 1e-6);
@@ -270,7 +274,7 @@ mod tests {
         fn a_profile_does_not_differ_from_itself(stacks in stacks()) {
             let profile = sampled_of(&stacks);
             let all = differences(&profile, &profile, ComparedBy::Share);
-            prop_assert!(all.functions.iter().all(|one| one.exclusive[0].value() == 0.0 && !one.inclusive[0].is_told_apart()));
+            prop_assert!(all.functions.iter().all(|function| function.exclusive[0].value() == 0.0 && !function.inclusive[0].is_distinguishable()));
         }
     }
 }

@@ -36,7 +36,7 @@ impl Functions {
     }
 }
 
-/// Exclusive and inclusive time of every function. A function that calls itself counts once.
+/// Returns the exclusive and inclusive time of every function. A function that calls itself counts once.
 pub fn functions(profile: &Profile) -> Functions {
     let mut functions = summed(profile, |sample| sample.weight_ns);
     functions.functions.sort_by(|a, b| {

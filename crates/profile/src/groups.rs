@@ -38,12 +38,12 @@ pub struct FunctionNow {
 /// Threads in one state whose stacks have the same functions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StackGroup<'a> {
-    /// In the order in which they were given.
+    /// In the order of the argument of [`stack_groups`].
     pub threads: Vec<&'a StackNow>,
 }
 
 impl StackGroup<'_> {
-    /// How many threads have each role, most first.
+    /// Returns how many threads have each role, most first.
     pub fn roles(&self) -> Vec<(&str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for thread in &self.threads {
@@ -58,13 +58,17 @@ impl StackGroup<'_> {
 /// A state, and the names and modules of a stack's functions.
 type Place<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
-/// Threads that are in the same state, at the same place: the largest group first, those of one size in the order of their first threads.
-/// Where in a function and which line of it does not tell groups apart.
+/// Returns groups of threads that are in the same state, at the same place. The largest group comes first, and groups of one size are in the order of
+/// their first threads. Groups do not differ by the line within a function.
 pub fn stack_groups(stacks: &[StackNow]) -> Vec<StackGroup<'_>> {
     let mut places: BTreeMap<Place<'_>, usize> = BTreeMap::new();
     let mut groups: Vec<StackGroup<'_>> = Vec::new();
     for stack in stacks {
-        let functions = stack.functions.iter().map(|one| (one.name.as_str(), one.module.as_str())).collect();
+        let functions = stack
+            .functions
+            .iter()
+            .map(|function| (function.name.as_str(), function.module.as_str()))
+            .collect();
         let place = *places.entry((&stack.state, functions)).or_insert(groups.len());
         match groups.get_mut(place) {
             Some(group) => group.threads.push(stack),
@@ -102,7 +106,7 @@ mod tests {
             stack(5, "connection", "cpu", &[]),
         ];
         let groups = stack_groups(&stacks);
-        let tids = |group: &StackGroup<'_>| group.threads.iter().map(|one| one.tid).collect::<Vec<_>>();
+        let tids = |group: &StackGroup<'_>| group.threads.iter().map(|thread| thread.tid).collect::<Vec<_>>();
         assert_eq!(groups.iter().map(tids).collect::<Vec<_>>(), [vec![1, 3, 4], vec![2], vec![5]]);
         assert_eq!(groups[0].roles(), [("connection", 2), ("purge", 1)]);
     }
@@ -117,7 +121,7 @@ mod tests {
                 .map(|(tid, (state, depth))| stack(tid as u32, "", ["cpu", "lock", "sleep"][*state], &["f"; 3][..*depth]))
                 .collect();
             let groups = stack_groups(&stacks);
-            let mut tids: Vec<u32> = groups.iter().flat_map(|group| group.threads.iter().map(|one| one.tid)).collect();
+            let mut tids: Vec<u32> = groups.iter().flat_map(|group| group.threads.iter().map(|thread| thread.tid)).collect();
             tids.sort_unstable();
             prop_assert_eq!(tids, (0..stacks.len() as u32).collect::<Vec<_>>());
             prop_assert!(groups.windows(2).all(|pair| pair[0].threads.len() >= pair[1].threads.len()));

@@ -1,17 +1,19 @@
-//! Which stacks are the observer's: those of the probes and programs by which a run was traced, in the middle of the server's own work, and
-//! those of the threads that work for the observer's own connections.
+//! Which stacks are the observer's.
+//!
+//! Some are of the probes and programs by which a run was traced, in the middle of the server's own work. Others are of the threads that
+//! work for the observer's own connections.
 
 use std::collections::BTreeSet;
 
-/// The role of a thread while it works for a connection of the observer's.
+/// The role of a thread while it works for a connection of the observer.
 pub const OBSERVER_ROLE: &str = "observer";
 
 const KERNEL: &str = "[kernel]";
 /// Where a probed instruction is executed out of its line.
 const OUT_OF_LINE: &str = "[uprobes]";
 
-/// Functions of the kernel by which it is entered at a breakpoint of a probe, and again after the probed instruction was executed by itself, on x86-64
-/// and aarch64: no server's own instruction leads there.
+/// Functions by which the kernel is entered at a breakpoint of a probe, on x86-64 and aarch64. It is entered again after the probed instruction was
+/// executed by itself. No instruction of a server leads there.
 const ENTRIES: [&str; 10] = [
     "asm_exc_int3",
     "exc_int3",
@@ -35,13 +37,13 @@ pub struct ObserverStacks {
 }
 
 impl ObserverStacks {
-    /// `frames`: the functions of all stacks in any order, each as its stack's number, its name and its module.
+    /// Finds the observer's stacks. `frames` has the functions of all stacks in any order, each as its stack's number, its name and its module.
     pub fn new<'a>(frames: impl IntoIterator<Item = (u32, &'a str, &'a str)>) -> ObserverStacks {
         let probes = frames.into_iter().filter(|(_, function, module)| is_of_a_probe(function, module));
         ObserverStacks { probes: probes.map(|(stack, _, _)| stack).collect() }
     }
 
-    /// Whether a sample or a wait is the observer's, by the role of its thread and the number of its stack.
+    /// Returns whether a sample or a wait is the observer's, by the role of its thread and the number of its stack.
     pub fn holds(&self, role: &str, stack: u32) -> bool {
         role == OBSERVER_ROLE || self.probes.contains(&stack)
     }

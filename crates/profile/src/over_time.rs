@@ -24,8 +24,8 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// The fewest that hold all samples, the first of which begins a whole number of bins after `origin_ns`; each is as many seconds long as
-    /// it takes for there to be `count_max` at most. `None` where there is no sample.
+    /// Returns the fewest bins that hold all samples. The first begins a whole number of bins after `origin_ns`. A bin is as many whole seconds long
+    /// as are needed for at most `count_max` bins. `None` where there is no sample.
     pub fn around(samples: &[TimedSample], origin_ns: i64, count_max: usize) -> Option<Bins> {
         const SECOND_NS: i64 = 1_000_000_000;
         let first_ns = samples.iter().map(|sample| sample.t_ns).min()?;
@@ -56,8 +56,8 @@ pub struct OverTime {
     pub others: Vec<f64>,
 }
 
-/// Exclusive time of the `top` functions that had the most of it over all bins. `stacks`: functions by stack, innermost first; a sample
-/// whose stack is not there, and one outside the bins, is left out.
+/// Returns the exclusive time of the `top` functions that had the most of it over all bins. `stacks` has functions by stack, innermost first. Samples
+/// whose stack is not there, and samples outside the bins, are left out.
 pub fn over_time(
     samples: &[TimedSample],
     stacks: &BTreeMap<u32, Vec<FunctionName>>,
@@ -118,11 +118,13 @@ mod tests {
         ];
         let bins = Bins::around(&samples, S / 2, 100).unwrap();
         assert_eq!(bins, Bins { begin_ns: 4 * S + S / 2, length_ns: S, count: 3 });
-        let told = over_time(&samples, &stacks(), bins, 2);
-        let of = |place: usize| (told.functions[place].0.name.as_str(), told.functions[place].1.as_slice());
+        let by_function = over_time(&samples, &stacks(), bins, 2);
+        let of = |place: usize| {
+            (by_function.functions[place].0.name.as_str(), by_function.functions[place].1.as_slice())
+        };
         assert_eq!(of(0), ("sort", &[20.0, 0.0, 10.0][..]));
         assert_eq!(of(1), ("read", &[10.0, 0.0, 10.0][..]));
-        assert_eq!(told.others, [0.0, 10.0, 0.0]);
+        assert_eq!(by_function.others, [0.0, 10.0, 0.0]);
     }
 
     #[test]
@@ -136,18 +138,18 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
-        fn nothing_is_lost_whatever_the_number_of_functions_that_are_told(
-            taken in prop::collection::vec((0_i64..100 * S, 0_u32..3), 1..60),
+        fn nothing_is_lost_whatever_the_number_of_functions_that_are_shown(
+            times_and_stacks in prop::collection::vec((0_i64..100 * S, 0_u32..3), 1..60),
             origin_ns in -S..S,
             top in 0_usize..5,
         ) {
-            let samples: Vec<TimedSample> = taken.iter().map(|(t_ns, stack)| sample(*t_ns, *stack)).collect();
+            let samples: Vec<TimedSample> = times_and_stacks.iter().map(|(t_ns, stack)| sample(*t_ns, *stack)).collect();
             let bins = Bins::around(&samples, origin_ns, 20).unwrap();
             prop_assert!(bins.count <= 20, "{bins:?}");
-            let told = over_time(&samples, &stacks(), bins, top);
-            let sum: f64 = told.functions.iter().map(|(_, ns)| ns).chain([&told.others]).flatten().sum();
+            let by_function = over_time(&samples, &stacks(), bins, top);
+            let sum: f64 = by_function.functions.iter().map(|(_, ns)| ns).chain([&by_function.others]).flatten().sum();
             prop_assert_eq!(sum, 10.0 * samples.len() as f64);
-            prop_assert!(told.functions.len() <= top);
+            prop_assert!(by_function.functions.len() <= top);
         }
     }
 }

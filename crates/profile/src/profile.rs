@@ -17,13 +17,13 @@ pub struct ProfileSample {
     pub metric: usize,
     /// The time that it stands for.
     pub weight_ns: f64,
-    /// How much of that was seen itself: a wait's length, nothing of a sample on a CPU. What is above it is an estimate.
+    /// How much of that was measured: a wait's length, nothing of a sample on a CPU. The rest is an estimate.
     pub seen_ns: f64,
 }
 
 impl ProfileSample {
-    /// What it adds to the variance of a sum, in square nanoseconds: a chosen wait as of an independent choice, a sample on a CPU as of a Poisson
-    /// process.
+    /// Returns what it adds to the variance of a sum, in square nanoseconds. A chosen wait counts as an independent choice, a sample on a CPU as one of a
+    /// Poisson process.
     pub fn variance_ns2(&self) -> f64 {
         self.weight_ns * (self.weight_ns - self.seen_ns).max(0.0)
     }
@@ -52,7 +52,7 @@ impl Profile {
             .filter_map(move |sample| Some((sample, stack(sample)?.as_slice())))
     }
 
-    /// The time of all samples, metric by metric.
+    /// Returns the time of all samples, metric by metric.
     pub fn total_ns(&self) -> Vec<f64> {
         let mut total_ns = vec![0.0; self.metrics.len()];
         for (sample, _) in self.samples_with_stacks() {
@@ -61,7 +61,7 @@ impl Profile {
         total_ns
     }
 
-    /// Half of the 95 % interval of each metric's total, in nanoseconds: chosen waits as of independent choices, samples on CPUs as of
+    /// Returns half of the 95 % interval of each metric's total, in nanoseconds. Chosen waits count as independent choices, samples on CPUs as those of
     /// a Poisson process.
     pub fn half_intervals_ns(&self) -> Vec<f64> {
         let mut variances = vec![0.0; self.metrics.len()];
@@ -71,7 +71,7 @@ impl Profile {
         variances.into_iter().map(|variance: f64| STANDARD_ERRORS * variance.sqrt()).collect()
     }
 
-    /// Each stack, from the outermost function to the innermost, with its time in one metric; those without any are left out.
+    /// Returns each stack, from the outermost function to the innermost, with its time in one metric; those without any are left out.
     pub fn folded(&self, metric: usize) -> Vec<(Vec<&str>, f64)> {
         let mut folded: BTreeMap<Vec<&str>, f64> = BTreeMap::new();
         for (sample, stack) in self.samples_with_stacks().filter(|(sample, _)| sample.metric == metric) {

@@ -25,16 +25,16 @@ pub struct Relatives {
     pub callees: Vec<AttributedTime>,
 }
 
-/// Who called a function, and what it called. Where it called itself, directly or not, its callers are those of the outermost call, and its
-/// callees those of the innermost: so each sample counts once. `None` where no stack has it.
+/// Returns who called a function, and what it called. If it called itself, directly or not, its callers are those of the outermost call, and its
+/// callees those of the innermost. So each sample counts once. `None` where no stack has it.
 pub fn relatives(profile: &Profile, function: &FunctionName) -> Option<Relatives> {
     let all = functions(profile);
     let metrics = profile.metrics.len();
     let mut callers: BTreeMap<&FunctionName, Vec<f64>> = BTreeMap::new();
     let mut callees: BTreeMap<&FunctionName, Vec<f64>> = BTreeMap::new();
     for (sample, stack) in profile.samples_with_stacks() {
-        let innermost = stack.iter().position(|one| one == function);
-        let outermost = stack.iter().rposition(|one| one == function);
+        let innermost = stack.iter().position(|other| other == function);
+        let outermost = stack.iter().rposition(|other| other == function);
         let (Some(innermost), Some(outermost)) = (innermost, outermost) else { continue };
         let caller = stack.get(outermost + 1).unwrap_or(&all.total.function);
         callers.entry(caller).or_insert_with(|| vec![0.0; metrics])[sample.metric] += sample.weight_ns;
@@ -52,11 +52,11 @@ pub fn relatives(profile: &Profile, function: &FunctionName) -> Option<Relatives
             .map(|(name, attributed_ns)| AttributedTime { attributed_ns, time: time(name) })
             .collect();
         attributed.sort_by(|a, b| {
-            let first = |one: &AttributedTime| one.attributed_ns.first().copied().unwrap_or(0.0);
+            let first = |relative: &AttributedTime| relative.attributed_ns.first().copied().unwrap_or(0.0);
             first(b).total_cmp(&first(a)).then(a.time.function.cmp(&b.time.function))
         });
         attributed
     };
-    let known = all.functions.iter().find(|time| time.function == *function)?;
-    Some(Relatives { function: known.clone(), callers: attributed(callers), callees: attributed(callees) })
+    let own_time = all.functions.iter().find(|time| time.function == *function)?;
+    Some(Relatives { function: own_time.clone(), callers: attributed(callers), callees: attributed(callees) })
 }

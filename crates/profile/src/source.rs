@@ -26,7 +26,7 @@ impl LineTime {
         LineTime { exclusive_ns: vec![0.0; metrics], inclusive_ns: vec![0.0; metrics] }
     }
 
-    /// Whether there is any.
+    /// Returns whether there is any.
     pub fn is_some(&self) -> bool {
         self.inclusive_ns.iter().any(|ns| *ns > 0.0)
     }
@@ -46,13 +46,13 @@ pub struct SourceTimes {
     /// All of it: what the exclusive times add up to.
     pub total: LineTime,
     pub lines: BTreeMap<SourcePlace, LineTime>,
-    /// Where the build does not tell the line.
+    /// Time of samples whose line the build does not have.
     pub unknown: LineTime,
 }
 
-/// Time by line. *Exclusive* is that of samples whose innermost function was at the line, *inclusive* that of samples in whose stack the line is
-/// anywhere: what it called is in it. A line that is in a stack several times counts once. `places`: of each function of a stack, in the order of
-/// [`Profile::stacks`].
+/// Returns time by line. *Exclusive* is that of samples whose innermost function was at the line. *Inclusive* is that of samples in whose stack the line
+/// is anywhere, so it includes what the line called. A line that is in a stack several times counts once. `places` has the place of each function of a
+/// stack, in the order of [`Profile::stacks`].
 pub fn source_times(
     profile: &Profile,
     places: &BTreeMap<u32, Vec<Option<SourcePlace>>>,

@@ -39,7 +39,8 @@ fn callers_and_callees_are_those_of_er_print() {
     let found = relatives(&profile, &name("os_event_wait_low")).unwrap();
     assert_eq!(seconds(&found.function.exclusive_ns), [0.5, 0.0]);
     assert_eq!(seconds(&found.function.inclusive_ns), [3.5, 520.0]);
-    let row = |one: &AttributedTime| (one.time.function.name.clone(), seconds(&one.attributed_ns));
+    let row =
+        |relative: &AttributedTime| (relative.time.function.name.clone(), seconds(&relative.attributed_ns));
     let callers: Vec<_> = found.callers.iter().map(row).collect();
     assert_eq!(
         callers,
@@ -123,15 +124,15 @@ proptest! {
     fn the_sums_agree(profile in any_profile()) {
         let all = functions(&profile);
         let metrics = profile.metrics.len();
-        prop_assert_eq!(&sum(all.functions.iter().map(|one| &one.exclusive_ns), metrics), &all.total.exclusive_ns);
+        prop_assert_eq!(&sum(all.functions.iter().map(|function| &function.exclusive_ns), metrics), &all.total.exclusive_ns);
         for time in &all.functions {
             for metric in 0..metrics {
                 prop_assert!(time.exclusive_ns[metric] <= time.inclusive_ns[metric]);
                 prop_assert!(time.inclusive_ns[metric] <= all.total.inclusive_ns[metric]);
             }
             let found = relatives(&profile, &time.function).unwrap();
-            prop_assert_eq!(&sum(found.callers.iter().map(|one| &one.attributed_ns), metrics), &time.inclusive_ns);
-            let callees = found.callees.iter().map(|one| &one.attributed_ns);
+            prop_assert_eq!(&sum(found.callers.iter().map(|relative| &relative.attributed_ns), metrics), &time.inclusive_ns);
+            let callees = found.callees.iter().map(|relative| &relative.attributed_ns);
             prop_assert_eq!(&sum(callees.chain([&time.exclusive_ns]), metrics), &time.inclusive_ns);
         }
         let folded: f64 = (0..metrics).flat_map(|metric| profile.folded(metric)).map(|(_, ns)| ns).sum();

@@ -27,7 +27,7 @@ pub struct CallNode<'a> {
 }
 
 impl CallTree<'_> {
-    /// Exclusive time of every node in one metric, in nanoseconds.
+    /// Returns the exclusive time of every node in one metric, in nanoseconds.
     pub fn exclusive_ns(&self, metric: usize) -> Vec<f64> {
         let mut exclusive_ns = vec![0.0; self.nodes.len()];
         for (node, ns) in self.times.get(metric).into_iter().flatten() {
@@ -71,10 +71,10 @@ impl<'a> TreeBuilder<'a> {
         node
     }
 
-    /// Which nodes hold at least this share of some metric's time, with all that they called.
+    /// Returns for each node whether it holds at least this share of some metric's time, with all that it called.
     fn large_nodes(&self, least_share: f64) -> Vec<bool> {
-        let mut kept = vec![false; self.functions.len()];
-        kept[0] = true;
+        let mut is_large = vec![false; self.functions.len()];
+        is_large[0] = true;
         for times in &self.times {
             let mut inclusive = vec![0.0; self.functions.len()];
             times.iter().for_each(|(node, ns)| inclusive[*node] = *ns);
@@ -83,16 +83,16 @@ impl<'a> TreeBuilder<'a> {
             }
             let least = inclusive[0] * least_share;
             for (node, ns) in inclusive.iter().enumerate() {
-                kept[node] |= *ns > 0.0 && *ns >= least;
+                is_large[node] |= *ns > 0.0 && *ns >= least;
             }
         }
-        kept
+        is_large
     }
 
-    /// Nodes that are kept, in the order of the tree, with their depths.
-    fn order(&self, kept: &[bool]) -> Vec<(usize, u32)> {
+    /// Returns the large nodes, in the order of the tree, with their depths.
+    fn order(&self, is_large: &[bool]) -> Vec<(usize, u32)> {
         let mut callees: Vec<Vec<usize>> = vec![Vec::new(); self.functions.len()];
-        for node in (1..self.functions.len()).filter(|node| kept[*node]) {
+        for node in (1..self.functions.len()).filter(|node| is_large[*node]) {
             callees[self.callers[node]].push(node);
         }
         let mut order = Vec::new();
@@ -113,37 +113,38 @@ pub fn call_tree(profile: &Profile, least_share: f64) -> CallTree<'_> {
     call_tree_with_places(profile, least_share).0
 }
 
-/// The same, and by stack the place of the node that its innermost function's time is in.
+/// Returns the same as [`call_tree`], and by stack the place of the node that its innermost function's time is in.
 pub fn call_tree_with_places(profile: &Profile, least_share: f64) -> (CallTree<'_>, HashMap<u32, usize>) {
-    let mut found = TreeBuilder::new(profile.metrics.len());
+    let mut builder = TreeBuilder::new(profile.metrics.len());
     let mut node_of: HashMap<u32, usize> = HashMap::new();
     for (sample, stack) in profile.samples_with_stacks() {
-        let node = *node_of.entry(sample.stack).or_insert_with(|| found.node(stack));
-        *found.times[sample.metric].entry(node).or_default() += sample.weight_ns;
+        let node = *node_of.entry(sample.stack).or_insert_with(|| builder.node(stack));
+        *builder.times[sample.metric].entry(node).or_default() += sample.weight_ns;
     }
-    let kept = found.large_nodes(least_share);
-    let order = found.order(&kept);
-    let mut place_of = vec![0; kept.len()];
+    let is_large = builder.large_nodes(least_share);
+    let order = builder.order(&is_large);
+    let mut place_of = vec![0; is_large.len()];
     for (place, (node, _)) in order.iter().enumerate() {
         place_of[*node] = place;
     }
     // A caller was found before those that it called.
-    for node in (1..kept.len()).filter(|node| !kept[*node]) {
-        place_of[node] = place_of[found.callers[node]];
+    for node in (1..is_large.len()).filter(|node| !is_large[*node]) {
+        place_of[node] = place_of[builder.callers[node]];
     }
-    let mut times = Vec::with_capacity(found.times.len());
-    for by_node in &found.times {
+    let mut times = Vec::with_capacity(builder.times.len());
+    for by_node in &builder.times {
         let mut by_place: BTreeMap<usize, f64> = BTreeMap::new();
         for (node, ns) in by_node {
             *by_place.entry(place_of[*node]).or_default() += ns;
         }
         times.push(by_place.into_iter().filter(|(_, ns)| *ns > 0.0).collect());
     }
-    let told = |(node, depth): &(usize, u32)| match found.functions[*node] {
+    let call = |(node, depth): &(usize, u32)| match builder.functions[*node] {
         Some(function) => CallNode { depth: *depth, name: &function.name, module: &function.module },
         None => CallNode { depth: *depth, name: TOTAL, module: "" },
     };
-    let tree = CallTree { nodes: order.iter().map(told).collect(), folded: kept.len() - order.len(), times };
+    let tree =
+        CallTree { nodes: order.iter().map(call).collect(), folded: is_large.len() - order.len(), times };
     node_of.values_mut().for_each(|node| *node = place_of[*node]);
     (tree, node_of)
 }
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_without_samples_is_a_tree_of_its_total_alone() {
+    fn a_profile_without_samples_is_a_tree_of_only_its_total() {
         let profile = profile(1, &[]);
         assert_eq!(rows(&call_tree(&profile, 0.0001), 0), ["<Total> 0"]);
     }

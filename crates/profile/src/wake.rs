@@ -18,8 +18,8 @@ pub struct Wake {
     pub waker_tid: u32,
     /// Role of the thread that woke it; empty: not a thread of the server, such as an interrupt.
     pub role: String,
-    /// What that thread did; `None` where it was not taken.
+    /// Stack of that thread; `None` where it was not recorded.
     pub by: Option<u32>,
-    /// What it was in, up to `end_ns`, one after the other: (state, nanoseconds). Empty where that was not kept.
+    /// Its states up to `end_ns`, one after the other: (state, nanoseconds). Empty where that was not recorded.
     pub past: Vec<(String, u64)>,
 }

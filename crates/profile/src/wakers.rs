@@ -13,7 +13,7 @@ use crate::wake::Wake;
 pub struct WakerTime {
     /// Of the stack that waited; `None`: no rule names any function of it.
     pub class: Option<String>,
-    /// The function that the class was given for; without a class the innermost one of the program's own.
+    /// The function by which the wait has its class; without a class, the innermost function of the program itself.
     pub waited_in: Option<FunctionName>,
     /// Role of the threads that ended the waits; empty: not threads of the server.
     pub role: String,
@@ -26,7 +26,7 @@ pub struct WakerTime {
     pub meanwhile: Option<WakerDeeds>,
 }
 
-/// The waits by where they were and who ended them, the one with the most in the first metric first.
+/// Returns the waits by where they were and who ended them, the one with the most in the first metric first.
 pub fn wakers(profile: &Profile, rules: &Rules) -> Vec<WakerTime> {
     let stack = |id: u32| profile.stacks.get(&id).map_or(&[][..], Vec::as_slice);
     let mut groups: BTreeMap<_, Vec<&Wake>> = BTreeMap::new();
@@ -76,8 +76,8 @@ pub struct SingleWait {
     pub ended_in: Option<FunctionName>,
 }
 
-/// A stack's class and the function that shows where it is: the one that the class was given for, or without a class the innermost
-/// one of the program's own.
+/// Returns a stack's class and the function that shows where it is. That is the function by which it has its class. Without a class, it is the innermost
+/// function of the program itself.
 pub fn place<'a>(
     stack: &'a [FunctionName],
     metric: &str,
@@ -89,7 +89,7 @@ pub fn place<'a>(
     }
 }
 
-/// Neither the kernel's, nor a library's that every lock goes through.
+/// Returns whether a function is neither the kernel's, nor of a library that every lock goes through.
 pub fn is_own(function: &FunctionName) -> bool {
     let module = function.module.as_str();
     let library = ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++"];
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_stands_beside_what_ended_it() {
+    fn a_wait_stands_next_to_what_ended_it() {
         let mut profile = Profile { metrics: vec!["lock".to_string()], ..Profile::default() };
         profile.stacks.insert(
             1,

@@ -40,7 +40,7 @@ impl LocksOver {
         LocksOf {
             window,
             seconds: self.window.seconds(),
-            looks: self.looks,
+            snapshot_count: self.looks,
             snapshots: self.snapshots,
             objects: &self.objects,
             row_locks_counted: self.row_locks_counted,

@@ -1,7 +1,7 @@
-//! Writes a report of a made run: what the page is built and tested against.
+//! Writes a report of a synthetic run, which the page is built and tested against.
 //!
-//! `fixture_report OUT.html [--hostile]`. The run is made by formulas and a fixed seed, so that every call writes the same bytes.
-//! `--hostile` puts markup into every text that a server could have said.
+//! `fixture_report OUT.html [--hostile]`. The run comes from formulas and a fixed seed, so that every call writes the same bytes.
+//! `--hostile` puts markup into every text that could come from a server.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "an example is a program")]
 
@@ -17,9 +17,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(path) = arguments.iter().find(|argument| !argument.starts_with("--")) else {
         return Err("say where the report goes: fixture_report OUT.html [--hostile]".into());
     };
-    let made = fixture::FixtureRun::new(hostile);
-    let explanation = fixture::explanation(&made);
+    let run = fixture::FixtureRun::new(hostile);
+    let explanation = fixture::explanation(&run);
     let mut out = BufWriter::new(File::create(path)?);
-    whyso_report::html::write(&made, &explanation, &whyso_report::Extras::default(), &mut out)?;
+    whyso_report::html::write(&run, &explanation, &whyso_report::Extras::default(), &mut out)?;
     Ok(())
 }

@@ -9,10 +9,10 @@
 //! | count | varint, missing values included |
 //! | missing | varint count, then the distance of each missing position from the one before |
 //! | integers, decimals | first value, then the median step, then each step less the median; zigzag varints |
-//! | floats | each value's bits XOR the bits before, as eight planes of one byte a value, highest byte first |
+//! | floats | each value's bits XOR the bits before, as eight planes of one byte per value, highest byte first |
 //!
-//! The median step makes a counter that grows evenly a row of zeros, which deflates to nothing; the steps of a busy counter
-//! shrink to their noise. Decoding gives exactly the bits that went in (every missing value comes back as the one NaN).
+//! With the median step, a counter that grows evenly becomes a row of zeros, which deflates to nothing. The steps of a busy
+//! counter shrink to their noise. Decoding gives exactly the bits that went in (every missing value comes back as the one NaN).
 
 /// Integers up to here survive the page's arithmetic, which is exact to 2^53: zigzag doubles them.
 const INT_MAX: i64 = 1 << 52;
@@ -29,7 +29,7 @@ pub fn append(block: &mut Vec<u8>, values: &[f64]) {
     block.extend_from_slice(&bytes);
 }
 
-/// One series as bytes, without its length.
+/// Returns one series as bytes, without its length.
 pub fn encode(values: &[f64]) -> Vec<u8> {
     let present: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     let mut out = Vec::with_capacity(values.len() * 2 + 16);

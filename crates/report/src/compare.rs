@@ -24,12 +24,12 @@ pub struct CompareTable {
     pub notes: Vec<String>,
 }
 
-/// Levels, settings that differ, metrics that differ; those that there are.
+/// Returns tables of levels, of settings that differ, and of metrics that differ, as far as there are any.
 pub fn compare_tables(comparison: &Comparison) -> Vec<CompareTable> {
     tables(comparison)
 }
 
-/// For the terminal.
+/// Returns the comparison for the terminal.
 pub fn compare(comparison: &Comparison) -> String {
     let mut out = String::new();
     for table in tables(comparison) {
@@ -50,7 +50,7 @@ pub fn compare(comparison: &Comparison) -> String {
     out
 }
 
-/// The same as Markdown.
+/// Returns the comparison as Markdown.
 pub fn compare_markdown(comparison: &Comparison) -> String {
     let plain = |text: &str| text.replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ");
     let line = |cells: &[String]| {
@@ -164,7 +164,7 @@ fn level(row: &Row, comparison: &Comparison) -> Vec<String> {
         ratio(contrast.ratio),
         contrast.ci95.map_or_else(dash, interval),
         contrast.p_corrected.map_or_else(dash, p_value),
-        contrast.smallest_seen.map_or_else(dash, detectable),
+        contrast.smallest_detectable.map_or_else(dash, detectable),
         verdict,
     ]
 }
@@ -198,7 +198,7 @@ fn level_notes(comparison: &Comparison) -> Vec<String> {
     }
     if rows.iter().any(|row| row.contrast.verdict == Some(Verdict::TooNoisyToSay)) {
         let more = match comparison.of {
-            Of::Starts => "More starts a side, longer levels or a quieter machine",
+            Of::Starts => "More starts per side, longer levels or a quieter machine",
             Of::Windows | Of::Parts => "Longer windows",
         };
         notes.push(format!("{more} would show smaller differences."));
@@ -261,11 +261,11 @@ fn differences(metrics: &Differences, comparison: &Comparison) -> CompareTable {
     let note = match comparison.method {
         Method::Untested if comparison.of != Of::Starts => {
             format!(
-                "The ratios of one value a side, the largest first: any of them may be chance. {counted} metrics differ at all."
+                "The ratios of one value per side, the largest first: any of them may be chance. {counted} metrics differ at all."
             )
         }
         Method::Untested => format!(
-            "The ratios of one start a side, the largest first: how starts differ is not known, so any of them may be chance. {counted} metrics differ at all."
+            "The ratios of one start per side, the largest first: how starts differ is not known, so any of them may be chance. {counted} metrics differ at all."
         ),
         _ => format!(
             "{counted} metrics differ: their 95 % interval leaves out 1. Of metrics that do not differ, one in twenty is among them by chance. First come those \
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_says_what_is_faster_how_it_was_tested_and_what_was_set() {
+    fn a_comparison_shows_what_is_faster_how_it_was_tested_and_what_was_set() {
         let first = [run("a1", 0, 1000.0), run("a2", 3, 1004.0), run("a3", 4, 998.0)];
         let second = [run("b1", 1, 2000.0), run("b2", 2, 2005.0), run("b3", 5, 2001.0)];
         let mut found = compared(&first, &second, Metric::TransactionsPerS, 3.0);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn one_start_each_is_told_without_a_verdict() {
+    fn one_start_each_is_shown_without_a_verdict() {
         let found = compared(&[run("a", 0, 1000.0)], &[run("b", 1, 1100.0)], Metric::LatencyP99Ms, 3.0);
         let shown = compare(&found);
         assert!(shown.contains("1.1") && shown.contains("one start: can't say"), "{shown}");

@@ -1,4 +1,4 @@
-//! Series and tables that the page needs ready made: what the load did as series, CPU use by level.
+//! Series and tables that the page needs computed: what the load did as series, CPU use by level.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) struct LevelCpu {
     pub(crate) level: u32,
     /// Fractions of the machine's CPU time; `None` where it was not recorded.
     pub(crate) machine: Option<CpuUse>,
-    /// CPUs kept busy (CPU seconds a second) by the server's process.
+    /// CPUs kept busy (CPU seconds per second) by the server's process.
     pub(crate) server_cpus: Option<f64>,
     /// CPUs kept busy by the load generator's threads.
     pub(crate) client_cpus: f64,

@@ -1,4 +1,4 @@
-//! What the server's own counters grew by over a recorded window, a second and a statement.
+//! What the server's own counters grew by over a recorded window, per second and per statement.
 
 use whyso_explain::model::{Counter, Input};
 use whyso_words::{count, number, rate, seconds};
@@ -8,7 +8,7 @@ use crate::text::layout::aligned_with_words;
 /// Counters of a window that are shown, the fastest first.
 const SHOWN_MAX: usize = 40;
 
-/// A table a window: SHOW GLOBAL STATUS' counters that moved, with their rate and how much that is for one statement.
+/// Returns one table per window: SHOW GLOBAL STATUS' counters that moved, with their rate and how much that is for one statement.
 pub fn differences(input: &Input) -> String {
     let mut out = String::new();
     for level in &input.levels {

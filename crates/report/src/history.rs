@@ -18,7 +18,7 @@ const SMALL_MAX: usize = 5;
 /// Most changed settings that a step shows.
 const CHANGED_MAX: usize = 12;
 
-/// For the terminal: a paragraph a group, with its changes.
+/// Returns the text for the terminal: one paragraph per group, with its changes.
 pub fn history(history: &History) -> String {
     let mut out = String::new();
     let is_small = |group: &&Group| group.points.len() < 3;
@@ -124,18 +124,18 @@ fn changed(changed: &[FactChange]) -> String {
     if changed.is_empty() {
         return "Nothing that was recorded of settings, server and machine changed there.".to_string();
     }
-    let told = changed.iter().take(CHANGED_MAX).map(|one| {
+    let texts = changed.iter().take(CHANGED_MAX).map(|change| {
         format!(
             "{} {}: {} → {}",
-            fact_group(one.of),
-            clean(&one.name),
-            value_text(&one.from),
-            value_text(&one.to)
+            fact_group(change.of),
+            clean(&change.name),
+            value_text(&change.from),
+            value_text(&change.to)
         )
     });
     let left = changed.len().saturating_sub(CHANGED_MAX);
     let more = if left > 0 { format!("; and {left} more") } else { String::new() };
-    format!("Changed there: {}{more}.", told.collect::<Vec<_>>().join("; "))
+    format!("Changed there: {}{more}.", texts.collect::<Vec<_>>().join("; "))
 }
 
 /// From the lowest value to the highest, not from 0.
@@ -151,12 +151,12 @@ fn bars(values: &[f64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use whyso_explain::comparison::{At, FactOf, LevelValue, Run, history as found};
+    use whyso_explain::comparison::{At, FactOf, LevelValue, Run, history as find_changes};
 
     use super::*;
 
     #[test]
-    fn a_change_is_told_with_its_size_and_what_was_set() {
+    fn a_change_is_shown_with_its_size_and_what_was_set() {
         let run = |at: i64| {
             let is_late = at >= 12;
             let value = if is_late { 900.0 } else { 1000.0 } + (at % 4) as f64;
@@ -171,7 +171,7 @@ mod tests {
             run
         };
         let runs: Vec<Run> = (0..20).map(run).collect();
-        let shown = history(&found(&runs, None, Metric::TransactionsPerS, 1.0));
+        let shown = history(&find_changes(&runs, None, Metric::TransactionsPerS, 1.0));
         for part in [
             "8 users: point",
             "Between run-11 and run-12 it became slower",
@@ -182,7 +182,7 @@ mod tests {
             let joined = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(joined.contains(part), "no {part:?} in\n{shown}");
         }
-        let few = history(&found(&runs[..4], None, Metric::TransactionsPerS, 1.0));
+        let few = history(&find_changes(&runs[..4], None, Metric::TransactionsPerS, 1.0));
         assert!(few.contains("too few runs to look for a change: 6 are needed"), "{few}");
     }
 

@@ -8,7 +8,7 @@ use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo};
 
 use crate::processes::processes_json;
 
-/// The object that `whyso run --json` prints. `path` is the recording's folder.
+/// Returns the object that `whyso run --json` prints. `path` is the recording's folder.
 pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
     let verdict_of = |level: &Level| explanation.levels.iter().find(|verdict| verdict.index == level.index);
     let levels: Vec<Value> = run.levels.iter().map(|level| level_object(level, verdict_of(level))).collect();

@@ -1,12 +1,12 @@
 //! HTML, Markdown and SVG from a recording and what `explain` found in it.
 //!
-//! The HTML report is one file that works offline from `file://`: the page of `web/`, embedded when this crate is built, with
+//! The HTML report is one file that works offline from `file://`. It is the page of `web/`, embedded when this crate is built, with
 //! the run, the findings and every sample inlined. Samples lie in deflated blocks of some thirty series ([`codec`]) that the page
 //! decodes when a chart asks for them.
 //!
 //! This crate judges nothing and finds nothing: sentences, regimes and intervals come from [`whyso_explain`], arithmetic on series
-//! from [`whyso_series`]. It never reads a recording's files (that is `whyso_record`'s) and never opens a socket. What a server
-//! said is data: it can't end a script element, open an HTML tag or break a Markdown table.
+//! from [`whyso_series`]. It never reads a recording's files (that is `whyso_record`'s) and never opens a socket. Text of
+//! a server is data: it can't end a script element, open an HTML tag or break a Markdown table.
 //!
 //! ```
 //! use whyso_explain::model::Explanation;
@@ -85,7 +85,7 @@ pub use threads::{ThreadsWindow, threads, threads_json};
 pub use timeline::{TimelineRow, TimelineView, timeline, timeline_columns, timeline_json};
 pub use why::{why, why_json};
 
-/// Why a report could not be made.
+/// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

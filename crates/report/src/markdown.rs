@@ -18,7 +18,7 @@ use crate::text::{dash, transactions};
 use statements::statements_of;
 use writer::{Markdown, escaped};
 
-/// The whole report but its time series: headline, findings, levels, growth, statements, facts.
+/// Returns the whole report except its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation, extras: &Extras<'_>) -> String {
     let mut out = Markdown::default();
     headline(&mut out, run, explanation);
@@ -124,7 +124,7 @@ fn recorded_levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation)
     ]);
     for level in &run.levels {
         let result = &level.result;
-        let known = |value: f64| if value > 0.0 { number(value) } else { dash() };
+        let if_known = |value: f64| if value > 0.0 { number(value) } else { dash() };
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
         let cpu = verdict.and_then(|verdict| verdict.cpu);
         let percent = |share: Option<f64>| share.map_or_else(dash, percent_number);
@@ -133,7 +133,7 @@ fn recorded_levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation)
             number(result.seconds),
             whole(result.transactions),
             number(result.transactions_per_s),
-            known(result.latency_ms.mean),
+            if_known(result.latency_ms.mean),
             percent(cpu.map(|cpu| cpu.user)),
             percent(cpu.map(|cpu| cpu.system)),
             percent(cpu.map(|cpu| cpu.idle)),
@@ -173,14 +173,14 @@ fn kinds_of_transactions(out: &mut Markdown, run: &RunInfo) {
 fn service_levels(out: &mut Markdown, run: &RunInfo) {
     let all = run.levels.iter().flat_map(|level| level.result.slo.iter().map(move |slo| (level, slo)));
     // Those of one kind of transaction stand in that kind's line.
-    let told: Vec<_> = all.filter(|(level, slo)| !transactions::is_of_transaction(level, slo)).collect();
-    if told.is_empty() {
+    let rows: Vec<_> = all.filter(|(level, slo)| !transactions::is_of_transaction(level, slo)).collect();
+    if rows.is_empty() {
         return;
     }
     out.heading("Service level");
     let axis = Axis::of(run);
     out.table(&[axis.head(), "kind", "average", "max", "90th", "required", "measured", "verdict"]);
-    for (level, slo) in told {
+    for (level, slo) in rows {
         let ms = |value: f64| if slo.measured_ms.is_some() { milliseconds(value) } else { dash() };
         let [required, measured, verdict] = transactions::requirement(slo);
         out.row(&[
@@ -229,10 +229,12 @@ fn actions(out: &mut Markdown, explanation: &Explanation) {
     if explanation.actions.is_empty() {
         return;
     }
-    out.heading("What was changed in mid-run");
+    out.heading("What was changed during the run");
     out.table(&["action", "TPS before", "during", "seconds", "after"]);
     let estimate = |estimate: &Option<Estimate>| match estimate {
-        Some(one) => format!("{} ({} … {})", number(one.value), number(one.low95), number(one.high95)),
+        Some(estimate) => {
+            format!("{} ({} … {})", number(estimate.value), number(estimate.low95), number(estimate.high95))
+        }
         None => dash(),
     };
     for effect in &explanation.actions {
@@ -374,15 +376,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_a_server_says_breaks_out_of_a_cell(text in ".*") {
+        fn no_text_of_a_server_breaks_out_of_a_cell(text in ".*") {
             let run = RunInfo {
                 server: whyso_record::run::ServerFacts { endpoint: text.clone(), ..Default::default() },
                 ..RunInfo::default()
             };
-            let told = markdown(&run, &Explanation::default(), &Extras::default());
-            let plain = markdown(&RunInfo::default(), &Explanation::default(), &Extras::default());
+            let page = markdown(&run, &Explanation::default(), &Extras::default());
+            let plain_page = markdown(&RunInfo::default(), &Explanation::default(), &Extras::default());
             let lines = |text: &str| text.lines().count();
-            prop_assert!(lines(&told) <= lines(&plain) + 1);
+            prop_assert!(lines(&page) <= lines(&plain_page) + 1);
             let cell = escaped(&text);
             prop_assert!(!cell.contains('<') && !cell.replace("\\\\", "").replace("\\|", "").contains('|'));
         }

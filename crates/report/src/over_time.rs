@@ -14,16 +14,16 @@ const METRIC: &str = "on_cpus";
 const OTHERS: &str = "all others";
 /// As many as there are colours.
 const FUNCTIONS_MAX: usize = 8;
-/// A run of twenty minutes has a value a second.
+/// A run of twenty minutes has one value per second.
 const BINS_MAX: usize = 1_200;
 
-/// How many CPUs each function kept busy by itself, in the mean of each second, at the second's middle; of a long run, of some seconds. The one
-/// with the most time first, all others last. Empty where no thread was found on a CPU.
+/// Returns how many CPUs each function kept busy by itself, as the mean of each second, at the second's middle. Of a long run, a mean covers some seconds.
+/// The function with the most time comes first, all others last. Empty where no thread was found on a CPU.
 pub(crate) fn series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)> {
-    let sample = |one: &whyso_record::data::StackSample| TimedSample {
-        t_ns: one.t_ns,
-        stack: one.stack,
-        weight_ns: one.weight_ns as f64,
+    let sample = |sample: &whyso_record::data::StackSample| TimedSample {
+        t_ns: sample.t_ns,
+        stack: sample.stack,
+        weight_ns: sample.weight_ns as f64,
     };
     let samples: Vec<TimedSample> = stacks.samples.iter().map(sample).collect();
     let Some(bins) = Bins::around(&samples, origin_ns, BINS_MAX) else { return Vec::new() };
@@ -33,8 +33,8 @@ pub(crate) fn series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)
         let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
         innermost.insert(frame.stack, vec![function]);
     }
-    let told = over_time(&samples, &innermost, bins, FUNCTIONS_MAX);
-    if told.functions.is_empty() {
+    let times = over_time(&samples, &innermost, bins, FUNCTIONS_MAX);
+    if times.functions.is_empty() {
         return Vec::new();
     }
     let middles = (0..bins.count as i64).map(|bin| bins.begin_ns + bin * bins.length_ns + bins.length_ns / 2);
@@ -43,8 +43,8 @@ pub(crate) fn series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)
         let cpus = ns.into_iter().map(|ns| (ns / bins.length_ns as f64 * 1e4).round() / 1e4);
         Column { t_ns: t_ns.clone(), value: cpus.collect() }
     };
-    let named = told.functions.into_iter().map(|(function, ns)| (instance(&function), ns));
-    named.chain([(OTHERS.to_string(), told.others)]).map(|(name, ns)| (key(name), column(ns))).collect()
+    let named = times.functions.into_iter().map(|(function, ns)| (instance(&function), ns));
+    named.chain([(OTHERS.to_string(), times.others)]).map(|(name, ns)| (key(name), column(ns))).collect()
 }
 
 /// Functions of one name in two files are two.
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_told_in_cpus_and_all_but_the_most_busy_together() {
+    fn each_of_the_busiest_functions_has_a_series_in_cpus_and_all_others_share_one() {
         let stacks = Stacks {
             samples: (0..12)
                 .map(|stack| sample(1_500_000_000, stack, 250_000_000 - u64::from(stack)))
@@ -101,12 +101,12 @@ mod tests {
                 .collect(),
             ..Stacks::default()
         };
-        let told = series(&stacks, 1_000_000_000);
-        let names: Vec<&str> = told.iter().map(|(key, _)| key.instance.as_str()).collect();
+        let by_function = series(&stacks, 1_000_000_000);
+        let names: Vec<&str> = by_function.iter().map(|(key, _)| key.instance.as_str()).collect();
         assert_eq!(names[..2], ["f0 · server", "f1 · server"]);
         assert_eq!((names.len(), names[8]), (9, "all others"));
-        assert_eq!(told[0].1, Column { t_ns: vec![1_500_000_000], value: vec![0.25] });
-        assert_eq!(told[8].1.value, [1.0], "four others");
+        assert_eq!(by_function[0].1, Column { t_ns: vec![1_500_000_000], value: vec![0.25] });
+        assert_eq!(by_function[8].1.value, [1.0], "four others");
     }
 
     #[test]

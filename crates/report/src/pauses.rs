@@ -7,17 +7,17 @@ use whyso_words::{number, percent_number, whole};
 use crate::text::clean;
 use crate::text::layout::aligned_with_words;
 
-/// Each thread's regular pauses, those that hold most of its time first; empty where there are none. `window_ns` is the length
-/// of the window that they were counted in.
+/// Returns each thread's regular pauses, those that hold most of its time first; empty where there are none. `window_ns` is the length of the window
+/// that they were counted in.
 ///
 /// Lengths and intervals are means with their standard deviations; an interval stands there only where it is regular.
 pub fn pauses(pauses: &[Pauses], window_ns: u64) -> String {
-    let regular = pauses.iter().filter_map(|one| Some((one, one.regular()?)));
+    let regular = pauses.iter().filter_map(|thread| Some((thread, thread.regular()?)));
     let mut rows: Vec<_> = regular.collect();
     if rows.is_empty() {
         return String::new();
     }
-    let time_ns = |one: &Pauses| one.length.count * one.length.mean_ns;
+    let time_ns = |thread: &Pauses| thread.length.count * thread.length.mean_ns;
     rows.sort_by(|(a, _), (b, _)| {
         a.kind().cmp(&b.kind()).then(time_ns(b).total_cmp(&time_ns(a))).then(a.tid.cmp(&b.tid))
     });
@@ -25,23 +25,23 @@ pub fn pauses(pauses: &[Pauses], window_ns: u64) -> String {
         .split(',')
         .map(str::to_string);
     let mut table = vec![head.collect::<Vec<_>>()];
-    for (one, is) in rows {
-        let [each, each_spread] = cells(&one.length);
-        let [every, every_spread] = if is.period { cells(&one.period) } else { Default::default() };
+    for (thread, is) in rows {
+        let [each, each_spread] = cells(&thread.length);
+        let [every, every_spread] = if is.period { cells(&thread.period) } else { Default::default() };
         table.push(vec![
-            one.tid.to_string(),
-            clean(&one.name),
-            clean(&one.role),
-            one.connection.map_or(String::new(), |id| id.to_string()),
-            one.kind().name().to_string(),
-            clean(&one.state).replace('_', " "),
-            clean(&one.call),
-            whole(one.length.count.round() as u64),
+            thread.tid.to_string(),
+            clean(&thread.name),
+            clean(&thread.role),
+            thread.connection.map_or(String::new(), |id| id.to_string()),
+            thread.kind().name().to_string(),
+            clean(&thread.state).replace('_', " "),
+            clean(&thread.call),
+            whole(thread.length.count.round() as u64),
             each,
             each_spread,
             every,
             every_spread,
-            percent_number((time_ns(one) / window_ns.max(1) as f64).min(1.0)),
+            percent_number((time_ns(thread) / window_ns.max(1) as f64).min(1.0)),
         ]);
     }
     format!("Pauses\n{}", aligned_with_words(&table, &[1, 2, 4, 5, 6]))
@@ -50,22 +50,22 @@ pub fn pauses(pauses: &[Pauses], window_ns: u64) -> String {
 /// The same as a list of objects; times in milliseconds. `every` is there where the time from start to start is regular.
 pub(crate) fn pauses_json(pauses: &[Pauses]) -> Value {
     let moments = |of: &Moments| json!({"mean_ms": of.mean_ns / 1e6, "spread_ms": of.spread_ns / 1e6});
-    let one = |one: &Pauses| {
-        let is = one.regular()?;
+    let thread = |thread: &Pauses| {
+        let is = thread.regular()?;
         Some(json!({
-            "tid": one.tid,
-            "name": one.name,
-            "role": one.role,
-            "connection": one.connection,
-            "kind": one.kind().name(),
-            "state": one.state,
-            "call": one.call,
-            "count": one.length.count,
-            "each": moments(&one.length),
-            "every": is.period.then(|| moments(&one.period)),
+            "tid": thread.tid,
+            "name": thread.name,
+            "role": thread.role,
+            "connection": thread.connection,
+            "kind": thread.kind().name(),
+            "state": thread.state,
+            "call": thread.call,
+            "count": thread.length.count,
+            "each": moments(&thread.length),
+            "every": is.period.then(|| moments(&thread.period)),
         }))
     };
-    pauses.iter().filter_map(one).collect()
+    pauses.iter().filter_map(thread).collect()
 }
 
 /// Mean and standard deviation, in milliseconds.

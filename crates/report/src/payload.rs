@@ -1,4 +1,4 @@
-//! What the page is given: a small head that it reads at once, and blocks of samples that it decodes when asked.
+//! What the page is made of: a small head that it reads at once, and blocks of samples that it decodes when asked.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -72,7 +72,7 @@ struct ProfileHead {
     /// Absent where nothing traced the server's threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineHead>,
-    /// Absent where no stacks were taken.
+    /// Absent where no stacks were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     flame: Option<FlameHead>,
 }
@@ -124,8 +124,8 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
     let origin_ns = origin_ns(run, &load);
 
     let stacks = source.stacks()?;
-    let made = derived::load_series(run, &load).into_iter().chain(over_time::series(&stacks, origin_ns));
-    for (key, column) in made {
+    let computed = derived::load_series(run, &load).into_iter().chain(over_time::series(&stacks, origin_ns));
+    for (key, column) in computed {
         span.include(&column.t_ns);
         series.push(add(&mut blocks, &mut axes, origin_ns, key, &thin::ThinColumn::samples(column)));
     }
@@ -228,8 +228,7 @@ fn add_threads(
     Ok(Some(head))
 }
 
-/// The server's threads over time in a block of their own, and single waits and samples in one more, which the page reads when it shows
-/// them.
+/// Adds the server's threads over time in a block of their own, and single waits and samples in one more. The page reads each when it shows it.
 fn add_timeline(
     blocks: &mut Blocks,
     run: &RunInfo,
@@ -237,16 +236,16 @@ fn add_timeline(
     stacks: &Stacks,
     origin_ns: i64,
 ) -> Result<Option<TimelineHead>, Error> {
-    let looks = source.state_looks()?;
-    let buckets_max = match looks.cells {
+    let snapshots = source.state_looks()?;
+    let buckets_max = match snapshots.cells {
         0 => return Ok(None),
-        cells => (looks.t_ns.len() as f64 * (page::CELLS_MAX as f64 / cells as f64).min(1.0)) as usize,
+        cells => (snapshots.t_ns.len() as f64 * (page::CELLS_MAX as f64 / cells as f64).min(1.0)) as usize,
     };
-    let timeline = source.timeline(&merged_edges(&looks.t_ns, &level_edges(run), buckets_max))?;
+    let timeline = source.timeline(&merged_edges(&snapshots.t_ns, &level_edges(run), buckets_max))?;
     if timeline.threads.is_empty() {
         return Ok(None);
     }
-    let (mut head, columns) = page::columns(&timeline, looks.t_ns.len(), blocks.place().block);
+    let (mut head, columns) = page::columns(&timeline, snapshots.t_ns.len(), blocks.place().block);
     columns.iter().for_each(|column| blocks.push(column));
     blocks.close()?;
     if let Some((singles, columns)) = page::singles(&head, stacks, origin_ns, blocks.place().block) {
@@ -272,9 +271,11 @@ fn level_edges(run: &RunInfo) -> Vec<i64> {
     run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect()
 }
 
-/// The server's stacks, and those of a run to compare with: the tree in one block, each level's times in one more, so that the page reads
-/// the levels that it shows, and the samples in one, which it reads when they are filtered; lines and their text in two, read when a function's
-/// source is looked at.
+/// Adds the server's stacks, and those of a run to compare with, in these blocks:
+///
+/// - the tree in one, and each level's times in one more, so that the page reads only levels that it shows;
+/// - the samples in one, which the page reads when they are filtered;
+/// - lines and their text in two, which the page reads when it shows a function's source.
 fn add_flame(
     blocks: &mut Blocks,
     source: &dyn Source,
@@ -323,7 +324,7 @@ fn add_tree(
     Ok((head, columns))
 }
 
-/// The report's zero: when the first level began to warm up, or the load began, or the run did.
+/// Returns the report's zero: when the first level began to warm up, or the load began, or the run did.
 pub fn origin_ns(run: &RunInfo, load: &[LoadInterval]) -> i64 {
     let from_levels =
         run.levels.iter().map(|level| level.warmup.begin_ns).filter(|begin_ns| *begin_ns > 0).min();
@@ -391,7 +392,7 @@ impl Blocks {
     }
 }
 
-/// Time axes, each kept once: the series of a source are mostly read at the same times.
+/// Time axes, each stored once: the series of a source are mostly read at the same times.
 #[derive(Default)]
 struct Axes {
     by_hash: HashMap<u64, u32>,
@@ -486,23 +487,23 @@ mod tests {
     #[test]
     fn a_thousand_threads_for_ten_minutes_take_few_bytes_of_the_page() {
         use whyso_series::{Look, ThreadSnapshot, ThreadTable};
-        // Shares that wander, of ten states a thread.
+        // Shares that wander, of ten states per thread.
         let mut random = whyso_random::SplitMix64::new(1);
-        let mut seen: Vec<ThreadSnapshot> = (0..1_000)
+        let mut threads: Vec<ThreadSnapshot> = (0..1_000)
             .map(|tid| ThreadSnapshot { tid, states_ns: vec![0; 14], ..ThreadSnapshot::default() })
             .collect();
-        let mut look = |t_ns: i64| {
-            for thread in &mut seen {
+        let mut snapshot = |t_ns: i64| {
+            for thread in &mut threads {
                 thread.requests += 5_000 + random.below(500);
                 for (state, ns) in thread.states_ns.iter_mut().enumerate().take(10) {
                     *ns += 2_000_000_000 >> state;
                     *ns += random.below(200_000_000 >> state);
                 }
             }
-            Look { t_ns, threads: seen.clone() }
+            Look { t_ns, threads: threads.clone() }
         };
-        let looks = (0..61).map(|number| look(number * 10_000_000_000)).collect();
-        let table = ThreadTable::new((0..14).map(|state| format!("state{state}")).collect(), looks, &[]);
+        let snapshots = (0..61).map(|number| snapshot(number * 10_000_000_000)).collect();
+        let table = ThreadTable::new((0..14).map(|state| format!("state{state}")).collect(), snapshots, &[]);
         let (head, columns) = threads::columns(&table, &[], 0);
         assert_eq!((head.t_ns.len(), head.note.as_str()), (61, ""));
         let mut blocks = Blocks::default();

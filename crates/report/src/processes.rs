@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn programs_get_the_same_in_seconds() {
-        let told = processes_json(&explanation());
-        assert_eq!(told[0]["states_s"]["cpu"], 10.0);
-        assert_eq!(told[0]["thread_s"], 40.0);
+        let json = processes_json(&explanation());
+        assert_eq!(json[0]["states_s"]["cpu"], 10.0);
+        assert_eq!(json[0]["thread_s"], 40.0);
         assert_eq!(
-            told[0]["files"][0],
+            json[0]["files"][0],
             json!({"path": "/log/access.log", "state": "kernel_lock", "waits": 1000.0, "s": 2.0})
         );
         assert!(processes_json(&Explanation::default()).is_empty());

@@ -19,7 +19,7 @@ pub struct Column {
     pub value: Vec<f64>,
 }
 
-/// Stacks of the server's threads; no frames where none were taken. What the observer took is apart.
+/// Stacks of the server's threads; no frames where none were recorded. The observer's own are apart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stacks {
     /// Threads that were found on CPUs.
@@ -37,7 +37,7 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Those of one window, without whom the threads worked for.
+    /// Returns the stacks of one window, without whom the threads worked for.
     ///
     /// # Errors
     /// The recording's files can't be read.
@@ -52,20 +52,21 @@ impl Stacks {
     }
 
     pub(crate) fn with_observer_apart(mut self) -> Stacks {
-        let named = self.frames.iter().map(|one| (one.stack, one.function.as_str(), one.module.as_str()));
+        let named =
+            self.frames.iter().map(|frame| (frame.stack, frame.function.as_str(), frame.module.as_str()));
         let observer = ObserverStacks::new(named);
         (self.observer_samples, self.samples) =
-            self.samples.into_iter().partition(|one| observer.holds(&one.role, one.stack));
+            self.samples.into_iter().partition(|sample| observer.holds(&sample.role, sample.stack));
         (self.observer_waits, self.waits) =
-            self.waits.into_iter().partition(|one| observer.holds(&one.role, one.stack));
+            self.waits.into_iter().partition(|wait| observer.holds(&wait.role, wait.stack));
         self
     }
 
-    /// The observer's share of the time that all samples and waits stand for, 0 to 1.
+    /// Returns the observer's share of the time that all samples and waits stand for, 0 to 1.
     pub fn observer_share(&self) -> f64 {
         let time_ns = |samples: &[StackSample], waits: &[StackWait]| -> f64 {
-            let samples = samples.iter().map(|one| one.weight_ns as f64);
-            samples.chain(waits.iter().map(|one| one.weight_ns as f64)).sum()
+            let samples = samples.iter().map(|sample| sample.weight_ns as f64);
+            samples.chain(waits.iter().map(|wait| wait.weight_ns as f64)).sum()
         };
         let observer_ns = time_ns(&self.observer_samples, &self.observer_waits);
         let all_ns = observer_ns + time_ns(&self.samples, &self.waits);
@@ -73,7 +74,7 @@ impl Stacks {
     }
 }
 
-/// What a report is made of. A [`whyso_record::Recording`] is one; made data for tests and benches are another.
+/// What a report is drawn from: a [`whyso_record::Recording`], or synthetic data for tests and benches.
 pub trait Source {
     fn run(&self) -> &RunInfo;
     /// Every recorded series; its position is its number in [`Source::columns`].

@@ -13,7 +13,7 @@ const STATEMENT_MAX: usize = 100;
 /// Threads of a group that are named.
 const THREADS_NAMED_MAX: usize = 8;
 
-/// A paragraph a thread, in the order of their numbers.
+/// Returns one paragraph per thread, in the order of their numbers.
 pub fn stacks(stacks: &[StackNow]) -> String {
     let mut sorted: Vec<&StackNow> = stacks.iter().collect();
     sorted.sort_by_key(|stack| (stack.pid, stack.tid));
@@ -29,7 +29,7 @@ pub fn stacks(stacks: &[StackNow]) -> String {
     out
 }
 
-/// A paragraph for each place that threads are at, that with the most threads first.
+/// Returns one paragraph for each place that threads are at, that with the most threads first.
 pub fn grouped_stacks(stacks: &[StackNow]) -> String {
     let mut out = String::new();
     for group in stack_groups(stacks) {
@@ -40,7 +40,7 @@ pub fn grouped_stacks(stacks: &[StackNow]) -> String {
         let head = count(threads as u64, "thread");
         let _ = writeln!(out, "{head} ({}), {}", roles.join(", "), first.state.replace('_', " "));
         let named: Vec<String> =
-            group.threads.iter().take(THREADS_NAMED_MAX).map(|one| one.tid.to_string()).collect();
+            group.threads.iter().take(THREADS_NAMED_MAX).map(|thread| thread.tid.to_string()).collect();
         let left = threads.saturating_sub(THREADS_NAMED_MAX);
         let more = if left > 0 { format!(" and {left} more") } else { String::new() };
         let _ = writeln!(out, "   {}{more}", named.join(", "));
@@ -89,9 +89,9 @@ fn one_line(statement: &str) -> String {
     shortened(&line, STATEMENT_MAX)
 }
 
-/// The same as one object, thread by thread, and the groups by the threads' numbers.
+/// Returns the same as one object, thread by thread, and the groups by the threads' numbers.
 pub fn stacks_json(stacks: &[StackNow]) -> Value {
-    let one = |stack: &StackNow| {
+    let thread = |stack: &StackNow| {
         let frames = stack.functions.iter().map(|function| {
             let (file, line) = function.source.clone().unzip();
             json!({"function": function.name, "module": function.module, "file": file, "line": line})
@@ -110,9 +110,9 @@ pub fn stacks_json(stacks: &[StackNow]) -> Value {
         })
     };
     let groups = stack_groups(stacks);
-    let tids = groups.iter().map(|group| group.threads.iter().map(|one| one.tid).collect::<Vec<_>>());
+    let tids = groups.iter().map(|group| group.threads.iter().map(|thread| thread.tid).collect::<Vec<_>>());
     json!({
-        "threads": stacks.iter().map(one).collect::<Vec<_>>(),
+        "threads": stacks.iter().map(thread).collect::<Vec<_>>(),
         "groups": tids.collect::<Vec<_>>(),
     })
 }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_is_told_with_its_role_its_state_and_its_statement() {
+    fn each_thread_is_shown_with_its_role_its_state_and_its_statement() {
         let expected = "\
 Thread 11 \"one_connection\" (connection 7), cpu
    it was on a CPU whenever it was looked at: no stack
@@ -178,7 +178,7 @@ Thread 13 \"one_connection\" (connection 7), file sync of /data/ib_logfile0
     }
 
     #[test]
-    fn threads_at_one_place_are_told_together() {
+    fn threads_at_one_place_are_shown_together() {
         let text = grouped_stacks(&example());
         assert!(
             text.starts_with("2 threads (2 connection), file sync\n   12, 13\n#0  log_write_up_to at"),
@@ -189,11 +189,11 @@ Thread 13 \"one_connection\" (connection 7), file sync of /data/ib_logfile0
 
     #[test]
     fn programs_get_every_frame_and_the_groups() {
-        let told = stacks_json(&example());
+        let json = stacks_json(&example());
         assert_eq!(
-            told["threads"][0]["frames"][0],
+            json["threads"][0]["frames"][0],
             json!({"function": "log_write_up_to", "module": "mariadbd", "file": "log0log.cc", "line": 42})
         );
-        assert_eq!(told["groups"], json!([[12, 13], [11]]));
+        assert_eq!(json["groups"], json!([[12, 13], [11]]));
     }
 }

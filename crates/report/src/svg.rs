@@ -1,7 +1,10 @@
 //! The scalability chart, as SVG for a paper or a page.
 //!
-//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users, or
-//! of rates; beneath both, where the run was traced, the time budget.
+//! The charts share one axis, of users or of rates. From top to bottom:
+//!
+//! - throughput with its 95 % intervals, the regimes, the peak and the fitted law;
+//! - latency;
+//! - the time budget, if the run was traced.
 
 mod budget;
 pub(crate) mod plot;
@@ -39,7 +42,7 @@ const GREEN: &str = "#0a8567";
 const PURPLE: &str = "#a2559c";
 const RED: &str = "#b3261e";
 
-/// The chart of a run. A run without a measured level gives a chart that reports it.
+/// Returns the chart of a run. A run without a measured level gives a chart that reports it.
 pub fn svg(run: &RunInfo, explanation: &Explanation) -> String {
     let mut drawing = Drawing::default();
     drawing.title(run, explanation);

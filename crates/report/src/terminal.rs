@@ -14,7 +14,7 @@ use crate::text::level::{how_unsteady, unit};
 use crate::text::requirements::{kinds_of_transactions, service_levels};
 use crate::text::{clean, dash};
 
-/// The headline, the table of levels, and the findings under it.
+/// Returns the headline, the table of levels, and the findings under it.
 pub fn terminal(run: &RunInfo, explanation: &Explanation) -> String {
     let headline = lines_of(&explanation.headline, "", "", TEXT_WIDTH);
     let blank = if headline.is_empty() { "" } else { "\n" };
@@ -134,7 +134,7 @@ fn findings_text(explanation: &Explanation) -> String {
     out
 }
 
-/// One line about a recorded run: its id, what was run on what, its best level, how it ended.
+/// Returns one line about a recorded run: its id, what was run on what, its best level, how it ended.
 pub fn run_line(summary: &RunSummary) -> String {
     let run = &summary.run;
     let best = match run.best_level().map(|level| &level.result) {

@@ -1,8 +1,9 @@
 //! What is inlined of a recording too long to be inlined whole.
 //!
-//! Nothing is dropped in silence: a counter keeps its reading at the end of every bucket, so that its increase over any bucket
-//! is exact; a gauge becomes an envelope (least, quartiles, greatest of every bucket), so that a spike of one sample
-//! stays visible. The page says which.
+//! Nothing is dropped in silence. The page shows what was done:
+//!
+//! - a counter keeps its reading at the end of every bucket, so that its increase over any bucket is exact;
+//! - a gauge becomes an envelope (least, quartiles, greatest of every bucket), so that a spike of one sample stays visible.
 
 use serde::Serialize;
 use whyso_record::data::Kind;
@@ -43,7 +44,7 @@ pub(crate) struct Thinning {
     bucket_s: Option<i64>,
 }
 
-/// Whole where it fits, else the shortest buckets that fit, reckoned at one sample a second.
+/// Whole where it fits, else the shortest buckets that fit, computed for one sample per second.
 pub(crate) fn plan(samples: u64) -> Thinning {
     if samples <= SAMPLES_MAX {
         return Thinning { bucket_s: None };
@@ -90,14 +91,14 @@ fn buckets(column: &Column, bucket_ns: i64) -> Vec<std::ops::Range<usize>> {
 }
 
 fn last_of_buckets(column: &Column, bucket_ns: i64) -> Column {
-    let mut kept = Column::default();
+    let mut thinned = Column::default();
     for range in buckets(column, bucket_ns) {
         // A bucket whose readings all failed stays a gap.
         let last = range.clone().rev().find(|index| !column.value[*index].is_nan()).unwrap_or(range.end - 1);
-        kept.t_ns.push(column.t_ns[last]);
-        kept.value.push(column.value[last]);
+        thinned.t_ns.push(column.t_ns[last]);
+        thinned.value.push(column.value[last]);
     }
-    kept
+    thinned
 }
 
 fn envelope(column: &Column, bucket_ns: i64) -> ThinColumn {

@@ -52,7 +52,7 @@ impl Token {
         let mut text = String::new();
         file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text).map_err(io)?;
         let text = text.trim();
-        let is_plain = |one: u8| one.is_ascii_alphanumeric() || one == b'-' || one == b'_';
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         if !(32..=128).contains(&text.len()) || !text.bytes().all(is_plain) {
             return Err(Error::TokenFile(path.to_path_buf()));
         }
@@ -78,15 +78,15 @@ impl Access {
     /// `hosts`: further names, with a port where it is not the scheme's own.
     pub(crate) fn new(token: Token, port: u16, address: &str, hosts: &[String]) -> Access {
         let own = ["127.0.0.1", "localhost", "[::1]", address];
-        let mut known: Vec<String> = own.iter().map(|name| format!("{name}:{port}")).collect();
+        let mut names: Vec<String> = own.iter().map(|name| format!("{name}:{port}")).collect();
         if port == 80 {
-            known.extend(own.map(str::to_string));
+            names.extend(own.map(str::to_string));
         }
-        known.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
+        names.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
         Access {
             token_digest: digest(token.text()),
             sessions: Sessions::new(token.text(), port),
-            hosts: known,
+            hosts: names,
             cookie: format!("whyso_{port}"),
         }
     }
@@ -175,7 +175,7 @@ fn digest(text: &str) -> [u8; 32] {
 
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let texts = headers.get_all(COOKIE).into_iter().filter_map(|header| header.to_str().ok());
-    texts.flat_map(|text| text.split(';')).filter_map(|one| one.trim().split_once('='))
+    texts.flat_map(|text| text.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
 }
 
 fn forbidden(why: &str) -> Refusal {
@@ -261,15 +261,15 @@ mod tests {
 
     #[test]
     fn tokens_differ_and_a_file_of_one_must_be_the_user_s_own() {
-        let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
-        assert!(one.text() != other.text() && one.text().len() == 43);
+        let (token, other) = (Token::random().unwrap(), Token::random().unwrap());
+        assert!(token.text() != other.text() && token.text().len() == 43);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        fs::write(&path, format!("{}\n", one.text())).unwrap();
+        fs::write(&path, format!("{}\n", token.text())).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(Token::from_file(&path), Err(Error::TokenFileOpen(_))));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(Token::from_file(&path).unwrap().text(), one.text());
+        assert_eq!(Token::from_file(&path).unwrap().text(), token.text());
         fs::write(&path, "short").unwrap();
         assert!(matches!(Token::from_file(&path), Err(Error::TokenFile(_))));
     }

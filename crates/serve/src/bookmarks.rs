@@ -161,12 +161,12 @@ impl Bookmark {
                 }
             }
             out.push_str("series = [\n");
-            for one in &chart.series {
-                let mut fields = vec![("source", &one.source), ("metric", &one.metric)];
-                if one.host != MetricName::host() {
-                    fields.insert(0, ("host", &one.host));
+            for series in &chart.series {
+                let mut fields = vec![("source", &series.source), ("metric", &series.metric)];
+                if series.host != MetricName::host() {
+                    fields.insert(0, ("host", &series.host));
                 }
-                fields.extend(one.instance.as_ref().map(|instance| ("instance", instance)));
+                fields.extend(series.instance.as_ref().map(|instance| ("instance", instance)));
                 let fields: Vec<String> =
                     fields.into_iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
                 out.push_str(&format!("  {{ {} }},\n", fields.join(", ")));
@@ -294,7 +294,7 @@ impl Bookmarks {
     /// # Errors
     /// 404 if there is no such set.
     pub(crate) fn find(&self, key: &str) -> Answer<Bookmark> {
-        let found = self.list().0.into_iter().find(|one| one.key == key).map(|one| one.bookmark);
+        let found = self.list().0.into_iter().find(|set| set.key == key).map(|set| set.bookmark);
         found.ok_or_else(|| Refusal::not_found("there is no such set of charts"))
     }
 
@@ -321,9 +321,9 @@ mod tests {
     fn every_set_that_ships_is_one_and_comes_back_as_it_was() {
         let (listed, problems) = Bookmarks::new(PathBuf::from("/nowhere")).list();
         assert_eq!((listed.len(), problems.len()), (SHIPPED.len(), 0));
-        for one in listed {
-            let again = Bookmark::from_toml(&one.bookmark.to_toml()).unwrap();
-            assert_eq!(again, one.bookmark);
+        for set in listed {
+            let again = Bookmark::from_toml(&set.bookmark.to_toml()).unwrap();
+            assert_eq!(again, set.bookmark);
         }
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts");
         assert_eq!(fs::read_dir(folder).unwrap().count(), SHIPPED.len());
@@ -347,7 +347,7 @@ mod tests {
             assert_eq!(bookmarks.find(&set.key()).unwrap(), set);
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        let mine = |bookmarks: &Bookmarks| bookmarks.list().0.into_iter().filter(|one| one.own).count();
+        let mine = |bookmarks: &Bookmarks| bookmarks.list().0.into_iter().filter(|set| set.own).count();
         assert_eq!(mine(&bookmarks), 4);
         let key = bookmarks.list().0[0].key.clone();
         bookmarks.remove(&key).unwrap();

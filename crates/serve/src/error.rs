@@ -70,7 +70,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the command line was wrong, rather than something having failed.
+    /// Returns whether the command line was wrong, rather than something having failed.
     pub fn is_wrong_use(&self) -> bool {
         match self {
             Error::NoFolder(_)

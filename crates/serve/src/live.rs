@@ -84,20 +84,20 @@ impl LiveServer {
         if server.len() > SERVERS_MAX {
             return Err(ServersFileError::TooMany);
         }
-        for (place, one) in server.iter().enumerate() {
-            let is_sound = !one.name.trim().is_empty()
-                && one.name.chars().count() <= NAME_CHARACTERS_MAX
-                && !one.name.chars().any(char::is_control);
+        for (place, entry) in server.iter().enumerate() {
+            let is_sound = !entry.name.trim().is_empty()
+                && entry.name.chars().count() <= NAME_CHARACTERS_MAX
+                && !entry.name.chars().any(char::is_control);
             if !is_sound {
                 return Err(ServersFileError::Name);
             }
-            if server[..place].iter().any(|other| other.name == one.name) {
-                return Err(ServersFileError::SameName(one.name.clone()));
+            if server[..place].iter().any(|other| other.name == entry.name) {
+                return Err(ServersFileError::SameName(entry.name.clone()));
             }
-            if !(100..=600_000).contains(&one.interval_ms) {
-                return Err(ServersFileError::Interval(one.name.clone()));
+            if !(100..=600_000).contains(&entry.interval_ms) {
+                return Err(ServersFileError::Interval(entry.name.clone()));
             }
-            one.bytes_max()?;
+            entry.bytes_max()?;
         }
         Ok(server)
     }
@@ -252,15 +252,15 @@ pub(crate) struct Live {
 
 impl Live {
     pub(crate) fn new(runs: PathBuf, servers: Vec<LiveServer>, recorder: Arc<dyn LiveRecorder>) -> Live {
-        let states = servers.iter().map(|one| (one.name.clone(), Arc::default())).collect();
+        let states = servers.iter().map(|server| (server.name.clone(), Arc::default())).collect();
         Live { runs, servers, recorder, states, running: Mutex::default() }
     }
 
     pub(crate) fn list(&self) -> Answer<Vec<ListedServer>> {
         self.find_runs()?;
-        let listed = self.servers.iter().map(|one| {
-            let RecordingState { phase, run, words, warnings } = self.state_of(&one.name);
-            ListedServer { name: one.name.clone(), phase, run, words, warnings }
+        let listed = self.servers.iter().map(|server| {
+            let RecordingState { phase, run, words, warnings } = self.state_of(&server.name);
+            ListedServer { name: server.name.clone(), phase, run, words, warnings }
         });
         Ok(listed.collect())
     }
@@ -277,10 +277,11 @@ impl Live {
         };
         let waiting = self.states.values().find(|state| waits(&lock(state)));
         let Some(waiting) = waiting else { return Ok(()) };
-        let known: Vec<String> = self.states.values().filter_map(|state| lock(state).run.clone()).collect();
+        let assigned: Vec<String> =
+            self.states.values().filter_map(|state| lock(state).run.clone()).collect();
         let own = format!("-{}", std::process::id());
         let mut runs = list_runs(&self.runs)?.into_iter().rev();
-        let begun = runs.find(|run| run.live && run.id.ends_with(&own) && !known.contains(&run.id));
+        let begun = runs.find(|run| run.live && run.id.ends_with(&own) && !assigned.contains(&run.id));
         if let Some(run) = begun {
             let mut state = lock(waiting);
             state.run = Some(run.id);
@@ -291,14 +292,14 @@ impl Live {
 
     /// Begins to record a server. [`Live::list`] shows its state.
     pub(crate) fn start(&self, name: &str) -> Answer<()> {
-        let server = self.servers.iter().find(|one| one.name == name);
+        let server = self.servers.iter().find(|server| server.name == name);
         let state = self.states.get(name);
         let (Some(server), Some(state)) = (server, state) else {
             return Err(Refusal::not_found("the file of servers has no server of this name"));
         };
         self.find_runs()?;
         let mut running = lock(&self.running);
-        running.retain(|_, one| !one.thread.is_finished());
+        running.retain(|_, recording| !recording.thread.is_finished());
         if running.contains_key(name) {
             return Err(Refusal::conflict("this server is being recorded already"));
         }
@@ -321,10 +322,10 @@ impl Live {
     /// Ends the recording of a server.
     pub(crate) fn stop(&self, name: &str) -> Answer<()> {
         let running = lock(&self.running);
-        let Some(one) = running.get(name).filter(|one| !one.thread.is_finished()) else {
+        let Some(recording) = running.get(name).filter(|recording| !recording.thread.is_finished()) else {
             return Err(Refusal::conflict("this server is not being recorded"));
         };
-        one.stop.ask();
+        recording.stop.ask();
         if let Some(state) = self.states.get(name) {
             lock(state).phase = Phase::Ending;
         }
@@ -334,11 +335,11 @@ impl Live {
     /// Ends every recording, and waits for them.
     pub(crate) fn end(&self) {
         let running = lock(&self.running);
-        for one in running.values() {
-            one.stop.ask();
+        for recording in running.values() {
+            recording.stop.ask();
         }
         let by = Instant::now() + END_WITHIN;
-        while running.values().any(|one| !one.thread.is_finished()) && Instant::now() < by {
+        while running.values().any(|recording| !recording.thread.is_finished()) && Instant::now() < by {
             thread::sleep(CHECK_EVERY);
         }
     }
@@ -370,19 +371,19 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_servers_is_read_and_what_is_wrong_in_it_is_told() {
-        let one = "[[server]]\nname = \"shop\"\ndsn = \"mysql://root@localhost/?socket=/s\"\n";
-        let servers = read(one).unwrap();
+    fn a_file_of_servers_is_read_and_what_is_wrong_in_it_is_reported() {
+        let shop = "[[server]]\nname = \"shop\"\ndsn = \"mysql://root@localhost/?socket=/s\"\n";
+        let servers = read(shop).unwrap();
         assert_eq!(
             (servers[0].name.as_str(), servers[0].interval_ms, servers[0].trace),
             ("shop", 1000, true)
         );
         assert_eq!(read("").unwrap().len(), 0);
         for (text, word) in [
-            (format!("{one}{one}"), "two servers are called shop"),
-            (format!("{one}interval_ms = 5\n"), "must be 100"),
-            (format!("{one}disk_max = \"much\"\n"), "disk_max"),
-            (format!("{one}password = \"x\"\n"), "unknown field"),
+            (format!("{shop}{shop}"), "two servers are called shop"),
+            (format!("{shop}interval_ms = 5\n"), "must be 100"),
+            (format!("{shop}disk_max = \"much\"\n"), "disk_max"),
+            (format!("{shop}password = \"x\"\n"), "unknown field"),
             ("[[server]]\nname = \"\"\ndsn = \"\"\n".to_string(), "needs a name"),
         ] {
             let message = read(&text).unwrap_err().to_string();
@@ -420,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_named_or_not_recorded_is_told_so() {
+    fn a_server_that_is_not_named_or_not_recorded_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let live = Live::new(folder.path().to_path_buf(), Vec::new(), Arc::new(Nothing));
         assert!(live.start("mysql://root@evil/").is_err());

@@ -30,16 +30,16 @@ fn policy_of(page: &str) -> String {
     )
 }
 
-/// What stands in each element of a name.
+/// Returns the content of each element of a name.
 fn contents<'a>(page: &'a str, element: &str) -> impl Iterator<Item = &'a str> {
     let (open, close) = (format!("<{element}"), format!("</{element}>"));
     let mut rest = page;
     std::iter::from_fn(move || {
         let (_, after) = rest.split_once(&open)?;
-        let (_, inside) = after.split_once('>')?;
-        let (inside, after) = inside.split_once(&close)?;
+        let (_, after) = after.split_once('>')?;
+        let (content, after) = after.split_once(&close)?;
         rest = after;
-        Some(inside)
+        Some(content)
     })
 }
 

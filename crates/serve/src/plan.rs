@@ -14,7 +14,7 @@ pub struct ServePlan {
     pub runs: PathBuf,
     /// The folder that holds the user's own sets of charts. It is created when the first one is saved.
     pub charts: PathBuf,
-    /// The file that keeps the verdicts of runs from one start to the next. `None`: nothing is kept.
+    /// The file that keeps the verdicts of runs from one start to the next. `None`: verdicts are not stored.
     pub verdicts: Option<PathBuf>,
     /// Servers that can be recorded from the page.
     pub servers: Vec<LiveServer>,

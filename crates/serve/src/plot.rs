@@ -57,9 +57,9 @@ pub fn plot(dir: &Path, plan: &PlotPlan) -> Result<String, Error> {
         })
     };
     // Chosen over all windows together, so that the same instances are drawn in each.
-    let around = windows
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), one| (one.0.min(from), one.1.max(to)));
+    let around = windows.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), window| {
+        (window.0.min(from), window.1.max(to))
+    });
     for group in groups.iter_mut().filter(|group| !plan.sum && group.numbers.len() > plan.top) {
         let chosen = series::lines(&opened, &request(&group.numbers, around, plan.top)?)?;
         group.numbers = chosen.lines.iter().filter_map(|line| line.number).collect();
@@ -107,7 +107,7 @@ fn windows(opened: &OpenRecording, requested: &[(f64, f64)]) -> Result<Vec<(f64,
     match outside {
         None => Ok(requested.to_vec()),
         Some((from_s, to_s)) => Err(Error::Plot(format!(
-            "the window from {} to {} lies behind the end of the run, which lasts {}: windows are given in time of the run, \
+            "the window from {} to {} begins after the end of the run, which lasts {}: windows are in time of the run, \
              such as 1:10-1:25",
             seconds(*from_s),
             seconds(*to_s),
@@ -120,28 +120,28 @@ fn windows(opened: &OpenRecording, requested: &[(f64, f64)]) -> Result<Vec<(f64,
 fn groups<'s>(series: &'s [ServedSeries], metrics: &[String]) -> Result<Vec<Group<'s>>, Error> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for metric in metrics {
-        let mut found = series.iter().filter(|one| is_meant(&one.key, metric)).peekable();
+        let mut found = series.iter().filter(|served| is_meant(&served.key, metric)).peekable();
         if found.peek().is_none() {
             return Err(Error::Plot(format!(
                 "{metric} is not recorded in this run{}",
-                suggestion(metric, series.iter().map(|one| &one.key))
+                suggestion(metric, series.iter().map(|served| &served.key))
             )));
         }
-        for one in found {
-            match groups.iter_mut().find(|group| is_of_one_metric(group.key, &one.key)) {
+        for served in found {
+            match groups.iter_mut().find(|group| is_of_one_metric(group.key, &served.key)) {
                 Some(group)
-                    if group.numbers.contains(&one.number) || group.numbers.len() >= INSTANCES_MAX => {}
-                Some(group) => group.numbers.push(one.number),
-                None => groups.push(Group { key: &one.key, numbers: vec![one.number] }),
+                    if group.numbers.contains(&served.number) || group.numbers.len() >= INSTANCES_MAX => {}
+                Some(group) => group.numbers.push(served.number),
+                None => groups.push(Group { key: &served.key, numbers: vec![served.number] }),
             }
         }
     }
     Ok(groups)
 }
 
-fn is_of_one_metric(one: &SeriesKey, other: &SeriesKey) -> bool {
+fn is_of_one_metric(first: &SeriesKey, second: &SeriesKey) -> bool {
     let metric = |key: &SeriesKey| (key.host.clone(), key.source.clone(), key.metric.clone());
-    metric(one) == metric(other)
+    metric(first) == metric(second)
 }
 
 /// Returns the shortest name that differs from the other names of the picture.
@@ -154,8 +154,8 @@ fn name(line: &Line, group: &Group<'_>, groups: &[Group<'_>], series: &[ServedSe
         (false, true) => format!("{source}/{metric}"),
         (false, false) => format!("{host} {source}/{metric}"),
     };
-    let found = line.number.and_then(|number| series.iter().find(|one| one.number == number));
-    match found.map(|one| one.key.instance.as_str()) {
+    let found = line.number.and_then(|number| series.iter().find(|served| served.number == number));
+    match found.map(|served| served.key.instance.as_str()) {
         None => format!("{named}, sum"),
         Some("") => named,
         // The title has the metric.

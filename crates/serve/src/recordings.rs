@@ -252,18 +252,19 @@ impl Recordings {
         let mut before = None;
         let stamp = {
             let mut cache = lock(&self.cache);
-            let mut one = cache.iter().position(|one| one.id == id).map(|place| cache.remove(place));
-            let is_current = one.as_ref().is_some_and(|one| one.checked_at.elapsed() < CHECK_EVERY);
+            let mut cached = cache.iter().position(|cached| cached.id == id).map(|place| cache.remove(place));
+            let is_current = cached.as_ref().is_some_and(|cached| cached.checked_at.elapsed() < CHECK_EVERY);
             let stamp = if is_current { None } else { Some(stamp(&path)) };
-            if let Some(one) = &mut one {
-                before = Some(Arc::clone(&one.recording));
+            if let Some(cached) = &mut cached {
+                before = Some(Arc::clone(&cached.recording));
                 if stamp.is_some() {
-                    one.checked_at = Instant::now();
+                    cached.checked_at = Instant::now();
                 }
             }
-            let is_fresh = one.as_ref().is_some_and(|one| stamp.is_none_or(|stamp| stamp == one.stamp));
+            let is_fresh =
+                cached.as_ref().is_some_and(|cached| stamp.is_none_or(|stamp| stamp == cached.stamp));
             // While one request opens it again, the others get it as it was.
-            cache.extend(one);
+            cache.extend(cached);
             match (is_fresh, &before) {
                 (true, Some(opened)) => return Ok(Arc::clone(opened)),
                 _ => stamp.unwrap_or_default(),
@@ -278,7 +279,7 @@ impl Recordings {
             opened.take_explained(&before);
         }
         let mut cache = lock(&self.cache);
-        cache.retain(|one| one.id != id);
+        cache.retain(|cached| cached.id != id);
         cache.push(CachedRecording {
             id: id.to_string(),
             stamp,
@@ -292,7 +293,7 @@ impl Recordings {
 
     /// Closes a run that is about to change.
     pub(crate) fn forget(&self, id: &str) {
-        lock(&self.cache).retain(|one| one.id != id);
+        lock(&self.cache).retain(|cached| cached.id != id);
     }
 }
 

@@ -142,7 +142,7 @@ fn each(
     let threads = series.len().div_ceil(SERIES_PER_THREAD_MIN).min(cpus).clamp(1, THREADS_MAX);
     let of = &|part: &[(u32, SeriesSource<'_>)]| -> Answer<Vec<Line>> {
         part.iter()
-            .map(|(number, one)| Ok(Line { number: Some(*number), ..line(opened, one, request)? }))
+            .map(|(number, source)| Ok(Line { number: Some(*number), ..line(opened, source, request)? }))
             .collect()
     };
     if threads == 1 {
@@ -168,14 +168,14 @@ fn heaviest<'o>(
     let rough = LinesRequest { pixels: RANK_BUCKETS, ..request.clone() };
     let mut ranked = Vec::new();
     let drawn = each(opened, &series, &LinesRequest { mode: Mode::Rate, ..rough })?;
-    for ((number, one), drawn) in series.into_iter().zip(drawn) {
+    for ((number, source), drawn) in series.into_iter().zip(drawn) {
         let finite = drawn.value.iter().filter(|value| value.is_finite());
         let (total, count) =
             finite.fold((0.0, 0.0), |(total, count), value| (total + value.abs(), count + 1.0));
-        ranked.push((if count > 0.0 { total / count } else { -1.0 }, number, one));
+        ranked.push((if count > 0.0 { total / count } else { -1.0 }, number, source));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    Ok(ranked.into_iter().take(request.top).map(|(_, number, one)| (number, one)).collect())
+    Ok(ranked.into_iter().take(request.top).map(|(_, number, source)| (number, source)).collect())
 }
 
 fn line(opened: &OpenRecording, series: &SeriesSource<'_>, request: &LinesRequest) -> Answer<Line> {
@@ -253,12 +253,12 @@ fn summed(
 ) -> Answer<Line> {
     let grid = grid(request);
     let mut columns = Vec::new();
-    for (_, one) in series {
-        columns.push(on_grid(opened, one, &grid, request.mode)?);
+    for (_, source) in series {
+        columns.push(on_grid(opened, source, &grid, request.mode)?);
     }
     let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     let total = sum(&columns);
-    let are_counters = series.iter().all(|(_, one)| one.key().kind == Kind::Counter);
+    let are_counters = series.iter().all(|(_, source)| source.key().kind == Kind::Counter);
     let value = match request.mode == Mode::PerTransaction && are_counters {
         true => each_transaction(opened, &total, &grid)?,
         false => total,

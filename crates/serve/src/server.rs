@@ -105,7 +105,7 @@ impl Server {
             });
             open.add(task.abort_handle(), activity);
         }
-        // Only what is being computed is waited for: connections that are merely kept open are not.
+        // This waits only for requests that are being computed, not for idle connections.
         let _ = tokio::time::timeout(STOP_WITHIN, self.site.until_idle()).await;
         let site = Arc::clone(&self.site);
         // `end` has its own bound.

@@ -1,7 +1,7 @@
 //! Sessions of the page: what its cookie holds in place of the token.
 //!
-//! Browsers send a cookie to every port of a host, and keep it. So it holds no secret that lasts: when the session ends, and a code over that time and
-//! the server's port, which only this server can make. Nothing is kept here.
+//! Browsers send a cookie to every port of a host, and keep it. So it holds no secret that lasts. It holds when the session ends, and a code over that time and
+//! the server's port, which only this server can compute. The server stores nothing.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -111,7 +111,7 @@ mod tests {
         assert!(!sessions.find_at(&value, 1_000).unwrap().is_old());
         assert!(sessions.find_at(&value, 1_000 + SECONDS - 60).unwrap().is_old());
         assert_eq!(sessions.find_at(&value, 1_000 + SECONDS), None);
-        assert_eq!(sessions.find_at(&value, 999), None, "made by another clock");
+        assert_eq!(sessions.find_at(&value, 999), None, "by another clock");
         assert_eq!(Sessions::new("token", 7980).find_at(&value, 1_000), None);
         assert_eq!(Sessions::new("tokem", 7979).find_at(&value, 1_000), None);
         let longer = value.replace("29800.", "99800.");

@@ -51,10 +51,10 @@ impl VerdictFile {
     pub(crate) fn add(&self, new: &[StoredVerdict]) {
         let Some(path) = &self.path else { return };
         let mut verdicts = VecDeque::from(self.read());
-        for one in new {
-            verdicts.retain(|other| (&other.id, other.stamp) != (&one.id, one.stamp));
-            let verdict = one.verdict.chars().take(CHARACTERS_MAX).collect();
-            verdicts.push_back(StoredVerdict { verdict, ..one.clone() });
+        for added in new {
+            verdicts.retain(|other| (&other.id, other.stamp) != (&added.id, added.stamp));
+            let verdict = added.verdict.chars().take(CHARACTERS_MAX).collect();
+            verdicts.push_back(StoredVerdict { verdict, ..added.clone() });
         }
         let excess = verdicts.len().saturating_sub(VERDICTS_MAX);
         verdicts.drain(..excess);
@@ -106,7 +106,7 @@ mod tests {
         file.add(&[stored(1)]);
         VerdictFile::new(Some(path.clone())).add(&[stored(2), stored(1)]);
         let read = file.read();
-        assert_eq!(read.iter().map(|one| one.stamp).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(read.iter().map(|verdict| verdict.stamp).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(read[0].verdict.len(), CHARACTERS_MAX);
         file.add(&(0..VERDICTS_MAX + 10).map(stored).collect::<Vec<_>>());
         assert_eq!((file.read().len(), file.read()[0].stamp), (VERDICTS_MAX, 10));

@@ -33,7 +33,7 @@ struct VerdictState {
 }
 
 impl Verdicts {
-    /// Reads the verdicts of `file`. `None`: nothing is kept.
+    /// Reads the verdicts of `file`. `None`: verdicts are not stored.
     pub(crate) fn new(file: Option<PathBuf>) -> Verdicts {
         let file = VerdictFile::new(file);
         let verdicts =

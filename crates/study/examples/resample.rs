@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use whyso_inference::{power, smallest_seen, tested};
+use whyso_inference::{power, smallest_detectable, tested};
 use whyso_random::SplitMix64;
 use whyso_study::Journal;
 
@@ -47,9 +47,10 @@ fn main() -> ExitCode {
         pairs.len(),
         100.0 * sd_log
     );
-    let seen = smallest_seen(BLOCKS as u32, sd_log, 1).map_or(f64::NAN, |ratio| 100.0 * (ratio - 1.0));
+    let detectable_percent =
+        smallest_detectable(BLOCKS as u32, sd_log, 1).map_or(f64::NAN, |ratio| 100.0 * (ratio - 1.0));
     println!(
-        "{COMPARISONS} studies of {BLOCKS} blocks each; the smallest effect that four of five would find: {seen:.2} %"
+        "{COMPARISONS} studies of {BLOCKS} blocks each; the smallest effect that four of five would find: {detectable_percent:.2} %"
     );
     println!("planted   found    by theory");
     for percent in std::iter::once(0.0).chain(PLANTED) {

@@ -25,7 +25,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Such as "mysql-sid, 8 tables, no flush, spin=6".
+    /// Returns its name, such as "mysql-sid, 8 tables, no flush, spin=6".
     pub fn name(&self) -> String {
         let parts = [&self.server, &self.condition, &self.variant, &self.tuning];
         let parts: Vec<&str> =
@@ -52,7 +52,7 @@ pub struct Start {
 }
 
 impl Spec {
-    /// Every server with every variant under every condition, in each tuning.
+    /// Returns every server with every variant under every condition, in each tuning.
     pub fn cells(&self) -> Vec<Cell> {
         let alone = |name: &str| vec![Part { name: name.to_string(), ..Part::default() }];
         let or = |parts: &[Part], name| if parts.is_empty() { alone(name) } else { parts.to_vec() };
@@ -62,7 +62,7 @@ impl Spec {
         for (at, server) in self.servers.iter().enumerate() {
             for condition in &conditions {
                 for variant in &variants {
-                    // What has a server of its own is once in the study.
+                    // A variant with its own server is once in the study.
                     if variant.server.is_some() && at > 0 {
                         continue;
                     }
@@ -77,7 +77,7 @@ impl Spec {
         cells
     }
 
-    /// How many cells there are, without making them: a grid of few lines may have more than memory holds.
+    /// How many cells there are, without building them: a grid of few lines may have more than memory holds.
     pub(crate) fn cell_count(&self) -> usize {
         let combinations =
             |grid: &Grid| grid.iter().fold(1_usize, |count, (_, values)| count.saturating_mul(values.len()));
@@ -133,7 +133,7 @@ impl Spec {
         }
     }
 
-    /// The two starts of the baseline with which the study begins.
+    /// Returns the two starts of the baseline with which the study begins.
     pub fn pair(&self) -> Vec<Start> {
         let baseline = self.cells().iter().position(|cell| cell.variant == self.baseline);
         match baseline {
@@ -142,7 +142,7 @@ impl Spec {
         }
     }
 
-    /// The starts of one block: every cell once, in an order of its own that the seed decides.
+    /// Returns the starts of one block: every cell once, in an order of its own that the seed decides.
     pub fn block(&self, block: u32) -> Vec<Start> {
         let mut random =
             SplitMix64::new(self.seed ^ (u64::from(block) + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
@@ -151,7 +151,7 @@ impl Spec {
         order.into_iter().map(|cell| Start { block, cell, pair: false }).collect()
     }
 
-    /// The blocks that it takes at least.
+    /// Returns the lowest number of blocks that it takes.
     pub fn blocks_least(&self) -> u32 {
         match self.repeats {
             Repeats::Times(times) => times,
@@ -167,9 +167,9 @@ fn combinations(grid: &Grid) -> Vec<Vec<(String, String)>> {
         let mut longer: Vec<Vec<(String, String)>> = Vec::with_capacity(all.len() * values.len());
         for before in &all {
             for value in values {
-                let mut one = before.clone();
-                one.push((knob.clone(), value.to_string()));
-                longer.push(one);
+                let mut combination = before.clone();
+                combination.push((knob.clone(), value.to_string()));
+                longer.push(combination);
             }
         }
         all = longer;
@@ -215,9 +215,9 @@ mod tests {
         // Two servers × two conditions × two variants, and one of another server's under two conditions; each in two tunings.
         assert_eq!(cells.len(), (2 * 2 * 2 + 2) * 2);
         assert_eq!(Spec::parse(text, false).unwrap().cell_count(), cells.len());
-        let one = cells.iter().find(|cell| cell.name() == "y, many, b, spin=96").unwrap();
+        let cell = cells.iter().find(|cell| cell.name() == "y, many, b, spin=96").unwrap();
         let own = |name: &str, value: &str| (name.to_string(), value.to_string());
-        assert_eq!((one.setup.tables, &one.setup.set), (8, &vec![own("k", "2"), own("spin", "96")]));
+        assert_eq!((cell.setup.tables, &cell.setup.set), (8, &vec![own("k", "2"), own("spin", "96")]));
         assert_eq!(cells.iter().filter(|cell| cell.variant == "c" && cell.server == "z").count(), 4);
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_cell_is_in_every_block_once_and_the_seed_alone_decides_the_order(
+        fn every_cell_is_in_every_block_once_and_only_the_seed_decides_the_order(
             servers in 1usize..3, variants in 1usize..4, values in 1i64..4, repeats in 1u32..7, seed in 0u64..1000,
         ) {
             let spec = spec(servers, variants, values, repeats, seed);
@@ -242,8 +242,8 @@ mod tests {
             prop_assert_eq!(cells.len(), servers * variants * values as usize);
             prop_assert_eq!(blocks.len(), repeats as usize);
             for (at, block) in blocks.iter().enumerate() {
-                let seen: BTreeSet<usize> = block.iter().map(|start| start.cell).collect();
-                prop_assert_eq!(seen.len(), cells.len());
+                let cells_of_block: BTreeSet<usize> = block.iter().map(|start| start.cell).collect();
+                prop_assert_eq!(cells_of_block.len(), cells.len());
                 prop_assert!(block.len() == cells.len() && block.iter().all(|start| start.block as usize == at));
             }
             prop_assert_eq!((0..repeats).map(|block| spec.block(block)).collect::<Vec<_>>(), blocks);

@@ -42,23 +42,21 @@ impl Spec {
         if let Some((knob, _)) = grids.clone().find(|(_, values)| values.is_empty()) {
             return wrong(format!("the grid has no value for {knob}: give some, such as [6, 96]"));
         }
-        if let Some(inside) = &self.inside {
-            inside.check()?;
+        if let Some(sweep) = &self.session_sweep {
+            sweep.check()?;
             if self.users != [1] || !self.best_of.is_empty() || !self.over_time.is_empty() {
-                return wrong(
-                    "[inside] sweeps a knob for one session: leave users, best_of and over_time away",
-                );
+                return wrong("[inside] sweeps a knob for one session: remove users, best_of and over_time");
             }
         }
         self.check_cells()
     }
 
-    /// Bounds on what is made of it, by any author.
+    /// Checks the bounds on its cells and repeats, also of a study that someone else wrote.
     pub(crate) fn check_size(&self) -> Result<(), Error> {
         let (cells, most) = (self.cell_count(), self.blocks_max());
         if cells > CELLS_MAX {
             return wrong(format!(
-                "these are {cells} cells, and {CELLS_MAX} are the most: leave values of the grid out"
+                "these are {cells} cells, and {CELLS_MAX} are the most: remove values of the grid"
             ));
         }
         if !(1..=REPEATS_MAX).contains(&most) {
@@ -85,9 +83,7 @@ impl Spec {
             return wrong("matters_percent must be 0.1 to 100");
         }
         if self.servers.is_empty() {
-            return wrong(
-                "servers = [] tests nothing: name one, or leave the key out for the server on the PATH",
-            );
+            return wrong("servers = [] tests nothing: name one, or omit the key for the server on the PATH");
         }
         let is_off = |value: Option<f64>, range: std::ops::RangeInclusive<f64>| {
             value.is_some_and(|value| !range.contains(&value))
@@ -114,11 +110,11 @@ impl Spec {
     }
 
     fn check_measures(&self) -> Result<(), Error> {
-        let given = std::iter::once(&self.metric).chain(&self.show).chain(&self.over_time);
-        for name in given {
+        let names = std::iter::once(&self.metric).chain(&self.show).chain(&self.over_time);
+        for name in names {
             if measures::find(name).is_none() {
-                let known = measures::names();
-                return wrong(format!("{name:?} is no measure: {}", hint(name, &known, "measures")));
+                let all = measures::names();
+                return wrong(format!("{name:?} is no measure: {}", hint(name, &all, "measures")));
             }
         }
         Ok(())
@@ -139,22 +135,23 @@ impl Spec {
     fn check_cells(&self) -> Result<(), Error> {
         let cells = self.cells();
         let names: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
-        let known = |key: &str, name: &String| {
+        let check_variant = |key: &str, name: &String| {
             if names.contains(&name.as_str()) {
                 return Ok(());
             }
             let near = nearest(name, &names).map_or(String::new(), |near| format!(", such as {near:?}"));
             wrong(format!("{key} = {name:?} is no variant of this study: name one{near}"))
         };
-        known("baseline", &self.baseline)?;
-        self.steps.iter().try_for_each(|step| known("steps", step))?;
+        check_variant("baseline", &self.baseline)?;
+        self.steps.iter().try_for_each(|step| check_variant("steps", step))?;
         let spreads = cells.iter().any(|cell| cell.setup.endpoints > 1);
         for cell in &cells {
-            known("against", &cell.against)?;
-            let watched = cell.setup.pfs.is_some() || !cell.setup.at.is_empty() || self.inside.is_some();
-            if spreads && (watched || self.cold || !self.over_time.is_empty()) {
+            check_variant("against", &cell.against)?;
+            let is_watched =
+                cell.setup.pfs.is_some() || !cell.setup.at.is_empty() || self.session_sweep.is_some();
+            if spreads && (is_watched || self.cold || !self.over_time.is_empty()) {
                 return wrong(format!(
-                    "{}: a study with several endpoints watches no server: leave pfs, at, over_time, cold and [inside] away",
+                    "{}: a study with several endpoints watches no server: remove pfs, at, over_time, cold and [inside]",
                     cell.name()
                 ));
             }
@@ -162,21 +159,21 @@ impl Spec {
         Ok(())
     }
 
-    /// Bound on the measuring, in seconds: without starts, loading and restoring.
+    /// Returns a bound on the time of measuring, in seconds, without starts, loading and restoring.
     pub fn measured_s_max(&self) -> f64 {
         let starts = self.cells().len() as f64 * f64::from(self.blocks_max()) + self.pair().len() as f64;
         starts * self.measured_s_of_start()
     }
 
-    /// The same of one start. How long a sweep within a start takes is not known before.
+    /// Returns the same bound of one start. How long a sweep within a start takes is not known before.
     pub fn measured_s_of_start(&self) -> f64 {
-        match &self.inside {
+        match &self.session_sweep {
             Some(_) => 0.0,
             None => self.users.len() as f64 * (self.seconds + self.warmup),
         }
     }
 
-    /// The most blocks that it may take.
+    /// Returns the highest number of blocks that it may take.
     pub fn blocks_max(&self) -> u32 {
         match self.repeats {
             Repeats::Times(times) => times,
@@ -184,7 +181,7 @@ impl Spec {
         }
     }
 
-    /// Every start that it may take.
+    /// Returns every start that it may take.
     pub fn all_starts(&self) -> Vec<Start> {
         let blocks = (0..self.blocks_max()).flat_map(|block| self.block(block));
         self.pair().into_iter().chain(blocks).collect()
@@ -195,7 +192,7 @@ fn check_names(what: &str, parts: &[Part]) -> Result<(), Error> {
     for (at, part) in parts.iter().enumerate() {
         if part.name.is_empty() || parts[..at].iter().any(|before| before.name == part.name) {
             return wrong(format!(
-                "two [[{what}]] are named {:?}, or one has no name: a name is for one",
+                "two [[{what}]] are named {:?}, or one has no name: each needs a name of its own",
                 part.name
             ));
         }

@@ -14,18 +14,18 @@ const SPEC: &str = "study.json";
 const STARTS: &str = "starts.jsonl";
 /// A study of its own.
 const SUGGESTED: &str = "suggested";
-/// A longer file is no study's.
+/// Longest file of a study, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
-/// The recordings, a folder each.
+/// The recordings, one folder each.
 const RUNS: &str = "runs";
 
-/// A start that has come to its end, and what was measured in it.
+/// A start that has ended, and what was measured in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartRecord {
     pub start: Start,
-    /// Name of its recording within the study's `runs`; empty where none was made.
+    /// Name of its recording within the study's `runs`; empty where there is none.
     pub run: String,
-    /// As the server says it.
+    /// As the server reports it.
     #[serde(default)]
     pub version: String,
     /// How long it took, the server's start and the restoring of its data included.
@@ -39,7 +39,7 @@ pub struct StartRecord {
     pub machine: Machine,
     #[serde(default)]
     pub levels: Vec<LevelRecord>,
-    /// Where throughput peaked, and who is suspected to keep it from growing.
+    /// Where throughput peaked, and the cause that is suspected to limit it.
     #[serde(default)]
     pub peak: Option<PeakRecord>,
     /// Of a knob that was swept within the start.
@@ -48,13 +48,13 @@ pub struct StartRecord {
     /// Knobs that this server does not know.
     #[serde(default)]
     pub unknown_knobs: Vec<String>,
-    /// What the Performance Schema counted most; of the first block alone.
+    /// What the Performance Schema counted most; only of the first block.
     #[serde(default)]
     pub tops: Vec<Top>,
     /// How evenly the instances of the study's locks were used.
     #[serde(default)]
     pub evenness: Vec<LockEvenness>,
-    /// What its readers are to know, a sentence each.
+    /// What its readers have to know, one sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
@@ -156,17 +156,17 @@ pub struct PointRecord {
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
-    kept: StoredStudy,
+    study: StoredStudy,
     done: Vec<StartRecord>,
 }
 
-/// A study as it is kept: whatever becomes of its file and of those that this names.
+/// A study as its folder stores it. Later changes of its file, and of the files that this names, have no effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredStudy {
     pub spec: Spec,
     /// Texts of workloads that are files, by the names that the study has for them.
     pub files: BTreeMap<String, String>,
-    /// What its readers are to know, such as what was left out.
+    /// What its readers have to know, such as what was left out.
     pub notes: Vec<String>,
 }
 
@@ -175,7 +175,7 @@ impl Journal {
     ///
     /// # Errors
     /// It exists, or can't be written.
-    pub fn create(dir: &Path, kept: StoredStudy) -> Result<Journal, Error> {
+    pub fn create(dir: &Path, study: StoredStudy) -> Result<Journal, Error> {
         if dir.join(SPEC).exists() {
             return Err(Error::Spec(format!(
                 "{} is a study already: `whyso study resume` continues it",
@@ -183,7 +183,7 @@ impl Journal {
             )));
         }
         fs::create_dir_all(dir.join(RUNS)).map_err(|cause| Error::io(dir, cause))?;
-        let text = serde_json::to_string_pretty(&kept).map_err(|error| Error::Spec(error.to_string()))?;
+        let text = serde_json::to_string_pretty(&study).map_err(|error| Error::Spec(error.to_string()))?;
         // Whole or not at all: what can't be read later is no study.
         let (path, begun) = (dir.join(SPEC), dir.join(".study.json"));
         let written = File::create(&begun).and_then(|mut file| {
@@ -191,10 +191,10 @@ impl Journal {
             file.sync_all()
         });
         written.and_then(|()| fs::rename(&begun, &path)).map_err(|cause| Error::io(&path, cause))?;
-        Ok(Journal { dir: dir.to_path_buf(), kept, done: Vec::new() })
+        Ok(Journal { dir: dir.to_path_buf(), study, done: Vec::new() })
     }
 
-    /// Of a study that was begun. A line that a crash cut is left out: its start was not finished.
+    /// Opens the journal of a study that was begun. A line that a crash cut is left out: its start was not finished.
     ///
     /// # Errors
     /// It is no study's folder, or can't be read.
@@ -206,24 +206,24 @@ impl Journal {
                 dir.display()
             ))
         })?;
-        let kept: StoredStudy = serde_json::from_slice(&text)
+        let study: StoredStudy = serde_json::from_slice(&text)
             .map_err(|error| Error::Spec(format!("{}: {error}", path.display())))?;
-        kept.spec.check_size()?;
+        study.spec.check_size()?;
         let lines = match read_plain(&dir.join(STARTS)) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(|cause| Error::io(&dir.join(STARTS), cause))?,
         };
         let text = String::from_utf8_lossy(&lines);
         let mut done: Vec<StartRecord> = Vec::new();
-        for one in text.lines().filter_map(|line| serde_json::from_str::<StartRecord>(line).ok()) {
-            if !done.iter().any(|before| before.start == one.start) {
-                done.push(one);
+        for record in text.lines().filter_map(|line| serde_json::from_str::<StartRecord>(line).ok()) {
+            if !done.iter().any(|before| before.start == record.start) {
+                done.push(record);
             }
         }
-        Ok(Journal { dir: dir.to_path_buf(), kept, done })
+        Ok(Journal { dir: dir.to_path_buf(), study, done })
     }
 
-    /// The study that tests a suggested limit, where it was begun.
+    /// Returns the study that tests a suggested limit, where it was begun.
     ///
     /// # Errors
     /// It can't be read.
@@ -236,8 +236,8 @@ impl Journal {
     ///
     /// # Errors
     /// It can't be written.
-    pub fn begin_suggested(&self, kept: StoredStudy) -> Result<Journal, Error> {
-        Journal::create(&self.dir.join(SUGGESTED), kept)
+    pub fn begin_suggested(&self, study: StoredStudy) -> Result<Journal, Error> {
+        Journal::create(&self.dir.join(SUGGESTED), study)
     }
 
     pub fn dir(&self) -> &Path {
@@ -245,18 +245,18 @@ impl Journal {
     }
 
     pub fn stored(&self) -> &StoredStudy {
-        &self.kept
+        &self.study
     }
 
     pub fn spec(&self) -> &Spec {
-        &self.kept.spec
+        &self.study.spec
     }
 
     pub fn notes(&self) -> &[String] {
-        &self.kept.notes
+        &self.study.notes
     }
 
-    /// Where recordings go.
+    /// Returns the folder of the recordings.
     pub fn runs(&self) -> PathBuf {
         self.dir.join(RUNS)
     }
@@ -267,17 +267,17 @@ impl Journal {
 
     /// Returns what is still to be done of this number of blocks, in order: the pair first.
     pub fn todo(&self, blocks: u32) -> Vec<Start> {
-        let blocks = (0..blocks).flat_map(|block| self.kept.spec.block(block));
-        let all = self.kept.spec.pair().into_iter().chain(blocks);
+        let blocks = (0..blocks).flat_map(|block| self.study.spec.block(block));
+        let all = self.study.spec.pair().into_iter().chain(blocks);
         all.filter(|start| !self.done.iter().any(|done| done.start == *start)).collect()
     }
 
-    /// Time that it has taken so far, all its parts added up.
+    /// Returns the time that it has taken so far, in seconds, all its parts added up.
     pub fn seconds(&self) -> f64 {
         self.done.iter().map(|done| done.seconds).sum()
     }
 
-    /// A start has come to its end: it is on the disk when this returns.
+    /// Adds a start that has ended. It is on the disk when this returns.
     ///
     /// # Errors
     /// The file can't be written.
@@ -366,9 +366,9 @@ mod tests {
         let dir = folder.path().join("study");
         Journal::create(&dir, StoredStudy { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() })
             .unwrap();
-        let kept = fs::read_to_string(dir.join(SPEC)).unwrap();
-        let changed = kept.replace("\"repeats\": 1", "\"repeats\": 4000000000");
-        assert_ne!(changed, kept);
+        let text = fs::read_to_string(dir.join(SPEC)).unwrap();
+        let changed = text.replace("\"repeats\": 1", "\"repeats\": 4000000000");
+        assert_ne!(changed, text);
         fs::write(dir.join(SPEC), changed).unwrap();
         assert!(Journal::open(&dir).is_err());
     }
@@ -432,7 +432,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         Journal::create(folder.path(), stored(1)).unwrap();
         assert!(Journal::create(folder.path(), stored(2)).unwrap_err().to_string().contains("resume"));
-        assert_eq!(Journal::open(folder.path()).unwrap().kept, stored(1));
+        assert_eq!(Journal::open(folder.path()).unwrap().study, stored(1));
         assert!(
             Journal::open(&folder.path().join("x")).unwrap_err().to_string().contains("no study's folder")
         );

@@ -1,9 +1,14 @@
 //! Many runs that answer one question.
 //!
-//! A study is a TOML file ([`Spec`]): servers × conditions × variants × tunings, a sweep of users, a number of repetitions. A *cell* is one server with one variant
-//! under one condition, tuned in one way; a *start* is one fresh start of it, and its whole sweep; a *block* is one start of every cell, in random order
-//! ([`Spec::block`]). A study begins with a *pair*: two starts of the baseline, which show whether the machine differs from itself. What was done is kept in a
-//! [`Journal`], so that a study can be stopped at any moment and continues where it was. [`answer`] turns what its starts measured into comparisons.
+//! A study is a TOML file ([`Spec`]): servers × conditions × variants × tunings, a sweep of users, a number of repetitions.
+//!
+//! - A *cell* is one server with one variant under one condition, tuned in one way.
+//! - A *start* is one fresh start of a cell, and its whole sweep.
+//! - A *block* is one start of every cell, in random order ([`Spec::block`]).
+//! - A *pair* is two starts of the baseline, with which a study begins. They show whether the machine differs from itself.
+//!
+//! A [`Journal`] stores what was done. So a study can be stopped at any moment, and continues where it was. [`answer`] turns what its starts
+//! measured into comparisons.
 //!
 //! This crate starts no server and runs no load.
 
@@ -34,7 +39,7 @@ pub use setup::{At, Part, Scalar, Setup};
 pub use spec::{Before, Repeats, Spec, StopWhen, Suggest};
 pub use suggest::SuggestError;
 
-/// What is wrong, in a sentence that says what to do.
+/// What is wrong, in a sentence with what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

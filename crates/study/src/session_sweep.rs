@@ -45,7 +45,7 @@ fn times() -> u32 {
     12
 }
 
-/// The values that a knob is given.
+/// The values that a knob gets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Points {
@@ -59,7 +59,7 @@ pub enum Points {
 }
 
 impl SessionSweep {
-    /// In ascending order, without repetition.
+    /// Returns the values in ascending order, without repetition.
     ///
     /// # Errors
     /// They are no numbers, none, or too many.

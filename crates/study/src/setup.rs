@@ -1,4 +1,6 @@
-//! How a server is set up and loaded in one cell: the file's own keys, then those of a condition, of a variant, and of the grids.
+//! How a server is set up and loaded in one cell.
+//!
+//! The file's own keys come first. Those of a condition, of a variant, and of the grids replace them, in this order.
 
 use std::collections::BTreeMap;
 
@@ -114,17 +116,17 @@ pub struct Setup {
     pub rows: u64,
     pub engine: String,
     /// Servers over which the load is spread.
-    #[serde(default = "one")]
+    #[serde(default = "one_endpoint")]
     pub endpoints: u32,
     pub at: Vec<At>,
 }
 
-fn one() -> u32 {
+fn one_endpoint() -> u32 {
     1
 }
 
 impl Setup {
-    /// What a condition or a variant says goes before what was said so far.
+    /// Applies a condition or a variant. Its values replace those so far.
     pub(crate) fn with(mut self, part: &Part) -> Setup {
         self.set(part.set.iter().map(|(name, value)| (name.as_str(), value.to_string())), part.where_known);
         for (name, value) in &part.options {
@@ -148,11 +150,11 @@ impl Setup {
         self
     }
 
-    /// More knobs, in place of those of the same names.
+    /// Adds knobs, which replace those of the same names.
     pub(crate) fn set<'a>(&mut self, knobs: impl IntoIterator<Item = (&'a str, String)>, where_known: bool) {
         for (name, value) in knobs {
             put(&mut self.set, name, value);
-            self.where_known.retain(|known| known != name);
+            self.where_known.retain(|other| other != name);
             if where_known {
                 self.where_known.push(name.to_string());
             }

@@ -42,7 +42,7 @@ pub struct Spec {
     /// Users of each level of a start's sweep.
     #[serde(default = "one_user")]
     pub users: Vec<u32>,
-    /// Measurements time of a level.
+    /// Users of each level of a start's sweep.
     #[serde(default = "seconds")]
     pub seconds: f64,
     /// Bound on a level's warm-up, in seconds.
@@ -107,11 +107,11 @@ pub struct Spec {
     #[serde(default)]
     pub best_of: Grid,
     /// A knob that is swept within each start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inside: Option<SessionSweep>,
+    #[serde(default, rename = "inside", skip_serializing_if = "Option::is_none")]
+    pub session_sweep: Option<SessionSweep>,
     #[serde(default)]
     pub stop: StopWhen,
-    /// Locks whose instances are looked at, by parts of their names.
+    /// Locks whose instances are watched, by parts of their names.
     #[serde(default)]
     pub instances: Vec<String>,
     /// A limit of concurrency that is found from the sessions that run at the peak, and then tested.
@@ -155,14 +155,14 @@ pub struct Suggest {
 /// Knobs with several values each.
 pub(crate) type Grid = BTreeMap<String, Vec<Scalar>>;
 
-/// What ends a study early; what was done until then is answered.
+/// What ends a study early. The answer then covers what was done until then.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StopWhen {
-    /// The study has taken so long, all its parts added up.
+    /// Hours after which it ends, all its parts added up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hours: Option<f64>,
-    /// More of a level's transactions failed.
+    /// Highest share of a level's transactions that may fail, in per cent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors_percent: Option<f64>,
 }
@@ -278,7 +278,7 @@ fn matters() -> f64 {
 }
 
 impl Spec {
-    /// `quick`: the short form, where the file has one. Both are checked.
+    /// Parses a study's file, and checks it and its short form. `quick`: the short form is returned, where the file has one.
     ///
     /// # Errors
     /// What is wrong with it, with the nearest known key where one is unknown.
@@ -298,7 +298,7 @@ impl Spec {
         match (quick, short) {
             (false, _) => Ok(long),
             (true, Some(short)) => Ok(short),
-            (true, None) => Err(Error::Spec("this study has no [quick]: leave --quick away".to_string())),
+            (true, None) => Err(Error::Spec("this study has no [quick]: run it without --quick".to_string())),
         }
     }
 }
@@ -355,7 +355,7 @@ repeats = 3
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_what_would_be_right() {
+    fn what_is_wrong_is_reported_with_what_would_be_right() {
         let says =
             |from: &str, to: &str| Spec::parse(&STUDY.replace(from, to), false).unwrap_err().to_string();
         assert_eq!(says("users =", "usres ="), "unknown key `usres`: did you mean `users`?");
@@ -397,7 +397,7 @@ repeats = 3
             assert!(of(wrong).unwrap_err().to_string().contains("repeats"), "{wrong}");
         }
         let until = Repeats::Until { percent: 1.5 };
-        let kept = serde_json::to_string(&until).unwrap();
-        assert_eq!(serde_json::from_str::<Repeats>(&kept).unwrap(), until);
+        let json = serde_json::to_string(&until).unwrap();
+        assert_eq!(serde_json::from_str::<Repeats>(&json).unwrap(), until);
     }
 }

@@ -30,10 +30,10 @@ const RUNNING: &str = "threads_running";
 const AS_IT_IS: &str = "as it is";
 
 impl StoredStudy {
-    /// The study that tests the limit: the baseline as it is and with it, from the peak on. `None` where the study asks for none.
+    /// Returns the study that tests the limit: the baseline as it is, and with the limit, from the peak on. `None` where the study asks for none.
     ///
     /// # Errors
-    /// Why there is nothing to test: no peak that more users come after, or too few sessions that ran there for a limit to mean anything.
+    /// There is nothing to test. No level has more users than the peak, or too few sessions ran at the peak for a limit to mean anything.
     pub fn suggested(&self, done: &[StartRecord]) -> Option<Result<StoredStudy, SuggestError>> {
         self.spec.suggest.as_ref().map(|suggest| self.tested(suggest, done))
     }
@@ -94,7 +94,7 @@ impl StoredStudy {
             conditions: spec
                 .conditions
                 .iter()
-                .filter(|one| one.name == baseline.condition)
+                .filter(|condition| condition.name == baseline.condition)
                 .cloned()
                 .collect(),
             variants: vec![part(AS_IT_IS, 0), part(&with, limit)],
@@ -124,20 +124,20 @@ mod tests {
         StoredStudy { spec: Spec::parse(text, false).unwrap(), files: BTreeMap::new(), notes: Vec::new() }
     }
 
-    fn measured(kept: &StoredStudy, best: u32) -> Vec<StartRecord> {
+    fn measured(study: &StoredStudy, best: u32) -> Vec<StartRecord> {
         let value = |_, users: u32| Some(if users == best { 5000.0 } else { 3000.0 });
-        let mut found = finished_starts(&kept.spec, &kept.spec.all_starts(), value);
-        for level in found.iter_mut().flat_map(|one| &mut one.levels) {
+        let mut records = finished_starts(&study.spec, &study.spec.all_starts(), value);
+        for level in records.iter_mut().flat_map(|record| &mut record.levels) {
             let running = if level.users == 64 { 30.4 } else { 9.0 };
             level.measures.insert(RUNNING.to_string(), running);
         }
-        found
+        records
     }
 
     #[test]
     fn the_limit_is_what_ran_at_the_peak_and_is_tested_from_there_on() {
-        let kept = stored();
-        let suggested = kept.suggested(&measured(&kept, 64)).unwrap().unwrap().spec;
+        let study = stored();
+        let suggested = study.suggested(&measured(&study, 64)).unwrap().unwrap().spec;
         assert_eq!(suggested.users, [64, 256, 1024]);
         let cells = suggested.cells();
         assert_eq!(cells.len(), 2, "the first tuning stands for all");
@@ -151,12 +151,12 @@ mod tests {
 
     #[test]
     fn without_users_beyond_the_peak_there_is_nothing_to_test() {
-        let kept = stored();
-        let why = kept.suggested(&measured(&kept, 1024)).unwrap().unwrap_err().to_string();
+        let study = stored();
+        let why = study.suggested(&measured(&study, 1024)).unwrap().unwrap_err().to_string();
         assert!(why.contains("still grew up to 1024 users"), "{why}");
-        let why = kept.suggested(&[]).unwrap().unwrap_err().to_string();
+        let why = study.suggested(&[]).unwrap().unwrap_err().to_string();
         assert!(why.contains("nothing was measured"), "{why}");
-        let spec = Spec { suggest: None, ..kept.spec.clone() };
-        assert_eq!(StoredStudy { spec, ..kept }.suggested(&[]), None);
+        let spec = Spec { suggest: None, ..study.spec.clone() };
+        assert_eq!(StoredStudy { spec, ..study }.suggested(&[]), None);
     }
 }

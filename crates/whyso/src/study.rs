@@ -183,7 +183,7 @@ fn print_plan(kept: &StoredStudy) -> Result<ExitCode> {
     let users: Vec<String> = spec.users.iter().map(u32::to_string).collect();
     let starts = spec.all_starts().len();
     writeln!(out, "\n{} cells, {starts} starts, {} users each", cells.len(), users.join(", "))?;
-    match &spec.inside {
+    match &spec.session_sweep {
         Some(inside) => writeln!(
             out,
             "each start sweeps {} over {} values, {} executions each",

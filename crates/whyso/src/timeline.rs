@@ -71,7 +71,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
         origin_ns,
         timeline,
         rows: &rows,
-        look_s: *look_s,
+        snapshot_interval_s: *look_s,
         waits,
         waits_of,
     };

@@ -143,8 +143,8 @@ pub fn percent_change(share: f64) -> String {
     format!("{plus}{}", percent(share))
 }
 
-/// Writes a size in `PLAIN_MIN..PLAIN_END` with as many decimals as leave at most this many significant digits, and none where whole
-/// digits are more.
+/// Writes a size in `PLAIN_MIN..PLAIN_END` with at most this many significant digits. It has no decimals where the whole digits are more than
+/// that.
 fn significant_digits(size: f64, significant: usize, is_grouped: bool) -> String {
     let fits = |decimals: &usize| (size * POWERS[*decimals]).round() < POWERS[significant];
     let decimals = (0..POWERS.len()).rev().find(fits).unwrap_or(0);

@@ -29,7 +29,7 @@ pub fn pacing_without_rate(pacing: &Pacing) -> String {
         Pacing::Open { rate: ArrivalRate::Stages(stages), arrivals } => {
             format!("open loop, {stages}, {}", arrivals_name(*arrivals))
         }
-        Pacing::Recorded => "as it came".to_string(),
+        Pacing::Recorded => "as recorded".to_string(),
     }
 }
 
@@ -51,9 +51,9 @@ mod tests {
         let think = |is_exponential| Some(ThinkTime { mean_ms: 10.0, is_exponential });
         let open = |rate| Pacing::Open { rate, arrivals: Arrivals::Poisson };
         let stages = Some("ramp 0..64 30s, hold 60s".to_string());
-        for (one, words, without_rate) in [
+        for (value, words, without_rate) in [
             (Pacing::default(), "closed loop", "closed loop"),
-            (Pacing::Recorded, "as it came", "as it came"),
+            (Pacing::Recorded, "as recorded", "as recorded"),
             (
                 Pacing::Closed { think: think(true), stages: None },
                 "closed loop, think 10 ms on average",
@@ -71,7 +71,10 @@ mod tests {
                 "open loop, step 5/s 1s, poisson",
             ),
         ] {
-            assert_eq!((pacing(&one).as_str(), pacing_without_rate(&one).as_str()), (words, without_rate));
+            assert_eq!(
+                (pacing(&value).as_str(), pacing_without_rate(&value).as_str()),
+                (words, without_rate)
+            );
         }
     }
 }

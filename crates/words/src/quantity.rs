@@ -53,8 +53,8 @@ pub fn rough_time(s: f64) -> String {
     format!("{} h", number((s / 360.0).round() / 10.0))
 }
 
-/// Returns a time of the run as minutes and seconds, with hours where there are some; with decimals where the step between two such times
-/// needs them.
+/// Returns a time of the run as minutes and seconds, with hours where there are some. It has decimals where the step between two such times needs
+/// them.
 ///
 /// ```
 /// use whyso_words::clock;

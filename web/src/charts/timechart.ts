@@ -390,13 +390,13 @@ export class TimeChart {
     const buckets = envelope(line.column, from, to, columns);
     const wide = bbox.width / columns;
     const y = this.#toY(plot, scale);
-    const of = (value: (bucket: Bucket) => number) => Float64Array.from(buckets, (one) => (one.count > 0 ? value(one) : NaN));
+    const of = (value: (bucket: Bucket) => number) => Float64Array.from(buckets, (bucket) => (bucket.count > 0 ? value(bucket) : NaN));
     ctx.fillStyle = line.color;
     ctx.strokeStyle = line.color;
     ctx.lineWidth = 1.2 * ratio;
     const left = (number: number) => bbox.left + number * wide;
-    this.#drawBars(ctx, 0, columns, left, Math.ceil(wide), y, of((one) => one.min), of((one) => one.max), 0.22);
-    this.#drawBars(ctx, 0, columns, left, Math.ceil(wide), y, of((one) => one.q1), of((one) => one.q3), 0.4);
+    this.#drawBars(ctx, 0, columns, left, Math.ceil(wide), y, of((bucket) => bucket.min), of((bucket) => bucket.max), 0.22);
+    this.#drawBars(ctx, 0, columns, left, Math.ceil(wide), y, of((bucket) => bucket.q1), of((bucket) => bucket.q3), 0.4);
     ctx.globalAlpha = 1;
     ctx.beginPath();
     let pen = false;

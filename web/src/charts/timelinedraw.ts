@@ -148,11 +148,11 @@ function singles(context: CanvasRenderingContext2D, drawing: Drawing, found: Sin
     const place = row.places[0] as number;
     const high = row.height - GAP;
     const [first, last] = singlesIn(found, place, span.from, span.to);
-    for (let one = first; one < last; one++) {
-      const end = found.end[one] as number;
-      const length = found.length[one] as number;
+    for (let single = first; single < last; single++) {
+      const end = found.end[single] as number;
+      const length = found.length[single] as number;
       if (end - length > span.to) continue;
-      context.fillStyle = drawing.stateColors[found.state[one] as number] ?? drawing.muted;
+      context.fillStyle = drawing.stateColors[found.state[single] as number] ?? drawing.muted;
       if (length === 0) context.fillRect(x(end) - 0.75, y + high * 0.45, 1.5, high * 0.55);
       else context.fillRect(x(end - length), y, Math.max(1, x(end) - x(end - length)), high);
     }
@@ -268,7 +268,7 @@ function css([r, g, b]: Rgb): string {
 }
 
 function mixColors(color: Rgb, other: Rgb, part: number): Rgb {
-  return color.map((one, at) => Math.round(one * part + (other[at] as number) * (1 - part))) as Rgb;
+  return color.map((channel, at) => Math.round(channel * part + (other[at] as number) * (1 - part))) as Rgb;
 }
 
 /** As image data hold it on little-endian machines, which all that have a browser are. */

@@ -82,14 +82,14 @@ export abstract class BlockSource implements DataSource {
         return { series: number, weight: weight(column, kind), column: inMode(column, kind, mode, transactions) };
       }),
     );
-    if (sum) return { lines: [{ series: null, column: summed(read.map((one) => one.column)) }], left: 0 };
+    if (sum) return { lines: [{ series: null, column: summed(read.map((line) => line.column)) }], left: 0 };
     const shown = top > 0 && read.length > top ? read.sort((a, b) => b.weight - a.weight).slice(0, top) : read;
     return { lines: shown, left: read.length - shown.length };
   }
 
   /** Transactions that have ended by any moment; null where the load was not recorded. */
   #endedTransactions(): Promise<Cumulative | null> {
-    const number = this.head.series.findIndex((one) => one.source === 'load' && one.metric === 'per_s' && one.instance === 'transaction');
+    const number = this.head.series.findIndex((entry) => entry.source === 'load' && entry.metric === 'per_s' && entry.instance === 'transaction');
     this.#transactions ??= number < 0 ? Promise.resolve(null) : this.column(number).then((column) => new Cumulative(column, 5));
     return this.#transactions;
   }

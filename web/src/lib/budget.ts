@@ -60,13 +60,13 @@ export function segmentsOf(budget: Budget): Segment[] {
 /** Parts that some bar shows at least a sliver of, in order. */
 export function partsShown(budgets: Budget[]): Part[] {
   const isShown = (part: Part) =>
-    budgets.some((budget) => budget.parts.some((one) => one.part === part && one.ms > 0.001 * budget.response_ms));
+    budgets.some((budget) => budget.parts.some((candidate) => candidate.part === part && candidate.ms > 0.001 * budget.response_ms));
   return (Object.keys(PARTS) as Part[]).filter(isShown);
 }
 
 /** Returns the tracer's series that a segment is based on, or the level if the generator measured it. */
 export function evidenceOfPart(budget: Budget, part: Segment['part'], window: Window): Evidence {
-  const series = budget.parts.find((one) => one.part === part)?.series[0];
+  const series = budget.parts.find((candidate) => candidate.part === part)?.series[0];
   if (series) return { is: 'series', series, begin_ns: window.begin_ns, end_ns: window.end_ns };
   return { is: 'levels', quantity: 'latency_mean_ms', levels: [budget.level] };
 }

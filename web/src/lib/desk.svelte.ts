@@ -234,7 +234,7 @@ export class Desk {
 
   showSeries(series: SeriesName, mode: Mode): void {
     const id = this.#chartWith(series);
-    const chart = this.charts.find((one) => one.id === id);
+    const chart = this.charts.find((chart) => chart.id === id);
     if (chart) chart.mode = mode;
     this.#focus(id);
   }
@@ -251,7 +251,7 @@ export class Desk {
     const word = quantity.toLowerCase();
     const title = word.includes('latency') || word.includes('ms') || word.includes('service') ? 'Latency'
       : word.includes('cpu') || word.includes('idle') ? 'CPU' : 'Throughput';
-    const chart = this.charts.find((one) => one.title.startsWith(title)) ?? this.charts[0];
+    const chart = this.charts.find((chart) => chart.title.startsWith(title)) ?? this.charts[0];
     return chart?.id ?? -1;
   }
 
@@ -307,10 +307,10 @@ function defaultCharts(series: MetricInstance[]): Omit<ChartSpec, 'id'>[] {
   };
   const find = (source: string, metrics: string[], instance: string | null): MetricPick[] =>
     metrics.flatMap((metric) => {
-      const one = series.find(
+      const match = series.find(
         (recorded) => recorded.source === source && recorded.metric === metric && (instance === null || recorded.instance === instance),
       );
-      return one ? [{ host: one.host, source, metric, instance }] : [];
+      return match ? [{ host: match.host, source, metric, instance }] : [];
     });
   const first = (...choices: MetricPick[][]): MetricPick[] => choices.find((picks) => picks.length > 0) ?? [];
 
@@ -330,7 +330,7 @@ function defaultCharts(series: MetricInstance[]): Omit<ChartSpec, 'id'>[] {
   if (charts.length > 0) return charts;
 
   // None of those were recorded: whatever moves is better than nothing.
-  const moving = new Map(series.filter((one) => !one.flat).map((one) => [`${one.host} ${one.source} ${one.metric}`, one]));
+  const moving = new Map(series.filter((entry) => !entry.flat).map((entry) => [`${entry.host} ${entry.source} ${entry.metric}`, entry]));
   for (const { host, source, metric } of [...moving.values()].slice(0, 4)) {
     add(metric, [{ host, source, metric, instance: null }]);
   }

@@ -33,19 +33,19 @@ const NAMED_LEVELS = 4;
 export function evidenceOf(evidence: Evidence[], head: Head): EvidenceGroup[] {
   const groups: EvidenceGroup[] = [];
   const put = (name: string, why: string, link: Link) => {
-    const group = groups.find((one) => one.name === name);
+    const group = groups.find((group) => group.name === name);
     if (!group) groups.push({ name, why, links: [link] });
-    else if (!group.links.some((one) => one.text === link.text)) group.links.push(link);
+    else if (!group.links.some((candidate) => candidate.text === link.text)) group.links.push(link);
   };
-  for (const [order, one] of evidence.entries()) {
-    if (one.is === 'levels') {
-      const isOfRequests = one.quantity === 'transactions_per_s' && isRecorded(head.run);
-      const name = isOfRequests ? 'requests/s' : QUANTITIES[one.quantity] ?? one.quantity.replace(/_per_s$/, '/s').replace(/_ms$/, '').replaceAll('_', ' ');
-      put(name, '', { text: levelsText(one.levels, head), evidence: one });
-    } else if (one.is === 'series') {
-      put(seriesName(one.series), meaningOf(one.series, head), { text: windowText(one, isSameSeries(one, evidence[order + 1]), head), evidence: one });
+  for (const [order, item] of evidence.entries()) {
+    if (item.is === 'levels') {
+      const isOfRequests = item.quantity === 'transactions_per_s' && isRecorded(head.run);
+      const name = isOfRequests ? 'requests/s' : QUANTITIES[item.quantity] ?? item.quantity.replace(/_per_s$/, '/s').replace(/_ms$/, '').replaceAll('_', ' ');
+      put(name, '', { text: levelsText(item.levels, head), evidence: item });
+    } else if (item.is === 'series') {
+      put(seriesName(item.series), meaningOf(item.series, head), { text: windowText(item, isSameSeries(item, evidence[order + 1]), head), evidence: item });
     } else {
-      put('', '', { text: factName(one.path), evidence: one });
+      put('', '', { text: factName(item.path), evidence: item });
     }
   }
   return groups;
@@ -70,14 +70,14 @@ function levelsText(indexes: number[], head: Head): string {
   return `at ${names.join(', ')}`;
 }
 
-function isSameSeries(one: Evidence, next: Evidence | undefined): boolean {
-  return one.is === 'series' && next?.is === 'series' && isSame(one.series, next.series);
+function isSameSeries(item: Evidence, next: Evidence | undefined): boolean {
+  return item.is === 'series' && next?.is === 'series' && isSame(item.series, next.series);
 }
 
 /** Of neighbouring links, only the last has the unit "users". */
 function windowText({ begin_ns, end_ns }: Window, isFollowed: boolean, head: Head): string {
   const middle = (begin_ns + end_ns) / 2;
-  const level = head.run.levels.find((one) => one.window.begin_ns <= middle && middle <= one.window.end_ns);
+  const level = head.run.levels.find((level) => level.window.begin_ns <= middle && middle <= level.window.end_ns);
   const axis = axisOf(head.run);
   if (level && processOf(head.run) === null) return `at ${isFollowed ? shortName(level, axis) : levelName(level, axis)}`;
   const seconds = (ns: number) => clock((ns - head.origin_ns) / 1e9);
@@ -89,7 +89,7 @@ const shortName = (level: Level, axis: Axis) => `${axis.short(level)}${again(lev
 const levelName = (level: Level, axis: Axis) => `${axis.name(level)}${again(level)}`;
 
 function meaningOf(series: SeriesName, head: Head): string {
-  return head.explanation.growth.find((one) => isSame(one.series, series))?.meaning ?? '';
+  return head.explanation.growth.find((row) => isSame(row.series, series))?.meaning ?? '';
 }
 
 function isSame(a: SeriesName, b: SeriesName): boolean {

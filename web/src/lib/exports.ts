@@ -79,9 +79,9 @@ function drawable(column: Column, { from, to }: Span, pixels: number): Column {
     return band ? { ...cut, band: { min: part(band.min), q1: part(band.q1), q3: part(band.q3), max: part(band.max) } } : cut;
   }
   const buckets = envelope(column, from, to, pixels);
-  const of = (value: (bucket: (typeof buckets)[number]) => number) => Float64Array.from(buckets, (one) => (one.count > 0 ? value(one) : NaN));
+  const of = (value: (bucket: (typeof buckets)[number]) => number) => Float64Array.from(buckets, (bucket) => (bucket.count > 0 ? value(bucket) : NaN));
   const t = Float64Array.from(buckets, (_, index) => from + ((index + 0.5) / pixels) * (to - from));
-  return { t, v: of((one) => one.median), band: { min: of((one) => one.min), q1: of((one) => one.q1), q3: of((one) => one.q3), max: of((one) => one.max) } };
+  return { t, v: of((bucket) => bucket.median), band: { min: of((bucket) => bucket.min), q1: of((bucket) => bucket.q1), q3: of((bucket) => bucket.q3), max: of((bucket) => bucket.max) } };
 }
 
 function shape(line: Line, view: Span, x: Scale, y: Scale, pixels: number): string {

@@ -177,9 +177,9 @@ export interface Difference {
 
 /** Calculates the difference. It assumes that a node's share of the variance equals its share of the total: all samples have the same weight. */
 export function difference(here: Side, there: Side): Difference {
-  const [one, other] = [scaled(here), scaled(there)];
-  const value = here.times.map((_, node) => one.time(node) - other.time(node));
-  return { value, half: value.map((_, node) => Math.sqrt(one.variance(node) + other.variance(node))) };
+  const [scaledHere, scaledThere] = [scaled(here), scaled(there)];
+  const value = here.times.map((_, node) => scaledHere.time(node) - scaledThere.time(node));
+  return { value, half: value.map((_, node) => Math.sqrt(scaledHere.variance(node) + scaledThere.variance(node))) };
 }
 
 function scaled({ times, total, by, half }: Side): { time: (node: number) => number; variance: (node: number) => number } {
@@ -189,8 +189,8 @@ function scaled({ times, total, by, half }: Side): { time: (node: number) => num
 
 /** Returns the difference of a node if it is outside its interval; else 0. */
 export function significantDifference({ value, half }: Difference, node: number): number {
-  const one = value[node] ?? 0;
-  return Math.abs(one) > (half[node] ?? 0) ? one : 0;
+  const difference = value[node] ?? 0;
+  return Math.abs(difference) > (half[node] ?? 0) ? difference : 0;
 }
 
 /** From −1 to 1 by the square root of the part of the most, so that small differences are seen, too. */

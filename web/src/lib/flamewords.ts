@@ -44,8 +44,8 @@ export function kindsOf(threads: string[], kind: ThreadChoice, withObserver: boo
 export function totalOf(level: FlameLevel | undefined, metric: number, threads: number[], metrics: number): { half_us: number; samples: number } {
   const columns = threads.flatMap((kind) => level?.columns[kind * metrics + metric] ?? []);
   return {
-    half_us: Math.hypot(...columns.map((one) => one.half_us)),
-    samples: columns.reduce((sum, one) => sum + one.samples, 0),
+    half_us: Math.hypot(...columns.map((column) => column.half_us)),
+    samples: columns.reduce((sum, column) => sum + column.samples, 0),
   };
 }
 
@@ -71,8 +71,8 @@ export function shadeOf(name: string, color: string, paper: string): string {
 }
 
 /** A part of one colour and the rest of another, as `#rrggbb`. */
-export function mixColors(one: string, other: string, part: number): string {
+export function mixColors(first: string, second: string, part: number): string {
   const channel = (color: string, at: number) => parseInt(color.slice(1 + 2 * at, 3 + 2 * at), 16);
-  const of = (at: number) => Math.round(channel(one, at) * part + channel(other, at) * (1 - part));
+  const of = (at: number) => Math.round(channel(first, at) * part + channel(second, at) * (1 - part));
   return `#${[0, 1, 2].map((at) => of(at).toString(16).padStart(2, '0')).join('')}`;
 }

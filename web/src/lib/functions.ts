@@ -17,11 +17,11 @@ export interface FunctionSeries {
   module: string;
 }
 
-/** The functions that the report holds over time, the one with the most time first, all others last; none where no stacks were taken. */
+/** The functions that the report holds over time, the one with the most time first, all others last; none where no stacks were recorded. */
 export function functionSeries(series: Pick<SeriesHead, 'source' | 'metric' | 'instance'>[]): FunctionSeries[] {
-  return series.flatMap((one, place) => {
-    if (one.source !== SOURCE || one.metric !== METRIC) return [];
-    const [name = '', module = ''] = splitLast(one.instance);
+  return series.flatMap((entry, place) => {
+    if (entry.source !== SOURCE || entry.metric !== METRIC) return [];
+    const [name = '', module = ''] = splitLast(entry.instance);
     return [{ series: place, name, module }];
   });
 }
@@ -46,7 +46,7 @@ export function sumOf(column: Column, [from, to]: [number, number]): number {
 /** Each function's part of all time on CPUs in the window; all 0 where there is none. */
 export function sharesIn(columns: Column[], window: Span): number[] {
   const sums = columns.map((column) => sumOf(column, within(column.t, window)));
-  const all = sums.reduce((sum, one) => sum + one, 0);
+  const all = sums.reduce((sum, value) => sum + value, 0);
   return sums.map((sum) => (all > 0 ? sum / all : 0));
 }
 

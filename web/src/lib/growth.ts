@@ -4,9 +4,9 @@ import type { Growth } from '../data/model.ts';
 
 /** Each row begins with the counter that the others of it are the same as; rows are in the order of these counters. */
 export function growthRows(growth: Growth[]): Growth[][] {
-  const rows = growth.map((one) => [one]);
-  for (const one of growth) {
-    if (one.same_as !== undefined) rows[one.same_as]?.push(one);
+  const rows = growth.map((row) => [row]);
+  for (const metric of growth) {
+    if (metric.same_as !== undefined) rows[metric.same_as]?.push(metric);
   }
   return rows.filter(([first]) => first?.same_as === undefined);
 }

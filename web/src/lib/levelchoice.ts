@@ -2,7 +2,7 @@
 
 /** Its place: that of the level that is shown alone, else of the one that the explanation is about, else the last. */
 export function placeOfLevel(tables: { level: number | null }[], shown: number | null, about: number | null | undefined): number {
-  const place = (index: number | null | undefined) => (index == null ? -1 : tables.findIndex((one) => one.level === index));
+  const place = (index: number | null | undefined) => (index == null ? -1 : tables.findIndex((table) => table.level === index));
   const [shownPlace, aboutPlace] = [place(shown), place(about)];
   return shownPlace >= 0 ? shownPlace : aboutPlace >= 0 ? aboutPlace : tables.length - 1;
 }

@@ -40,13 +40,13 @@ export interface Source {
 /** The lines of a function, by the place of its name; `exclusive`: metric by metric the time by node of the tree of lines. */
 export function sourceOf(lines: Lines, exclusive: Float64Array[], name: number): Source {
   const metrics = exclusive.length;
-  const times = exclusive.map((one) => functionTimes(lines.tree, nodeTimes(lines.tree, one), lines.name.length));
+  const times = exclusive.map((ns) => functionTimes(lines.tree, nodeTimes(lines.tree, ns), lines.name.length));
   const none = (): LineTimes => ({ exclusive: new Array<number>(metrics).fill(0), inclusive: new Array<number>(metrics).fill(0) });
   const source: Source = { files: new Map(), notKnown: none(), leftOut: none() };
   const found: [number, number, LineTimes][] = [];
   for (let place = 1; place < lines.name.length; place++) {
-    if (lines.name[place] !== name || !times.some((one) => (one.inclusive[place] as number) > 0)) continue;
-    const of = { exclusive: times.map((one) => one.exclusive[place] as number), inclusive: times.map((one) => one.inclusive[place] as number) };
+    if (lines.name[place] !== name || !times.some((time) => (time.inclusive[place] as number) > 0)) continue;
+    const of = { exclusive: times.map((time) => time.exclusive[place] as number), inclusive: times.map((time) => time.inclusive[place] as number) };
     const file = lines.file[place] as number;
     if (file === NOT_KNOWN) source.notKnown = of;
     else if (file === LEFT_OUT) source.leftOut = of;

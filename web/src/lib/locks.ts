@@ -12,11 +12,11 @@ export interface LockKind {
 /** The kinds that connections were found waiting for, the most samples first. */
 export function kindsOf(objects: LockObject[]): LockKind[] {
   const kinds = new Map<string, LockKind>();
-  for (const one of objects) {
-    const kind = kinds.get(one.lock) ?? { kind: one.lock, samples: 0, waited_s: null };
-    kind.samples += one.samples;
-    if (one.waited_s !== null) kind.waited_s = (kind.waited_s ?? 0) + one.waited_s;
-    kinds.set(one.lock, kind);
+  for (const object of objects) {
+    const kind = kinds.get(object.lock) ?? { kind: object.lock, samples: 0, waited_s: null };
+    kind.samples += object.samples;
+    if (object.waited_s !== null) kind.waited_s = (kind.waited_s ?? 0) + object.waited_s;
+    kinds.set(object.lock, kind);
   }
   return [...kinds.values()].sort((a, b) => b.samples - a.samples);
 }

@@ -10,7 +10,7 @@ const CLOCK = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', 
 export function wallTime(head: Pick<Head, 'run' | 'origin_ns'>, t: number): string {
   const ns = head.origin_ns + t * 1e9;
   const { anchors } = head.run;
-  const nearest = anchors.findLast((one) => one.monotonic_ns <= ns) ?? anchors[0];
+  const nearest = anchors.findLast((anchor) => anchor.monotonic_ns <= ns) ?? anchors[0];
   if (!nearest) return '';
   const date = new Date((nearest.wall_ns + (ns - nearest.monotonic_ns)) / 1e6);
   const millis = Number.isInteger(t) ? '' : `.${String(date.getMilliseconds()).padStart(3, '0')}`;
@@ -22,7 +22,7 @@ export function levelAt(head: Pick<Head, 'run' | 'origin_ns'>, t: number): strin
   const { run, origin_ns } = head;
   if (run.levels.length === 0) return '';
   const seconds = (ns: number) => (ns - origin_ns) / 1e9;
-  const level = run.levels.find((one) => seconds(one.warmup.begin_ns || one.window.begin_ns) <= t && t < seconds(one.window.end_ns));
+  const level = run.levels.find((level) => seconds(level.warmup.begin_ns || level.window.begin_ns) <= t && t < seconds(level.window.end_ns));
   if (!level) return 'between levels';
   return `${axisOf(run).name(level)}${t < seconds(level.window.begin_ns) ? ', warming up' : ''}`;
 }

@@ -124,11 +124,11 @@ export function differencesOf(view: PfsView, lines: PfsLines, levels: PfsLevel[]
     const [a, b] = rows.map((row, side) => (row === null ? 0 : dividedIn(column, row[at], sides[side]?.level as PfsLevel, per))) as [number | null, number | null];
     return [{ ...line, here: a, there: b, difference: a === null || b === null ? null : a - b }];
   });
-  const size = (one: PfsDifference) => Math.abs((one.here ?? 0) - (one.there ?? 0));
+  const size = (difference: PfsDifference) => Math.abs((difference.here ?? 0) - (difference.there ?? 0));
   return found.sort((a, b) => byMost(size(a), size(b)));
 }
 
-/** A CPU time as milliseconds a second, and as a share of what the server used. */
+/** A CPU time as milliseconds per second, and as a share of what the server used. */
 interface Cost {
   perSecond: number | null;
   share: number | null;
@@ -149,11 +149,11 @@ export interface TimingRow extends Cost {
 
 /** What timing cost by class, the total last, and what each timer would cost if it served every class. */
 export function timingRows(timing: PfsTiming): { rows: TimingRow[]; choices: (Cost & { name: string; overhead: number | null })[] } {
-  const costs = (one: { cpu_s: number | null; cpu_s_if_all: number | null }): Cost => ({
-    perSecond: over(one.cpu_s, timing.seconds, 1e3),
-    share: over(one.cpu_s, timing.server_cpu_s, 1),
-    allPerSecond: over(one.cpu_s_if_all, timing.seconds, 1e3),
-    allShare: over(one.cpu_s_if_all, timing.server_cpu_s, 1),
+  const costs = (cost: { cpu_s: number | null; cpu_s_if_all: number | null }): Cost => ({
+    perSecond: over(cost.cpu_s, timing.seconds, 1e3),
+    share: over(cost.cpu_s, timing.server_cpu_s, 1),
+    allPerSecond: over(cost.cpu_s_if_all, timing.seconds, 1e3),
+    allShare: over(cost.cpu_s_if_all, timing.server_cpu_s, 1),
   });
   const row = (name: string, timer: string, events: number, timed: number): Omit<TimingRow, keyof Cost> => ({
     name,
@@ -162,12 +162,12 @@ export function timingRows(timing: PfsTiming): { rows: TimingRow[]; choices: (Co
     perStatement: over(events, timing.statements, 1),
     timed: over(timed, events, 1),
   });
-  const sum = (of: 'events' | 'timed_events') => timing.classes.reduce((sum, one) => sum + one[of], 0);
+  const sum = (of: 'events' | 'timed_events') => timing.classes.reduce((sum, entry) => sum + entry[of], 0);
   return {
     rows: [
-      ...timing.classes.map((one): TimingRow => ({ ...row(one.class, one.timer, one.events, one.timed_events), ...costs(one) })),
+      ...timing.classes.map((entry): TimingRow => ({ ...row(entry.class, entry.timer, entry.events, entry.timed_events), ...costs(entry) })),
       { ...row('<Total>', '', sum('events'), sum('timed_events')), ...costs(timing) },
     ],
-    choices: timing.timers.map((one) => ({ name: one.name, overhead: one.overhead_cycles, ...costs(one) })),
+    choices: timing.timers.map((timer) => ({ name: timer.name, overhead: timer.overhead_cycles, ...costs(timer) })),
   };
 }

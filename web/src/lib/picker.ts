@@ -15,14 +15,14 @@ export interface Group {
 
 export function groupsOf(series: SeriesHead[]): Group[] {
   const groups = new Map<string, Group>();
-  for (const one of series) {
-    const key = JSON.stringify([one.host, one.source, one.metric]);
+  for (const entry of series) {
+    const key = JSON.stringify([entry.host, entry.source, entry.metric]);
     const group = groups.get(key);
     if (group) {
       group.instances++;
-      group.flat &&= one.flat;
+      group.flat &&= entry.flat;
     } else {
-      groups.set(key, { key, host: one.host, source: one.source, metric: one.metric, instances: 1, flat: one.flat });
+      groups.set(key, { key, host: entry.host, source: entry.source, metric: entry.metric, instances: 1, flat: entry.flat });
     }
   }
   return [...groups.values()];
@@ -47,5 +47,5 @@ export function search(groups: Group[], text: string): Group[] {
     if (all) scored.push({ group, score });
   }
   scored.sort((a, b) => b.score - a.score || a.group.metric.localeCompare(b.group.metric));
-  return scored.map((one) => one.group);
+  return scored.map((match) => match.group);
 }

@@ -49,15 +49,15 @@ export const MODES: [Mode, string, string][] = [
 
 /** Positions of a metric's instances. */
 export function instancesOf(series: SeriesHead[], pick: MetricPick): number[] {
-  return series.flatMap((one, number) => {
-    const isNamed = one.source === pick.source && one.metric === pick.metric && one.host === pick.host;
-    return isNamed && (pick.instance === null || one.instance === pick.instance) ? [number] : [];
+  return series.flatMap((entry, number) => {
+    const isNamed = entry.source === pick.source && entry.metric === pick.metric && entry.host === pick.host;
+    return isNamed && (pick.instance === null || entry.instance === pick.instance) ? [number] : [];
   });
 }
 
 /** Ways to show these series. A sum of counters that began at different times means nothing; a sum of their growth does. */
 export function modesOf(series: (SeriesHead | undefined)[], isSum: boolean): Mode[] {
-  if (!series.some((one) => one?.kind === 'counter')) return [];
+  if (!series.some((entry) => entry?.kind === 'counter')) return [];
   return MODES.map(([mode]) => mode).filter((mode) => !isSum || mode !== 'raw');
 }
 
@@ -84,13 +84,13 @@ export async function ofMetrics(source: DataSource, groups: number[][], how: Lin
   );
   const strokes = read.flatMap(({ group, about, mode, lines }) =>
     lines.map(({ series, column }) => {
-      const one = (series === null ? undefined : source.head.series[series]) ?? about;
-      const unit = unitOf(one.kind, one.unit, mode, one.metric);
-      const instance = series === null ? `sum of ${group.length}` : one.instance;
-      return { label: labelOf(one.metric, instance, there.length > 1, group.length > 1), suffix: unit.suffix, column: moved(column, unit.factor) };
+      const head = (series === null ? undefined : source.head.series[series]) ?? about;
+      const unit = unitOf(head.kind, head.unit, mode, head.metric);
+      const instance = series === null ? `sum of ${group.length}` : head.instance;
+      return { label: labelOf(head.metric, instance, there.length > 1, group.length > 1), suffix: unit.suffix, column: moved(column, unit.factor) };
     }),
   );
-  const hidden = read.reduce((total, one) => total + one.left, 0);
+  const hidden = read.reduce((total, entry) => total + entry.left, 0);
   return { strokes: strokes.map((stroke, place) => ({ ...stroke, place })), left: hidden > 0 ? [`${hidden} less busy are not drawn`] : [] };
 }
 

@@ -39,7 +39,7 @@ export class Reader<T> {
   }
 
   #giveUp(count: number): void {
-    for (const one of this.#begun.splice(count)) one.abort();
+    for (const controller of this.#begun.splice(count)) controller.abort();
   }
 
   #begin(): void {
@@ -47,11 +47,11 @@ export class Reader<T> {
     if (!this.#read) return;
     const stop = new AbortController();
     this.#begun.push(stop);
-    const ended = (tell: () => void) => {
+    const ended = (settle: () => void) => {
       const place = this.#begun.indexOf(stop);
       if (place < 0) return;
       for (const older of this.#begun.splice(0, place + 1)) if (older !== stop) older.abort();
-      tell();
+      settle();
       if (this.#isStale && this.#begun.length === 0) this.renew();
     };
     this.#read(stop.signal).then(

@@ -54,15 +54,15 @@ export interface Zone {
 
 /** Runs of levels in the same regime, as stretches of the axis that meet half way between levels. */
 export function zones(verdicts: Verdict[], x: Scale, left: number, right: number): Zone[] {
-  const judged = [...verdicts].sort((a, b) => a.users - b.users).filter((one) => one.regime !== 'unknown');
+  const judged = [...verdicts].sort((a, b) => a.users - b.users).filter((candidate) => candidate.regime !== 'unknown');
   const found: Zone[] = [];
-  for (const [index, one] of judged.entries()) {
+  for (const [index, verdict] of judged.entries()) {
     const before = judged[index - 1];
-    const begin = before ? (x(before.users) + x(one.users)) / 2 : left;
+    const begin = before ? (x(before.users) + x(verdict.users)) / 2 : left;
     const last = found.at(-1);
-    if (last && last.regime === one.regime) continue;
+    if (last && last.regime === verdict.regime) continue;
     if (last) last.right = begin;
-    found.push({ regime: one.regime, left: begin, right });
+    found.push({ regime: verdict.regime, left: begin, right });
   }
   return found;
 }

@@ -17,7 +17,7 @@ export function workloadOf(run: RunInfo): string {
   return run.spec.workload ?? run.command[2] ?? run.id;
 }
 
-/** How the machine is made: "a kvm virtual machine"; nothing for bare metal. A guess may be a whole phrase already. */
+/** What kind of machine it is: "a kvm virtual machine"; nothing for bare metal. A guess may be a whole phrase already. */
 export function machineKind(virtualization: string): string {
   if (virtualization === '' || virtualization === 'none') return '';
   return virtualization.includes('virtual machine') ? virtualization : `a ${virtualization} virtual machine`;
@@ -34,7 +34,7 @@ export function badgesOf(head: Head): Badge[] {
   const badges: Badge[] = [];
   const axis = axisOf(run);
   const named = (verdict: Verdict) => {
-    const level = run.levels.find((one) => one.index === verdict.index);
+    const level = run.levels.find((level) => level.index === verdict.index);
     return level ? axis.name(level) : users(verdict.users);
   };
   if (run.ended === null) {

@@ -52,7 +52,7 @@ export function threadsOf(head: ThreadsHead, originNs: number, columns: Float64A
 export function covering(t: number[], from: number, to: number): [number, number] | null {
   const last = t.length - 1;
   if (last < 1) return null;
-  const nearest = (at: number) => t.reduce((best, one, place) => (Math.abs(one - at) < Math.abs((t[best] as number) - at) ? place : best), 0);
+  const nearest = (at: number) => t.reduce((best, value, place) => (Math.abs(value - at) < Math.abs((t[best] as number) - at) ? place : best), 0);
   const [first, second] = [nearest(from), nearest(to)];
   if (first < second) return [first, second];
   const isBefore = (t[first] as number) <= (from + to) / 2;
@@ -68,7 +68,7 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
     const begin = place * snapshots + from;
     const end = place * snapshots + to;
     const times = threads.running.map((sums) => (sums[end] as number) - (sums[begin] as number));
-    const time = times.reduce((sum, one) => sum + one, 0);
+    const time = times.reduce((sum, value) => sum + value, 0);
     if (time <= 0) continue;
     const connection = lastKnown(threads.connection, begin + 1, end);
     const statement = lastKnown(threads.statement, begin + 1, end);
@@ -79,7 +79,7 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
       statement: statement === null ? '' : (threads.statements[statement] ?? ''),
       requests: (threads.requests[end] as number) - (threads.requests[begin] as number),
       seconds: time * threads.unit_s,
-      shares: times.map((one) => one / time),
+      shares: times.map((ns) => ns / time),
     });
   }
   return found;
@@ -88,7 +88,7 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
 /** Returns the connection and the statement that the first present thread of these worked for at a time. */
 export function workAt(threads: Threads, places: number[], t: number): { connection: number | null; statement: string } {
   const snapshots = threads.t.length;
-  const after = threads.t.findIndex((one) => one >= t);
+  const after = threads.t.findIndex((candidate) => candidate >= t);
   const snapshot = after < 0 ? snapshots - 1 : after;
   for (const place of places) {
     const connection = threads.connection[place * snapshots + snapshot] ?? NaN;
@@ -136,9 +136,9 @@ export function sorted(rows: ThreadTime[], key: Key, falls: boolean): ThreadTime
   const value = (row: ThreadTime): number | string | null => (typeof key === 'number' ? (row.shares[key] ?? 0) : row[key]);
   const order = falls ? -1 : 1;
   return [...rows].sort((a, b) => {
-    const [one, other] = [value(a), value(b)];
-    if (isNothing(one) || isNothing(other)) return Number(isNothing(one)) - Number(isNothing(other)) || a.tid - b.tid;
-    const compared = typeof one === 'string' || typeof other === 'string' ? String(one).localeCompare(String(other)) : one - other;
+    const [first, second] = [value(a), value(b)];
+    if (isNothing(first) || isNothing(second)) return Number(isNothing(first)) - Number(isNothing(second)) || a.tid - b.tid;
+    const compared = typeof first === 'string' || typeof second === 'string' ? String(first).localeCompare(String(second)) : first - second;
     return order * compared || a.tid - b.tid;
   });
 }

@@ -115,7 +115,7 @@ export function timeBetween(lines: Lines, running: RunningSums, from: number, to
  */
 export function stackStates(ms: Float64Array, order: number[], high: number, cover: (state: number, pixel: number, part: number) => void): boolean {
   let total = 0;
-  for (const one of ms) total += one;
+  for (const value of ms) total += value;
   if (total <= 0) return false;
   let sum = 0;
   let from = 0;

@@ -8,7 +8,7 @@ interface View {
   to: number;
 }
 
-/** Largest difference of values that are the same but for rounding, as a share of them. */
+/** Largest difference of values that differ only by rounding, as a share of them. */
 const SAME = 1e-9;
 
 /** The units on a chart: the first has the left axis, all others share the right one. */

@@ -223,7 +223,7 @@ function inUnit(value: number, units: Units, least: string): string {
   return `${number(value / factor)} ${unit}`;
 }
 
-/** With as many decimals as leave at most this many significant digits, and none where whole digits are more. */
+/** Writes a size with at most this many significant digits. It has no decimals where the whole digits are more than that. */
 function significantDigits(size: number, significant: 2 | 3, isGrouped: boolean): string {
   let decimals = POWERS.length - 1;
   while (decimals > 0 && Math.round(size * (POWERS[decimals] as number)) >= POWERS[significant]) decimals--;

@@ -82,8 +82,8 @@ export function firstPicks(source: ServedSource): MetricPick[] {
     ['status', 'Threads_running', null],
   ];
   const found = choices.flatMap(([from, metric, instance]): MetricPick[] => {
-    const one = source.head.series.find((series) => series.source === from && series.metric === metric && (instance === null || series.instance === instance));
-    return one ? [{ host: one.host, source: from, metric, instance }] : [];
+    const match = source.head.series.find((series) => series.source === from && series.metric === metric && (instance === null || series.instance === instance));
+    return match ? [{ host: match.host, source: from, metric, instance }] : [];
   });
   return found.slice(0, 3);
 }

@@ -66,9 +66,9 @@ class Draft {
   move(id: number, by: 1 | -1): void {
     const from = this.parts.findIndex((part) => part.id === id);
     const to = from + by;
-    const [one, other] = [this.parts[from], this.parts[to]];
-    if (!one || !other) return;
-    [this.parts[from], this.parts[to]] = [other, one];
+    const [first, second] = [this.parts[from], this.parts[to]];
+    if (!first || !second) return;
+    [this.parts[from], this.parts[to]] = [second, first];
     this.keep();
   }
 

@@ -25,7 +25,7 @@ export function unpackStretch(text: string): Stretch {
 
 /** All of a side of the address. */
 export function unpackSide(text: string | null): Stretch[] {
-  return (text ?? '').split(',').filter((one) => one !== '').map(unpackStretch);
+  return (text ?? '').split(',').filter((part) => part !== '').map(unpackStretch);
 }
 
 /** "10:05–10:20". */

@@ -32,9 +32,9 @@ export function unpackCharts(text: string | null): Chart[] | null {
     return null;
   }
   if (!Array.isArray(packed)) return null;
-  return packed.slice(0, 60).flatMap((one: unknown): Chart[] => {
-    if (!Array.isArray(one)) return [];
-    const [title, picks, mode, top, log, sum] = one as unknown[];
+  return packed.slice(0, 60).flatMap((entry: unknown): Chart[] => {
+    if (!Array.isArray(entry)) return [];
+    const [title, picks, mode, top, log, sum] = entry as unknown[];
     const read = (Array.isArray(picks) ? picks : []).flatMap((pick: unknown): MetricPick[] => {
       if (!Array.isArray(pick)) return [];
       const [host, source, metric, instance] = pick as unknown[];

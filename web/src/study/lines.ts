@@ -59,10 +59,10 @@ export function placeLines(place: Place, variants: string[]): ChartLine[] {
     name,
     style,
     points: place.points
-      .filter((one) => one.variant === name)
-      .map((one): ChartPoint => {
-        const note = [one.tuning, one.unstable ? 'its starts differ by more than 15 %' : '', count(one.starts, 'start')];
-        return { x: one.users, y: one.mean, ...bounds(one.mean95), note: note.filter((text) => text !== '').join('; ') };
+      .filter((point) => point.variant === name)
+      .map((point): ChartPoint => {
+        const note = [point.tuning, point.unstable ? 'its starts differ by more than 15 %' : '', count(point.starts, 'start')];
+        return { x: point.users, y: point.mean, ...bounds(point.mean95), note: note.filter((text) => text !== '').join('; ') };
       }),
   }));
   return lines.filter((line) => line.points.length > 0);
@@ -77,20 +77,20 @@ export interface CourseChart {
 
 /** One chart for each number of users in each place, with a panel for each measure; what is compared comes first. */
 export function courseCharts(courses: Course[], style: Map<string, number>, words: Record<string, string>, metric: string): CourseChart[] {
-  const isOnePlace = new Set(courses.map((one) => `${one.server}\n${one.condition}`)).size === 1;
-  const groups = by(courses, (one) => `${one.users}\n${one.server}\n${one.condition}`);
+  const isOnePlace = new Set(courses.map((course) => `${course.server}\n${course.condition}`)).size === 1;
+  const groups = by(courses, (course) => `${course.users}\n${course.server}\n${course.condition}`);
   return [...groups.values()].map((group) => {
     const [first] = group as [Course, ...Course[]];
-    const names = [...new Set(group.flatMap((one) => one.moments.flatMap((moment) => Object.keys(moment.measures))))];
+    const names = [...new Set(group.flatMap((course) => course.moments.flatMap((moment) => Object.keys(moment.measures))))];
     const isMetric = (name: string) => words[name] === metric;
     const ordered = [...names.filter(isMetric), ...names.filter((name) => !isMetric(name))];
     const panels = ordered.map((name) => ({
       title: words[name] ?? name,
       mayBeCut: !isMetric(name),
-      lines: group.map((one) => ({
-        name: one.label,
-        style: style.get(one.label) ?? 0,
-        points: one.moments.flatMap((moment) => (moment.measures[name] === undefined ? [] : [{ x: moment.at_s, y: moment.measures[name] }])),
+      lines: group.map((course) => ({
+        name: course.label,
+        style: style.get(course.label) ?? 0,
+        points: course.moments.flatMap((moment) => (moment.measures[name] === undefined ? [] : [{ x: moment.at_s, y: moment.measures[name] }])),
       })),
     }));
     return { title: isOnePlace ? '' : [first.server, first.condition].filter((part) => part !== '').join(' · '), users: first.users, panels, changes: changesOf(group) };
@@ -100,13 +100,13 @@ export function courseCharts(courses: Course[], style: Map<string, number>, word
 /** Each change once, with whose it is where not all have it. */
 function changesOf(group: Course[]): Change[] {
   const found = by(
-    group.flatMap((one) => one.resized.map((change) => ({ ...change, of: one.label }))),
+    group.flatMap((course) => course.resized.map((change) => ({ ...change, of: course.label }))),
     (change) => `${change.at_s}\n${change.what}`,
   );
   return [...found.values()].flatMap((same) => {
     const [first] = same;
     if (!first) return [];
-    const label = same.length === group.length ? first.what : `${first.what} (${same.map((one) => one.of).join(', ')})`;
+    const label = same.length === group.length ? first.what : `${first.what} (${same.map((change) => change.of).join(', ')})`;
     return [{ x: first.at_s, label }];
   });
 }
@@ -127,12 +127,12 @@ export function curvePanels(curves: Curve[], style: Map<string, number>): Panel[
 }
 
 /** In groups of one key each, in the order in which keys are first met. */
-function by<One>(all: One[], key: (one: One) => string): Map<string, One[]> {
+function by<One>(all: One[], key: (item: One) => string): Map<string, One[]> {
   const groups = new Map<string, One[]>();
-  for (const one of all) {
-    const group = groups.get(key(one));
-    if (group) group.push(one);
-    else groups.set(key(one), [one]);
+  for (const item of all) {
+    const group = groups.get(key(item));
+    if (group) group.push(item);
+    else groups.set(key(item), [item]);
   }
   return groups;
 }

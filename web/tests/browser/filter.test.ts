@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 const bar = (page: Page) => page.locator('#filters');
-const filterText = (page: Page) => bar(page).locator('.said').textContent();
+const filterText = (page: Page) => bar(page).locator('.summary').textContent();
 const graph = (page: Page) => page.locator('#flame');
 
 /** A flame graph of one function at two levels, with samples of three threads: microseconds by thread and second. */

@@ -57,7 +57,7 @@ function reportOf(calls: Call[], change: (flame: FlameHead) => void = () => {}, 
       seconds: 10,
       transactions: at === 1 ? 2000 : 1000,
       block: times[at] as number,
-      columns: (columns[at] as number[][]).map((column) => ({ total_us: column.reduce((sum, one) => sum + one, 0), half_us: 1000, samples: 50 })),
+      columns: (columns[at] as number[][]).map((column) => ({ total_us: column.reduce((sum, value) => sum + value, 0), half_us: 1000, samples: 50 })),
     })),
   };
   change(flame);

@@ -24,7 +24,7 @@ function reportOf(functions: [string, number[]][]): { url: string; remove: () =>
   const seconds = functions[0]?.[1].map((_, second) => second * 1e6 + 500_000) ?? [];
   return variant(
     (head) => {
-      head.series = head.series.filter((one) => one.source !== 'functions');
+      head.series = head.series.filter((entry) => entry.source !== 'functions');
       head.axes.push({ block: BLOCK, slot: 0 });
       functions.forEach(([instance], place) =>
         head.series.push({

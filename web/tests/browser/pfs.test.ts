@@ -27,7 +27,7 @@ const lines = (names: string[], levels: (PfsRow | null)[][], totals: PfsRow[], m
   levels: levels.map((rows, at) => ({ rows, idle: [[5, 9e12]], total: totals[at] ?? [], left: at === 0 ? 3 : 0, left_row: [7, 1e9], idle_left: 2, observer: [[5, 9e12, 1, 0, 0]], observer_share: 0.25 })),
 });
 
-/** Ten seconds a level; 10,000 and 20,000 statements, 1,000 and 2,000 transactions. */
+/** Ten seconds per level; 10,000 and 20,000 statements, 1,000 and 2,000 transactions. */
 function withViews() {
   const blocks: [number, PfsLines][] = [
     [WAITS, lines(['wait/a', 'wait/b', 'wait/c'], [[[1000, 4e9], [9000, 1e9], null], [[1000, 2e9], null, [10, 6e9]]], [[10_007, 6e9], [1010, 8e9]], { drawn: ['wait/a'] })],

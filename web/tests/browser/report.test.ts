@@ -126,8 +126,8 @@ test('the cursor says exact values on every chart', async () => {
 });
 
 test('a metric is found by typing and drawn only by keyboard', async () => {
-  const counters = head.series.filter((one) => one.kind === 'counter' && !one.flat && one.instance === '');
-  const counter = counters.find((one) => one.metric === 'Innodb_rows_read') ?? counters[0];
+  const counters = head.series.filter((entry) => entry.kind === 'counter' && !entry.flat && entry.instance === '');
+  const counter = counters.find((counter) => counter.metric === 'Innodb_rows_read') ?? counters[0];
   if (!counter) throw new Error('the report has no series');
   const { page, complaints } = await open(browser, reportUrl);
   const charts = await page.locator('.chart').count();
@@ -163,7 +163,7 @@ test('a second metric joins a chart, and the chart can be closed', async () => {
 });
 
 test('evidence leads to the levels, the series and the setting of a sentence', async () => {
-  const series = head.series.find((one) => one.kind === 'counter' && !one.flat && one.source !== 'load');
+  const series = head.series.find((entry) => entry.kind === 'counter' && !entry.flat && entry.source !== 'load');
   const level = sweep.at(-1);
   if (!series || !level) throw new Error('the report has no counter or no level');
   const { host, source, metric, instance } = series;
@@ -224,7 +224,7 @@ test('everything from a server is shown as text', async () => {
     for (const level of head.run.levels) {
       for (const statement of level.result.by_statement) statement.kind = `${HOSTILE}${statement.kind}`;
     }
-    const series = head.series.find((one) => one.source !== 'load');
+    const series = head.series.find((entry) => entry.source !== 'load');
     if (series) series.metric = HOSTILE;
   });
   const { page, complaints } = await open(browser, changed.url);

@@ -73,25 +73,25 @@ export interface TestThread {
  */
 export function variant(
   change: (head: Head) => void,
-  threadData?: { looks_ns: number[]; states: string[]; threads: TestThread[] },
+  threadData?: { snapshots_ns: number[]; states: string[]; threads: TestThread[] },
   blocks: Record<number, number[][]> = {},
 ): { url: string; remove: () => void } {
   const head = headOf(reportHtml);
   const extra = Object.entries(blocks).map(([number, columns]) => blockElement(Number(number), columns));
   if (threadData) {
     const block = 100_000;
-    const { looks_ns, states, threads } = threadData;
+    const { snapshots_ns, states, threads } = threadData;
     const running = states.map((_, state) => {
       let sum = 0;
-      return threads.flatMap((thread) => [sum, ...thread.seconds.map((look) => (sum += Math.round((look[state] ?? 0) * 1e5)))]);
+      return threads.flatMap((thread) => [sum, ...thread.seconds.map((seconds) => (sum += Math.round((seconds[state] ?? 0) * 1e5)))]);
     });
-    const cells = (of: (thread: TestThread, place: number) => number) => threads.flatMap((thread, place) => looks_ns.map(() => of(thread, place)));
+    const cells = (of: (thread: TestThread, place: number) => number) => threads.flatMap((thread, place) => snapshots_ns.map(() => of(thread, place)));
     const statements = [...new Set(threads.flatMap((thread) => thread.statement ?? []))];
     let requests = 0;
     const answered = threads.flatMap((thread, place) => [requests, ...thread.seconds.map(() => (requests += place))]);
     extra.push(blockElement(block, [...running, answered, cells((_, place) => place + 50), cells((thread) => (thread.statement === undefined ? NaN : statements.indexOf(thread.statement)))]));
     const list = threads.map(({ name, role }, place) => ({ tid: 1000 + place, name, role }));
-    head.threads = { states, t_ns: looks_ns, unit_ns: 10_000, list, statements, block, note: '' };
+    head.threads = { states, t_ns: snapshots_ns, unit_ns: 10_000, list, statements, block, note: '' };
   }
   change(head);
   const json = JSON.stringify(head).replaceAll('<', '\\u003c');

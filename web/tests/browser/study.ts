@@ -1,4 +1,4 @@
-/** Folders of studies as `whyso study run` leaves them, made by formulas, and the pages that the real program makes of them. */
+/** Folders of studies as `whyso study run` leaves them, written by formulas, and the pages that the real program writes of them. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -170,6 +170,6 @@ export const LATENCY: TestStudy = {
     title: 'What the Performance Schema costs in response time', question: 'How much longer do transactions take?', users: [16], repeats: 4, baseline: 'off', metric: 'latency_mean_ms',
     variant: ['off', 'nothing on', 'default', 'global, not timed', 'global, timed', 'thread, timed', 'thread, by cycles', 'history', 'all consumers', 'all, by cycles'].map((name) => ({ name })),
   },
-  value: (cell, _users, _block, random) => 4.2 * (1 + 0.021 * Math.max(0, LATENCY.spec.variant.findIndex((one) => one.name === cell.variant))) * Math.exp(0.012 * random()),
+  value: (cell, _users, _block, random) => 4.2 * (1 + 0.021 * Math.max(0, LATENCY.spec.variant.findIndex((candidate) => candidate.name === cell.variant))) * Math.exp(0.012 * random()),
   undone: 6,
 };

@@ -17,11 +17,11 @@ afterAll(async () => {
 });
 
 const STATES = ['cpu', 'lock', 'net_receive'];
-/** Looks at both ends of the first two levels' windows. */
-const LOOKS = [first.window.begin_ns, first.window.end_ns, second.window.begin_ns, second.window.end_ns];
+/** Times of the snapshots, at both ends of the first two levels' windows. */
+const SNAPSHOTS = [first.window.begin_ns, first.window.end_ns, second.window.begin_ns, second.window.end_ns];
 
 /** In the first window the first thread works and the others wait; in the last the last works. */
-function threadsOf(count: number): { looks_ns: number[]; states: string[]; threads: TestThread[] } {
+function threadsOf(count: number): { snapshots_ns: number[]; states: string[]; threads: TestThread[] } {
   const threads = Array.from({ length: count }, (_, place): TestThread => {
     const isFirst = place === 0;
     const isLast = place === count - 1;
@@ -32,7 +32,7 @@ function threadsOf(count: number): { looks_ns: number[]; states: string[]; threa
       ...(isFirst ? {} : { statement: place % 2 === 0 ? 'COMMIT' : 'SELECT c FROM sbtest WHERE id=?' }),
     };
   });
-  return { looks_ns: LOOKS, states: STATES, threads };
+  return { snapshots_ns: SNAPSHOTS, states: STATES, threads };
 }
 
 const rows = (section: Locator) => section.locator('tbody tr');
@@ -46,8 +46,8 @@ test('a traced run shows its own threads, and they add up', async () => {
   await expect.poll(() => rows(section).count()).toBeGreaterThan(3);
   expect(await section.locator('tbody').textContent()).toContain('connection');
   const shares = await section.locator('.bar i').evaluateAll((all) => all.map((one) => parseFloat((one as HTMLElement).style.width)));
-  expect(shares.reduce((all, one) => all + one, 0)).toBeGreaterThan(99);
-  expect(shares.reduce((all, one) => all + one, 0)).toBeLessThan(100.01);
+  expect(shares.reduce((all, value) => all + value, 0)).toBeGreaterThan(99);
+  expect(shares.reduce((all, value) => all + value, 0)).toBeLessThan(100.01);
   const [count] = /^[\d,]+/.exec((await section.locator('.count').textContent()) ?? '') ?? [];
   expect(await sum(section)).toBe(`Time by state of all ${count} threads`);
   expect(complaints).toEqual([]);
@@ -107,7 +107,7 @@ test('threads are filtered by role and by what is typed, and only picked ones ar
   await section.getByRole('checkbox', { name: 'pick thread 1000' }).check();
   // 3 of its 9 seconds were on a CPU, 5 on locks.
   await expect.poll(() => section.locator('.bar').getAttribute('aria-label')).toBe('time by state: cpu 33 %, lock 56 %, net receive 11 %');
-  expect(await section.locator('#threads-sum svg .look').count()).toBe(LOOKS.length - 1);
+  expect(await section.locator('#threads-sum svg .stretch').count()).toBe(SNAPSHOTS.length - 1);
   expect(complaints).toEqual([]);
   await page.close();
   changed.remove();
@@ -131,7 +131,7 @@ test('the table follows the window of the page, and says which window it covers'
   expect(Math.abs((to ?? 0) - (from ?? 0) - length)).toBeLessThan(0.21);
 
   // A stretch of the chart beneath is a window of its own.
-  await section.locator('#threads-sum svg .look').last().locator('rect').first().click();
+  await section.locator('#threads-sum svg .stretch').last().locator('rect').first().click();
   await expect.poll(async () => (await cellsOf(rows(section).first()))[1]).toBe('1003');
   expect((await cellsOf(rows(section).first())).slice(4, 7)).toEqual(['50', '', '50']);
   await page.close();

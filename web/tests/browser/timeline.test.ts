@@ -26,7 +26,7 @@ const LEFT = 168;
 const [THREAD, TOP] = [15, 34 + 24];
 
 /**
- * Forty buckets over the first two levels: connections (tids 1000, 1001, …) are on CPUs in the first half and wait for locks in the second, but for one bucket
+ * Forty buckets over the first two levels: connections (tids 1000, 1001, …) are on CPUs in the first half and wait for locks in the second, except for one bucket
  * of file syncs; a purge thread (2000) waits for locks. One connection waits in its middle, woken by the purge thread.
  */
 function reportOf(connections: number, change: (timeline: TimelineHead) => void = () => {}): { url: string; remove: () => void } {
@@ -36,7 +36,7 @@ function reportOf(connections: number, change: (timeline: TimelineHead) => void 
   const stateAt = (bucket: number): number => (bucket === 30 ? 2 : bucket < BUCKETS / 2 ? 0 : 1);
   const cells = Array.from({ length: connections }, () => Array.from({ length: BUCKETS }, (_, bucket) => stateAt(bucket))).flat();
   cells.push(...Array.from({ length: BUCKETS }, () => 1));
-  const times = STATES.map((_, state) => cells.filter((one) => one === state).map(() => Math.round(bucket_ms)));
+  const times = STATES.map((_, state) => cells.filter((cell) => cell === state).map(() => Math.round(bucket_ms)));
   const list = Array.from({ length: connections }, (_, place) => ({ tid: 1000 + place, name: `conn_${place}`, role: 'connection', first: 0, buckets: BUCKETS }));
   list.push({ tid: 2000, name: 'ib_purge', role: 'purge', first: 0, buckets: BUCKETS });
   const middle_us = Math.round((begin + (end - begin) / 2 - head.origin_ns) / 1e3);
@@ -115,7 +115,7 @@ test('a traced run shows its own threads over time, and their shares add up', as
   expect(head.timeline, 'the report holds no timeline: can this machine trace?').toBeDefined();
   const { page, section, complaints } = await opened(reportUrl);
   const shares = (await section.locator('ul b').allTextContents()).map((text) => parseFloat(text));
-  const sum = shares.reduce((all, one) => all + one, 0);
+  const sum = shares.reduce((all, value) => all + value, 0);
   expect(sum).toBeGreaterThan(96);
   expect(sum).toBeLessThan(104);
   expect(await section.locator('.count').textContent()).toBe(`${head.timeline!.list.length} of ${head.timeline!.list.length} threads`);

@@ -42,8 +42,8 @@ test('of any tree the sums are those of er_print', () => {
     const calls = callTree(Float64Array.from(depths), Float64Array.from(names));
     const of = nodeTimes(calls, Float64Array.from(own));
     const functions = functionTimes(calls, of, 7);
-    const total = own.reduce((sum, one) => sum + one, 0);
-    expect([...functions.exclusive.subarray(1)].reduce((sum, one) => sum + one, 0)).toBe(total);
+    const total = own.reduce((sum, value) => sum + value, 0);
+    expect([...functions.exclusive.subarray(1)].reduce((sum, value) => sum + value, 0)).toBe(total);
     for (let name = 1; name < 7; name++) {
       const { callers, callees } = relativesOf(calls, of.inclusive, name);
       const sum = (parts: Map<number, number>) => [...parts.values()].reduce((all, one) => all + one, 0);

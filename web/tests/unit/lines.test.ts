@@ -63,7 +63,7 @@ test('exclusive times of lines add up to those of their function, whatever the c
       const source = sourceOf(lines, [exclusive, exclusive], name);
       const all = [...source.files.values()].flatMap((file) => [...file.values()]).concat(source.notKnown, source.leftOut);
       const own = calls.filter((call) => call[1] === name).reduce((sum, call) => sum + call[4], 0);
-      expect(all.reduce((sum, one) => sum + (one.exclusive[1] ?? 0), 0)).toBe(own);
+      expect(all.reduce((sum, value) => sum + (value.exclusive[1] ?? 0), 0)).toBe(own);
       for (const one of all) expect(one.exclusive[0]).toBeLessThanOrEqual(one.inclusive[0] ?? 0);
     }
   }

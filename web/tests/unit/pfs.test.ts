@@ -16,8 +16,8 @@ test('waits are shown per second, statement and transaction, with mean and share
   // The same lines as the test of the terminal's table: 1,000 and 4,000 in 10 s of 20,000 statements and 1,000 transactions.
   const lines = linesWith(['LOCK_plugin', 'log_sys'], [[4000, null], [1000, 20e6]]);
   const columns = columnsOf(waits, level(10, 20_000, 1000), [5000, 20e6], 'second');
-  const cells = (row: PfsRow) => columns.map((one) => { const value = one.of(row); return value === null ? '–' : one.words(value); });
-  expect(columns.map((one) => one.name)).toEqual(['count/s', '/statement', '/transaction', 'ms/s', 'µs/statement', 'µs/transaction', 'mean µs', 'of time']);
+  const cells = (row: PfsRow) => columns.map((column) => { const value = column.of(row); return value === null ? '–' : column.words(value); });
+  expect(columns.map((column) => column.name)).toEqual(['count/s', '/statement', '/transaction', 'ms/s', 'µs/statement', 'µs/transaction', 'mean µs', 'of time']);
   expect(cells([1000, 20e6])).toEqual(['100', '0.05', '1', '2', '1', '20', '20', '100 %']);
   expect(cells([4000, null])).toEqual(['400', '0.2', '4', '–', '–', '–', '–', '–']);
   expect(linesOf(lines, 0, columns[3], '').map((one) => one.name)).toEqual(['log_sys', 'LOCK_plugin']);
@@ -29,7 +29,7 @@ test('waits are shown per second, statement and transaction, with mean and share
 test('other views show the columns that counted, a level undivided, and a digest by its text', () => {
   const view: PfsView = { ...waits, of_events: false, columns: [column('in-use', 'bytes', true), column('allocations', 'count'), column('errors', 'count')] };
   const columns = columnsOf(view, level(10, null, 50), [1 << 27, 100, 0], 'transaction');
-  expect(columns.map((one) => [one.name, one.of([1 << 27, 100, 0])])).toEqual([['in-use', 1 << 27], ['allocations', 2]]);
+  expect(columns.map((column) => [column.name, column.of([1 << 27, 100, 0])])).toEqual([['in-use', 1 << 27], ['allocations', 2]]);
   expect(columns[0]?.words(1 << 27)).toBe('128 MiB');
   const digests = { ...linesWith(['shop:abc'], [[1, 2]]), texts: { 'shop:abc': 'SELECT ?' } };
   expect(linesOf(digests, 0, undefined, 'select')[0]?.label).toBe('SELECT ?');
@@ -91,13 +91,13 @@ test('for any two levels: differences turn their sign with the sides, stand by t
     const levels = [level(1 + Math.random() * 100, 1 + Math.random() * 1e6, null), level(1 + Math.random() * 100, 1 + Math.random() * 1e6, null)];
     const there = differencesOf(waits, lines, levels, [0, 1], 1, 'statement');
     const back = new Map(differencesOf(waits, lines, levels, [1, 0], 1, 'statement').map((one) => [one.name, one.difference]));
-    expect(there.length).toBe(names.filter((_, at) => lines.levels.some((one) => one.rows[at])).length);
+    expect(there.length).toBe(names.filter((_, at) => lines.levels.some((level) => level.rows[at])).length);
     for (const [order, one] of there.entries()) {
       expect((one.difference ?? NaN) + (back.get(one.name) ?? NaN)).toBe(0);
       expect(Math.abs(one.difference ?? 0)).toBeLessThanOrEqual(Math.abs(there[order - 1]?.difference ?? Infinity));
     }
     const [a, b] = lines.levels.map((of, side) => (of.total[1] ?? 0) / (levels[side]?.statements ?? 1)) as [number, number];
-    const sum = there.reduce((all, one) => all + (one.difference ?? NaN), 0);
+    const sum = there.reduce((all, value) => all + (value.difference ?? NaN), 0);
     expect(Math.abs(sum - (a - b))).toBeLessThanOrEqual(1e-9 * (a + b));
   }
 });

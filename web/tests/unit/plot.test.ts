@@ -9,7 +9,7 @@ const series = (metric: string, instance = '', kind: 'counter' | 'gauge' = 'gaug
   host: 'server', source: 'status', metric, instance, kind, unit: '1', axis: 0, block: 0, slot: 0, form: 'samples', flat: false,
 });
 
-/** A report's source whose columns are at hand. */
+/** A report's source whose columns are in memory. */
 class FixedSource extends BlockSource {
   readonly head: Head;
   readonly #columns: Column[];
@@ -41,7 +41,7 @@ describe('lines of metrics', () => {
 
   it('are named by what distinguishes them', async () => {
     const { strokes } = await ofMetrics(source, [[0, 1], [2], []], how, stretch, signal);
-    expect(strokes.map((one) => [one.label, one.suffix, one.place])).toEqual([['a x', '/s', 0], ['a y', '/s', 1], ['b', '', 2]]);
+    expect(strokes.map((stroke) => [stroke.label, stroke.suffix, stroke.place])).toEqual([['a x', '/s', 0], ['a y', '/s', 1], ['b', '', 2]]);
     expect(labelOf('lat_100ms', 'transaction', false, false)).toBe('lat');
     expect(labelOf('a', 'x', false, true)).toBe('x');
   });
@@ -54,20 +54,20 @@ describe('lines of metrics', () => {
       return BlockSource.prototype.lines.call(counting, numbers, request);
     };
     const { strokes } = await ofMetrics(counting, [[2], [0, 1]], how, stretch, signal);
-    expect(strokes.map((one) => one.label)).toEqual(['b', 'a x', 'a y']);
+    expect(strokes.map((stroke) => stroke.label)).toEqual(['b', 'a x', 'a y']);
     await ofMetrics(counting, [[2], [0, 1]], { ...how, top: 1 }, stretch, signal);
     expect(requests).toEqual([[[2, 0, 1], 0], [[2], 0], [[0, 1], 1]]);
   });
 
   it('are the busiest, and say how many are not', async () => {
     const { strokes, left } = await ofMetrics(source, [[1, 0]], { ...how, top: 1 }, stretch, signal);
-    expect(strokes.map((one) => one.label)).toEqual(['x']);
+    expect(strokes.map((stroke) => stroke.label)).toEqual(['x']);
     expect(left).toEqual(['1 less busy are not drawn']);
   });
 
   it('are one as a sum, of growth where counters are', async () => {
     const { strokes } = await ofMetrics(source, [[0, 1]], { mode: 'raw', top: 1, sum: true }, stretch, signal);
-    expect(strokes.map((one) => [one.label, one.suffix, [...one.column.v]])).toEqual([['sum of 2', '/s', [11, 12]]]);
+    expect(strokes.map((stroke) => [stroke.label, stroke.suffix, [...stroke.column.v]])).toEqual([['sum of 2', '/s', [11, 12]]]);
     expect(modesOf(source.head.series, true)).not.toContain('raw');
     expect(modesOf([series('b')], false)).toEqual([]);
   });

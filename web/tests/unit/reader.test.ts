@@ -65,7 +65,7 @@ it('lets a slow read end while the window moves on, and never goes back to an ol
     of.want(read, 0, true);
     vi.advanceTimersByTime(0);
   }
-  expect(requests.map((one) => one.signal.aborted)).toEqual([false, true, true, false]);
+  expect(requests.map((request) => request.signal.aborted)).toEqual([false, true, true, false]);
   requests[3]?.answer('newest');
   await vi.advanceTimersByTimeAsync(0);
   expect(requests[0]?.signal.aborted).toBe(true);

@@ -67,7 +67,7 @@ test('one wild interval does not squeeze the others', () => {
 test('labels over lines never lie on each other', () => {
   const labels = [{ at: 100, text: 'x'.repeat(30) }, { at: 120, text: 'x'.repeat(30) }, { at: 500, text: 'xx' }, { at: 590, text: 'x'.repeat(20) }];
   const rows = labelRows(labels, 60, 600);
-  expect(rows.map((one) => one.row).slice(0, 2)).toEqual([0, 1]);
+  expect(rows.map((row) => row.row).slice(0, 2)).toEqual([0, 1]);
   expect(rows[3]?.anchor).toBe('end');
 });
 

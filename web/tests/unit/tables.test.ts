@@ -17,7 +17,7 @@ test('the table is that of the level that is shown, else of the one that is expl
 test('rows stand by any column, those of which it is not known last, and a statement is found by a part of it', () => {
   const rows = [row('COMMIT', 5, [10, null]), row('SELECT c', 9, [7, 3]), row('UPDATE c', 1, [7, 8])];
   const by = (name: string, text = '') => {
-    const column = columnsOf(head).find((one) => one.name === name);
+    const column = columnsOf(head).find((candidate) => candidate.name === name);
     return column ? rowsBy(rows, column, text).map((one) => one.statement) : [];
   };
   expect(by('response')).toEqual(['COMMIT', 'SELECT c', 'UPDATE c']);

@@ -23,7 +23,7 @@ const columns = [
   Float64Array.of(NaN, NaN, NaN, NaN, NaN, 0),
 ];
 const threads = threadsOf(head, 10e9, columns);
-const rounded = (numbers: number[]) => numbers.map((one) => Math.round(one * 1e6) / 1e6);
+const rounded = (numbers: number[]) => numbers.map((value) => Math.round(value * 1e6) / 1e6);
 
 test('threads that sleep by design are idle and not waiting for locks', () => {
   expect(['net_receive', 'idle', 'lock', 'sleep', undefined].map(isIdle)).toEqual([true, true, false, false, false]);
@@ -31,7 +31,7 @@ test('threads that sleep by design are idle and not waiting for locks', () => {
   expect(stateStyle('idle').color).not.toBe(stateStyle('lock').color);
 });
 
-test('a window is covered by the looks nearest to its ends', () => {
+test('a window is covered by the snapshots nearest to its ends', () => {
   const t = [0, 10, 20, 30];
   expect(covering(t, 9, 22)).toEqual([1, 2]);
   expect(covering(t, -50, 500)).toEqual([0, 3]);

@@ -55,7 +55,7 @@ test('time by state finds a bucket whatever its length', () => {
 
 test('states that are stacked cover every pixel once, and each as much as its time is worth, however thin it is', () => {
   for (const [high, times] of [[12, [0.7, 0.295, 0.005]], [5, [0.001, 0.998, 0.001]], [40, [0, 0, 3]], [1, [1, 1, 1]]] as [number, number[]][]) {
-    const total = times.reduce((sum, one) => sum + one, 0);
+    const total = times.reduce((sum, value) => sum + value, 0);
     const pixels = new Float64Array(high);
     const states = new Float64Array(3);
     const isDrawn = stackStates(Float64Array.from(times), [2, 0, 1], high, (state, pixel, part) => {

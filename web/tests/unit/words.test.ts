@@ -14,7 +14,7 @@ const argument = (value: unknown) => (typeof value === 'string' && /^(NaN|-?Infi
 test.each(Object.entries(fixtures))('%s writes what the program writes', (name, cases) => {
   const write = (words as unknown as Record<string, (...of: unknown[]) => string>)[named(name)];
   expect(write, `${named(name)} is missing`).toBeTypeOf('function');
-  const written = cases.map((one) => [...one.slice(0, -1), write?.(...one.slice(0, -1).map(argument))]);
+  const written = cases.map((example) => [...example.slice(0, -1), write?.(...example.slice(0, -1).map(argument))]);
   expect(written).toEqual(cases);
 });
 

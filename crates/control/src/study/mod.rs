@@ -121,7 +121,7 @@ fn begin(
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<StartOutcome, Error> {
-    if let Some(sweep) = &spec.inside {
+    if let Some(sweep) = &spec.session_sweep {
         let order = spec.seed ^ u64::from(start.block).wrapping_mul(whyso_random::GOLDEN_GAMMA);
         let measurement = session_sweep::sweep(plan, sweep, order, listener, stop, ask_password)?;
         return Ok(StartOutcome { run: String::new(), measurement });

@@ -79,7 +79,7 @@ fn one_start_each_gives_a_ratio_and_no_verdict() {
     let contrast = found.rows[0].contrast;
     assert!((contrast.ratio - 1.2).abs() < 1e-9);
     assert_eq!(
-        (contrast.ci95, contrast.p, contrast.verdict, contrast.smallest_seen),
+        (contrast.ci95, contrast.p, contrast.verdict, contrast.smallest_detectable),
         (None, None, None, None)
     );
     assert!(found.why.starts_with("One start each says nothing of how starts differ"), "{}", found.why);

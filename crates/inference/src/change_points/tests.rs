@@ -71,7 +71,7 @@ fn a_bump_that_passes_is_two_changes() {
 }
 
 #[test]
-fn an_outlier_alone_is_no_change_wherever_it_lies() {
+fn a_single_outlier_is_no_change_wherever_it_lies() {
     let steady = (0..).filter(|seed| places(&series(*seed, &[(60, 100.0)])).is_empty());
     for seed in steady.take(5) {
         for at in 0..60 {

@@ -14,17 +14,17 @@ use points::Points;
 pub(crate) use read::Buckets;
 use tables::{Tables, bytes_of};
 
-/// Nothing is kept longer.
+/// How long values are kept at most.
 const KEPT_NS: i64 = 3_600_000_000_000;
 /// Points of all series together, of 16 bytes each.
 const POINTS_MAX: usize = 4_000_000;
-/// Of tables with text, and of what threads did, each.
+/// Bytes of the tables of one source, and of the threads' states.
 const TABLE_BYTES_MAX: usize = 32 << 20;
 const EVENTS_MAX: usize = 2_000;
 const TEXTS_MAX: usize = 20_000;
-/// Between two checks of what may be forgotten.
+/// Time between two checks of what may be forgotten.
 const FORGET_INTERVAL_NS: i64 = 10_000_000_000;
-/// Where there is no room for all the time that is to be kept, this part of it is.
+/// The part of the time that stays if memory is too small for all of it.
 const KEPT_SHARE: f64 = 0.9;
 
 /// What was watched. It is a tap of a recorder: see [`Tap`].
@@ -43,7 +43,7 @@ struct Inner {
     sources: HashMap<String, Source>,
     tables: HashMap<String, Tables<TextRows>>,
     states: Tables<StatesLook>,
-    /// What a line of the Performance Schema's tables says, by its name: it is reported once.
+    /// Text of a line of the Performance Schema's tables, by its name. It is reported once.
     texts: HashMap<String, String>,
     events: VecDeque<Event>,
     first_ns: Option<i64>,
@@ -62,7 +62,7 @@ struct Source {
 }
 
 impl History {
-    /// Adds the user's note, made now.
+    /// Adds the user's note, with the time of now.
     pub fn note(&self, text: &str) {
         let (t_ns, host) = (whyso_clock::monotonic_ns(), String::new());
         self.event(&Event { t_ns, host, kind: "note".to_string(), text: text.to_string() });
@@ -125,9 +125,10 @@ impl Tap for History {
         self.lock().event(event.clone());
     }
 
-    fn states(&self, look: &StatesLook) {
-        let each = look.states.len() * 2 + 100;
-        self.lock().states.push(look.t_ns, look.threads.len() * each, look.clone());
+    fn states(&self, snapshot: &StatesLook) {
+        let bytes_per_thread = snapshot.states.len() * 2 + 100;
+        let bytes = snapshot.threads.len() * bytes_per_thread;
+        self.lock().states.push(snapshot.t_ns, bytes, snapshot.clone());
     }
 }
 
@@ -159,9 +160,9 @@ impl Inner {
             for points in &mut self.points {
                 points.forget_before(self.from_ns);
             }
-            let kept: usize = self.points.iter().map(Points::len).sum();
+            let point_count: usize = self.points.iter().map(Points::len).sum();
             let span_ns = self.last_ns - self.from_ns.max(self.first_ns.unwrap_or(0));
-            if kept <= POINTS_MAX || span_ns < FORGET_INTERVAL_NS {
+            if point_count <= POINTS_MAX || span_ns < FORGET_INTERVAL_NS {
                 break;
             }
             self.from_ns = self.last_ns - (span_ns as f64 * KEPT_SHARE) as i64;

@@ -1,9 +1,9 @@
-//! The values of one series, kept short: what does not change takes no room.
+//! The values of one series in little memory: a value that does not change takes no room.
 
 use whyso_record::data::{Kind, Value};
 
-/// Times and values, ascending. Of readings with the same value the first and the last are kept, so that both the time since when it holds
-/// and the time until when are known.
+/// Times and values, ascending. Of readings with the same value the first and the last are kept. So it is known since when and until when the
+/// value held.
 #[derive(Debug, Default)]
 pub(super) struct Points {
     t_ns: Vec<i64>,
@@ -14,16 +14,16 @@ pub(super) struct Points {
 }
 
 impl Points {
-    pub(super) fn push(&mut self, kind: Kind, t_ns: i64, told: Value) {
+    pub(super) fn push(&mut self, kind: Kind, t_ns: i64, reading: Value) {
         if self.t_ns.last().is_some_and(|last| *last >= t_ns) {
             return;
         }
         let value = match (kind, self.latest, self.value.last()) {
-            (Kind::Gauge, _, _) => told.as_f64(),
-            (Kind::Counter, Some(before), Some(sum)) => sum + grown(before, told),
+            (Kind::Gauge, _, _) => reading.as_f64(),
+            (Kind::Counter, Some(before), Some(sum)) => sum + grown(before, reading),
             (Kind::Counter, _, _) => 0.0,
         };
-        self.latest = Some(told);
+        self.latest = Some(reading);
         let count = self.value.len();
         let holds = count >= 2 && self.value[count - 1] == value && self.value[count - 2] == value;
         if holds {
@@ -89,13 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_began_anew_grew_by_what_it_has() {
+    fn a_counter_that_began_again_grew_by_what_it_has() {
         assert_eq!(points(Kind::Counter, &[5, 9, 2, 4]).value, [0.0, 4.0, 6.0, 8.0]);
         assert_eq!(points(Kind::Gauge, &[5, 9, 2, 4]).value, [5.0, 9.0, 2.0, 4.0]);
     }
 
     #[test]
-    fn what_is_told_late_or_twice_is_left_out() {
+    fn what_is_reported_late_or_twice_is_left_out() {
         let mut points = points(Kind::Gauge, &[5, 9]);
         points.push(Kind::Gauge, 1, Value::Int(7));
         assert_eq!(points.value, [5.0, 9.0]);
@@ -121,12 +121,12 @@ mod tests {
         fn growth_over_a_window_is_that_of_all_readings(values in prop::collection::vec(0i64..9, 2..60), from in 0i64..30) {
             let mut sum = 0;
             let sums: Vec<i64> = values.iter().map(|value| { sum += value; sum }).collect();
-            let kept = points(Kind::Counter, &sums);
+            let stored = points(Kind::Counter, &sums);
             let t_ns: Vec<i64> = (0..sums.len() as i64).collect();
             let all: Vec<f64> = sums.iter().map(|sum| *sum as f64).collect();
             let to = sums.len() as i64;
             let expected = whyso_series::increase(&t_ns, &all, from, to).map(|grown| grown.amount);
-            let found = whyso_series::increase(&kept.t_ns, &kept.value, from, to).map(|grown| grown.amount);
+            let found = whyso_series::increase(&stored.t_ns, &stored.value, from, to).map(|grown| grown.amount);
             prop_assert_eq!(expected, found);
         }
     }

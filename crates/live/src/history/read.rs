@@ -14,8 +14,8 @@ use super::{History, Inner};
 /// A source that was not read for longer has a gap.
 const GAP_NS: i64 = 25_000_000_000;
 /// Who waits for whom is read every half second, and recorded where anybody does: an older snapshot is over.
-const LOCK_LOOK_NS: i64 = 3_000_000_000;
-const LOCK_LOOKS_PER_S: f64 = 2.0;
+const LOCK_SNAPSHOT_NS: i64 = 3_000_000_000;
+const LOCK_SNAPSHOTS_PER_S: f64 = 2.0;
 
 /// Equal spans of time, side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ impl Buckets {
     }
 }
 
-/// What a thread did over a window, in milliseconds by state.
+/// A thread's time over a window, in milliseconds by state.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct ThreadDid {
+pub(crate) struct TimeByState {
     pub(crate) name: String,
     pub(crate) role: String,
     pub(crate) states_ms: Vec<u64>,
@@ -47,7 +47,7 @@ pub(crate) struct ThreadDid {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SeriesOver {
     pub(crate) key: SeriesKey,
-    /// Of a counter: its growth a second; else the mean.
+    /// Of a counter: its growth per second. Of a gauge: its mean.
     pub(crate) value: f64,
 }
 
@@ -59,8 +59,8 @@ impl History {
         Some((first_ns.max(inner.from_ns), inner.last_ns))
     }
 
-    /// The readings of a source that are nearest to a window of such a length: those that lie between its last one until `end_ns` and the one that
-    /// is `length_ns` older. `None` where it was not read, or not for a while.
+    /// Returns the window between two readings of a source that is nearest to the one asked for. It ends at the last reading until `end_ns`, and is
+    /// about `length_ns` long. `None` where the source was not read, or not for a while.
     pub(crate) fn aligned(&self, source: &str, length_ns: i64, end_ns: i64) -> Option<Window> {
         let inner = self.lock();
         let readings = &inner.sources.get(source)?.readings_ns;
@@ -90,7 +90,7 @@ impl History {
         level
     }
 
-    /// Growth a second of the counters of these names, all instances, bucket by bucket; `None` where they were not read.
+    /// Growth per second of the counters of these names, all instances, bucket by bucket; `None` where they were not read.
     pub(crate) fn rates(&self, named: &[(&str, &str)], buckets: Buckets) -> Vec<Option<f64>> {
         let inner = self.lock();
         let series: Vec<&Points> = named.iter().flat_map(|name| inner.named(*name)).collect();
@@ -106,7 +106,7 @@ impl History {
         buckets.windows().map(rate).collect()
     }
 
-    /// What one series did, bucket by bucket: growth a second of a counter, the mean of a gauge.
+    /// What one series did, bucket by bucket: growth per second of a counter, the mean of a gauge.
     pub(crate) fn course(&self, named: (&str, &str, &str), buckets: Buckets) -> Vec<Option<f64>> {
         let (source, metric, instance) = named;
         let inner = self.lock();
@@ -167,34 +167,35 @@ impl History {
         self.lock().texts.clone()
     }
 
-    /// Who waited for whom when it was looked, the oldest look first.
-    pub(crate) fn lock_looks(&self, window: Window) -> Vec<LockLook> {
+    /// Returns the snapshots of who waited for whom in a window, the oldest first.
+    pub(crate) fn lock_snapshots(&self, window: Window) -> Vec<LockLook> {
         let inner = self.lock();
         let Some(tables) = inner.tables.get(LockWait::SOURCE) else { return Vec::new() };
-        tables.within(window.begin_ns, window.end_ns).map(|(_, rows)| lock_look(rows)).collect()
+        tables.within(window.begin_ns, window.end_ns).map(|(_, rows)| lock_snapshot(rows)).collect()
     }
 
     /// Who waits for whom at a time.
-    pub(crate) fn lock_look_at(&self, t_ns: i64) -> Option<LockLook> {
-        self.lock_looks(Window { begin_ns: t_ns - LOCK_LOOK_NS, end_ns: t_ns }).pop()
+    pub(crate) fn lock_snapshot_at(&self, t_ns: i64) -> Option<LockLook> {
+        self.lock_snapshots(Window { begin_ns: t_ns - LOCK_SNAPSHOT_NS, end_ns: t_ns }).pop()
     }
 
-    /// How well the lock tables were read over a window, and what InnoDB's status says of waits for rows at its end.
-    pub(crate) fn lock_snapshots(&self, window: Window) -> Snapshots {
+    /// How well the lock tables were read over a window, and what InnoDB's status has of waits for rows at its end.
+    pub(crate) fn lock_snapshot_quality(&self, window: Window) -> Snapshots {
         let inner = self.lock();
         let last_of = |named: (&str, &str)| {
-            let found = inner.named(named).into_iter().filter_map(|points| points.last_until(window.end_ns));
-            found.max_by_key(|(t_ns, _)| *t_ns)
+            let readings =
+                inner.named(named).into_iter().filter_map(|points| points.last_until(window.end_ns));
+            readings.max_by_key(|(t_ns, _)| *t_ns)
         };
         let last = last_of((LockWait::SOURCE, LockWait::WAITING));
         let is_within = last.is_some_and(|(t_ns, _)| t_ns >= window.begin_ns);
         let now = last_of(("status", LockWait::ROW_WAITS_NOW));
         let now =
-            now.filter(|(t_ns, _)| window.end_ns - t_ns <= LOCK_LOOK_NS).map(|(_, count)| (count, count));
+            now.filter(|(t_ns, _)| window.end_ns - t_ns <= LOCK_SNAPSHOT_NS).map(|(_, count)| (count, count));
         Snapshots {
             seconds: window.seconds(),
             // Of readings with the same value the history keeps two: how many there were is by the interval between them.
-            taken: if is_within { (window.seconds() * LOCK_LOOKS_PER_S).max(1.0) as u64 } else { 0 },
+            taken: if is_within { (window.seconds() * LOCK_SNAPSHOTS_PER_S).max(1.0) as u64 } else { 0 },
             failed: 0,
             last_good_s: last.map(|(t_ns, _)| (window.end_ns - t_ns) as f64 / 1e9),
             last_took_ms: last_of(("lock_waits", "snapshot_ns")).map(|(_, ns)| ns / 1e6),
@@ -205,25 +206,25 @@ impl History {
     }
 
     /// Returns the snapshots of connections in a window, the newest first.
-    pub(crate) fn connection_looks(&self, window: Window) -> Vec<TextRows> {
+    pub(crate) fn connection_snapshots(&self, window: Window) -> Vec<TextRows> {
         let inner = self.lock();
         let Some(tables) = inner.tables.get("connections") else { return Vec::new() };
         tables.within(window.begin_ns, window.end_ns).rev().map(|(_, rows)| rows.clone()).collect()
     }
 
     /// What the server's threads did over a window, by their number, and the names of the states.
-    pub(crate) fn threads(&self, window: Window) -> (Vec<String>, HashMap<u32, ThreadDid>) {
+    pub(crate) fn threads(&self, window: Window) -> (Vec<String>, HashMap<u32, TimeByState>) {
         let inner = self.lock();
         let mut names = Vec::new();
-        let mut threads: HashMap<u32, ThreadDid> = HashMap::new();
-        for (_, look) in inner.states.within(window.begin_ns, window.end_ns) {
-            names.clone_from(&look.states);
-            for thread in &look.threads {
-                let did = threads.entry(thread.tid).or_default();
-                did.name.clone_from(&thread.name);
-                did.role.clone_from(&thread.role);
-                did.states_ms.resize(look.states.len(), 0);
-                for (sum, ms) in did.states_ms.iter_mut().zip(&thread.states_ms) {
+        let mut threads: HashMap<u32, TimeByState> = HashMap::new();
+        for (_, snapshot) in inner.states.within(window.begin_ns, window.end_ns) {
+            names.clone_from(&snapshot.states);
+            for thread in &snapshot.threads {
+                let time = threads.entry(thread.tid).or_default();
+                time.name.clone_from(&thread.name);
+                time.role.clone_from(&thread.role);
+                time.states_ms.resize(snapshot.states.len(), 0);
+                for (sum, ms) in time.states_ms.iter_mut().zip(&thread.states_ms) {
                     *sum += u64::from(*ms);
                 }
             }
@@ -267,7 +268,7 @@ fn add(level: &mut LevelInput, key: &SeriesKey, points: &Points) {
     match key.kind {
         Kind::Counter => {
             let Some(grown) = whyso_series::increase(t_ns, value, begin_ns, end_ns) else { return };
-            // What was seen stands for the whole window.
+            // What was read counts for the whole window.
             let increase = grown.amount * (end_ns - begin_ns) as f64 / grown.covered_ns as f64;
             level.counters.push(Counter { series: name(), unit: key.unit.clone(), increase });
         }
@@ -299,10 +300,10 @@ impl<'a> Cells<'a> {
     }
 }
 
-fn lock_look(rows: &TextRows) -> LockLook {
-    let seen = |row: &Vec<Option<String>>| {
+fn lock_snapshot(rows: &TextRows) -> LockLook {
+    let lock_wait = |row: &Vec<Option<String>>| {
         let cells = Cells { columns: &rows.columns, row };
         LockWait::from_cells(|name| cells.text(name))
     };
-    LockLook { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(seen).collect() }
+    LockLook { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(lock_wait).collect() }
 }

@@ -9,44 +9,44 @@ use super::TABLE_BYTES_MAX;
 #[derive(Debug)]
 pub(super) struct Tables<T> {
     /// Time, size, table.
-    looks: VecDeque<(i64, usize, T)>,
+    tables: VecDeque<(i64, usize, T)>,
     bytes: usize,
 }
 
 impl<T> Default for Tables<T> {
     fn default() -> Tables<T> {
-        Tables { looks: VecDeque::new(), bytes: 0 }
+        Tables { tables: VecDeque::new(), bytes: 0 }
     }
 }
 
 impl<T> Tables<T> {
-    pub(super) fn push(&mut self, t_ns: i64, bytes: usize, look: T) {
+    pub(super) fn push(&mut self, t_ns: i64, bytes: usize, table: T) {
         self.bytes += bytes;
-        self.looks.push_back((t_ns, bytes, look));
+        self.tables.push_back((t_ns, bytes, table));
         // The newest stays, however large.
-        while self.bytes > TABLE_BYTES_MAX && self.looks.len() > 1 {
+        while self.bytes > TABLE_BYTES_MAX && self.tables.len() > 1 {
             self.pop();
         }
     }
 
     pub(super) fn forget_before(&mut self, t_ns: i64) {
-        while self.looks.len() > 1 && self.looks[0].0 < t_ns {
+        while self.tables.len() > 1 && self.tables[0].0 < t_ns {
             self.pop();
         }
     }
 
     fn pop(&mut self) {
-        if let Some((_, bytes, _)) = self.looks.pop_front() {
+        if let Some((_, bytes, _)) = self.tables.pop_front() {
             self.bytes -= bytes;
         }
     }
 
     /// Those of `(begin_ns, end_ns]`, the oldest first.
     pub(super) fn within(&self, begin_ns: i64, end_ns: i64) -> impl DoubleEndedIterator<Item = (i64, &T)> {
-        self.looks
+        self.tables
             .iter()
             .filter(move |(t_ns, _, _)| *t_ns > begin_ns && *t_ns <= end_ns)
-            .map(|(t_ns, _, look)| (*t_ns, look))
+            .map(|(t_ns, _, table)| (*t_ns, table))
     }
 }
 

@@ -7,7 +7,7 @@ use whyso_record::run::Window;
 const NS_PER_S: i64 = 1_000_000_000;
 /// Lengths of the window that tables are of, in seconds.
 const LENGTHS_S: [i64; 6] = [1, 5, 10, 30, 60, 300];
-/// A longer note or filter is not taken, in characters.
+/// Longest note or filter, in characters.
 const TEXT_MAX: usize = 500;
 /// Lines that a page turns.
 const PAGE: usize = 10;
@@ -206,7 +206,7 @@ impl App {
         let (Prompt::Filter(text) | Prompt::Note(text)) = &mut prompt;
         match code {
             KeyCode::Esc => {
-                // A filter that is given up is none.
+                // Esc in the prompt clears the filter.
                 if matches!(prompt, Prompt::Filter(_)) {
                     self.table_mut().filter.clear();
                 }
@@ -272,8 +272,8 @@ mod tests {
     }
 
     fn write(app: &mut App, text: &str) {
-        for one in text.chars() {
-            assert_eq!(press(app, KeyCode::Char(one)), None);
+        for letter in text.chars() {
+            assert_eq!(press(app, KeyCode::Char(letter)), None);
         }
     }
 

@@ -12,10 +12,10 @@ pub(super) const HEIGHT: u16 = 4;
 /// Parts below this share of the whole are named in no legend.
 const SHARE_MIN: f64 = 0.005;
 
-pub(super) fn draw(frame: &mut Frame, area: Rect, told: Result<&Budget, &str>, color: bool) {
+pub(super) fn draw(frame: &mut Frame, area: Rect, budget: Result<&Budget, &str>, color: bool) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let dim = Style::new().add_modifier(Modifier::DIM);
-    let budget = match told {
+    let budget = match budget {
         Ok(budget) => budget,
         Err(why) => {
             let lines = vec![Line::styled("Time of a request", bold), Line::styled(why.to_string(), dim)];
@@ -27,12 +27,12 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, told: Result<&Budget, &str>, c
             return;
         }
     };
-    let whole_ms: f64 = budget.parts.iter().map(|one| one.ms).sum();
+    let whole_ms: f64 = budget.parts.iter().map(|part| part.ms).sum();
     let mut parts: Vec<(&str, f64, Color, char)> = budget
         .parts
         .iter()
-        .filter(|one| one.ms > 0.0)
-        .map(|one| (one.part.name(), one.ms, color_of(one.part), letter_of(one.part)))
+        .filter(|part| part.ms > 0.0)
+        .map(|part| (part.part.name(), part.ms, color_of(part.part), letter_of(part.part)))
         .collect();
     if budget.unaccounted_ms > 0.0 {
         parts.push(("unaccounted", budget.unaccounted_ms, Color::Reset, '?'));
@@ -44,7 +44,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, told: Result<&Budget, &str>, c
     ];
     let mut bar = Vec::new();
     for ((_, _, part, letter), cells) in parts.iter().zip(cells(&parts, total_ms, usize::from(area.width))) {
-        // Letters tell the parts apart where colours don't.
+        // Letters distinguish the parts where colours don't.
         let style = if color { Style::new().fg(Color::Black).bg(*part) } else { Style::new() };
         bar.push(Span::styled(letter.to_string().repeat(cells), style));
     }

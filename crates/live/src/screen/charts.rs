@@ -1,4 +1,4 @@
-//! Charts over the last minutes: a column a bucket of time, the newest at the right.
+//! Charts over the last minutes: one column per bucket of time, the newest at the right.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -94,7 +94,7 @@ fn newest_text(values: &[Option<f64>], write: impl Fn(f64) -> String) -> String 
     newest(values).map_or(NOTHING.to_string(), write)
 }
 
-/// One by one: `None` where either is not known.
+/// Returns `of` each pair of values; `None` where either is not known.
 fn both(one: &[Option<f64>], other: &[Option<f64>], of: impl Fn(f64, f64) -> f64) -> Vec<Option<f64>> {
     let pair = |(one, other): (&Option<f64>, &Option<f64>)| Some(of((*one)?, (*other)?));
     one.iter().zip(other).map(pair).map(|value| value.filter(|value| value.is_finite())).collect()

@@ -1,4 +1,4 @@
-//! The explanation of the window that is looked at, made again when there is something new.
+//! The explanation of the window on the screen, computed again when there is something new.
 
 use std::time::{Duration, Instant};
 
@@ -9,19 +9,19 @@ use super::app::App;
 use crate::About;
 use crate::history::History;
 
-/// An explanation is made at most this often while time continues.
+/// An explanation is computed at most this often while time continues.
 const INTERVAL: Duration = Duration::from_millis(900);
-/// A shorter window has too few requests to tell where their time went.
+/// A shorter window has too few requests to show where their time went.
 const LENGTH_NS_MIN: i64 = 5_000_000_000;
 
 #[derive(Default)]
 pub(super) struct LatestExplanation {
-    made: Option<(Instant, Window, Explanation)>,
+    latest: Option<(Instant, Window, Explanation)>,
 }
 
 impl LatestExplanation {
     pub(super) fn latest(&self) -> Option<&Explanation> {
-        self.made.as_ref().map(|(_, _, explanation)| explanation)
+        self.latest.as_ref().map(|(_, _, explanation)| explanation)
     }
 
     pub(super) fn at(
@@ -34,16 +34,16 @@ impl LatestExplanation {
         let length_ns = app.length_ns().max(LENGTH_NS_MIN);
         let end_ns = app.end_ns(span_ns);
         let asked = Window { begin_ns: end_ns - length_ns, end_ns };
-        let is_new = match &self.made {
+        let is_new = match &self.latest {
             None => true,
-            Some((at, made, _)) => {
-                let same_length = made.end_ns - made.begin_ns == length_ns;
-                *made != asked && (app.is_paused() || !same_length || at.elapsed() >= INTERVAL)
+            Some((at, window, _)) => {
+                let same_length = window.end_ns - window.begin_ns == length_ns;
+                *window != asked && (app.is_paused() || !same_length || at.elapsed() >= INTERVAL)
             }
         };
         if is_new {
             let explanation = explain(history, about, length_ns, end_ns);
-            self.made = Some((Instant::now(), asked, explanation));
+            self.latest = Some((Instant::now(), asked, explanation));
         }
         self.latest()
     }
@@ -55,8 +55,9 @@ fn explain(history: &History, about: &About, length_ns: i64, end_ns: i64) -> Exp
     let mut level = history.level(window, |_| true);
     let sum = |level: &LevelInput, source: &str, metric: &str| {
         let all = level.counters.iter();
-        let sums = all.filter(|one| one.series.source == source && one.series.metric == metric);
-        sums.map(|one| one.increase).fold(None, |sum: Option<f64>, one| Some(sum.unwrap_or(0.0) + one))
+        let sums = all.filter(|counter| counter.series.source == source && counter.series.metric == metric);
+        sums.map(|counter| counter.increase)
+            .fold(None, |sum: Option<f64>, increase| Some(sum.unwrap_or(0.0) + increase))
     };
     let requests = sum(&level, "trace", "requests");
     let answered = requests.or_else(|| sum(&level, "status", "Questions")).unwrap_or(0.0);
@@ -70,8 +71,8 @@ fn explain(history: &History, about: &About, length_ns: i64, end_ns: i64) -> Exp
     level.users = connections_at_work(history, window);
     level.cpu = whyso_explain::cpu_use(&level.counters);
     level.server_cpu_s = whyso_explain::server_cpu_s(&level.counters);
-    let looks = history.lock_looks(window);
-    level.lock_objects = whyso_explain::locks::objects(&looks, &std::collections::BTreeMap::new());
+    let snapshots = history.lock_snapshots(window);
+    level.lock_objects = whyso_explain::locks::objects(&snapshots, &std::collections::BTreeMap::new());
     whyso_explain::explain(&Input {
         levels: vec![level],
         machine: about.machine.clone(),

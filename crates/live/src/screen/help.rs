@@ -16,7 +16,7 @@ const KEYS: [(&str, &str); 18] = [
     ("/", "only lines that contain a text; Esc shows all"),
     ("v V", "next view of the Performance Schema, the one before"),
     ("w W", "longer window: 1 s, 5 s, 10 s, 30 s, 1 min, 5 min; shorter"),
-    ("space", "stop the time, or go on"),
+    ("space", "stop the time, or continue"),
     ("← →", "a second back, on"),
     ("Shift+← →, [ ]", "ten seconds"),
     ("{ }", "a minute"),

@@ -65,7 +65,7 @@ pub(super) struct Listing {
     pub(super) lines: Vec<Line>,
     /// The column that it is sorted by where the user chose none; `None`: the order of the lines has a meaning, and stays.
     pub(super) sort: Option<usize>,
-    /// What it is of, such as "a second, over 5 s".
+    /// What it is of, such as "per second, over 5 s".
     pub(super) about: String,
     /// Why there are no lines.
     pub(super) empty: String,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_looks_into_all_of_a_line() {
+    fn a_filter_applies_to_all_of_a_line() {
         assert_eq!(names(&TableState { filter: "ALL OF C".to_string(), ..TableState::default() }), "c");
         let none = listing().arranged(&TableState { filter: "x".to_string(), ..TableState::default() });
         assert_eq!(none.empty, "nothing here contains \"x\"; Esc shows all");

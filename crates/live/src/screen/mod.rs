@@ -175,11 +175,14 @@ impl<'a> Screen<'a> {
         }
         let listing = self.listing();
         let explanation = self.explained.latest();
-        let found = explanation.and_then(|explanation| explanation.budgets.first());
-        let untold = self.control.not_measured();
-        let untold = untold.iter().find(|one| one.source == Missing::ServerThreads).map(ToString::to_string);
-        let why = untold.as_deref().unwrap_or("no request was answered in this window");
-        budget::draw(frame, budget, found.ok_or(why), self.color);
+        let time_budget = explanation.and_then(|explanation| explanation.budgets.first());
+        let not_measured = self.control.not_measured();
+        let missing_threads = not_measured
+            .iter()
+            .find(|missing| missing.source == Missing::ServerThreads)
+            .map(ToString::to_string);
+        let why = missing_threads.as_deref().unwrap_or("no request was answered in this window");
+        budget::draw(frame, budget, time_budget.ok_or(why), self.color);
         self.draw_tabs(frame, tabs);
         match &listing {
             Some(listing) => {
@@ -289,14 +292,14 @@ impl<'a> Screen<'a> {
         frame.render_widget(Line::styled(line, Style::new().add_modifier(Modifier::DIM)), area);
     }
 
-    /// What this program takes itself.
+    /// CPU time that this program itself takes.
     fn own_cost(&self) -> String {
         let end_ns = self.app.end_ns(self.span_ns());
         let own = self.history.aligned("generator_process", 10_000_000_000, end_ns).map(|window| {
             let series = self
                 .history
                 .every_series(window, |key| key.source == "generator_process" && key.metric == "run_ns");
-            series.iter().map(|one| one.value).fold(0.0, f64::max)
+            series.iter().map(|series| series.value).fold(0.0, f64::max)
         });
         own.map_or(String::new(), |ns| format!("  whyso takes {} of a CPU", whyso_words::percent(ns / 1e9)))
     }

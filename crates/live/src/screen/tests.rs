@@ -1,4 +1,4 @@
-//! What is drawn of a made-up server.
+//! What is drawn of a synthetic server.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -31,7 +31,7 @@ impl Control for Still {
     }
 }
 
-/// (source, metric, instance, kind, value at a second)
+/// (source, metric, instance, kind, value by second)
 type SeriesFixture = (&'static str, &'static str, &'static str, Kind, fn(i64) -> i64);
 
 const SERIES: [SeriesFixture; 10] = [
@@ -65,8 +65,9 @@ fn watched(seconds: i64) -> History {
     for second in 0..=seconds {
         let t_ns = now_ns - (seconds - second) * S;
         for source in ["status", "trace", "pfs_waits"] {
-            let of_it = SERIES.iter().enumerate().filter(|(_, one)| one.0 == source);
-            let values = of_it.map(|(at, one)| (SeriesId(at as u32), Value::Int(one.4(second)))).collect();
+            let of_it = SERIES.iter().enumerate().filter(|(_, series)| series.0 == source);
+            let values =
+                of_it.map(|(at, series)| (SeriesId(at as u32), Value::Int(series.4(second)))).collect();
             history.reading(&Reading {
                 source: source.to_string(),
                 begin_ns: t_ns - 1000,
@@ -96,15 +97,15 @@ fn drawn(screen: &mut Screen, width: u16, height: u16) -> String {
 }
 
 fn row(waiting: &str, blocking: &str) -> Vec<Option<String>> {
-    let told = |text: &str| Some(text.to_string());
+    let cell = |text: &str| Some(text.to_string());
     vec![
-        told("row"),
-        told(waiting),
-        told(blocking),
-        told("shop.orders"),
-        told("PRIMARY"),
-        told("X"),
-        told("3"),
+        cell("row"),
+        cell(waiting),
+        cell(blocking),
+        cell("shop.orders"),
+        cell("PRIMARY"),
+        cell("X"),
+        cell("3"),
     ]
 }
 
@@ -139,7 +140,7 @@ fn who_holds_a_lock_stands_above_those_that_wait() {
         columns: columns.map(str::to_string).to_vec(),
         rows: vec![row("21", "20"), row("22", "21")],
     });
-    // Something is read after the look at the locks.
+    // Something is read after the snapshot of the locks.
     let last = Reading {
         source: "status".to_string(),
         begin_ns: monotonic_ns(),
@@ -287,7 +288,7 @@ fn every_tab_and_every_size_can_be_drawn() {
 }
 
 #[test]
-fn a_source_that_fails_is_told_until_it_is_back() {
+fn a_source_that_fails_is_shown_until_it_is_back() {
     let history = watched(10);
     let about = About::default();
     let failed = |status, end_ns| Reading {

@@ -1,4 +1,6 @@
-//! The lines of the sources that stacks were at, as the page takes them: the tree of calls once more, each call with the line that it was at.
+//! The lines of the sources that stacks were at, as the page takes them.
+//!
+//! They are the tree of calls once more, each call with the line that it was at.
 
 mod text;
 
@@ -11,7 +13,7 @@ use super::{Flame, Numbering};
 
 pub(crate) use text::texts;
 
-/// The most calls with lines that the page is given; of the stacks with the least time beyond that, the lines are left out.
+/// The most calls with lines that the page has. Of the stacks with the least time beyond that, the lines are left out.
 const NODES_MAX: usize = 200_000;
 /// What stands for the place of a file where there is no line.
 const NOT_KNOWN: f64 = -1.0;
@@ -21,8 +23,12 @@ const LEFT_OUT: f64 = -2.0;
 #[derive(Serialize)]
 pub(crate) struct LinesHead {
     pub(crate) nodes: usize,
-    /// The block that holds: of each call its depth, the place of its line, and its node in the tree of calls without lines; then of each line the
-    /// place of its function's name, the place of its file (−1: the build has no line; −2: left out to keep the page small), and its number.
+    /// The block that holds, in this order:
+    ///
+    /// - of each call: its depth, the place of its line, and its node in the tree of calls without lines;
+    /// - of each line: the place of its function's name, the place of its file, and its number.
+    ///
+    /// Instead of a file, −1 stands for a build without lines, and −2 for a line that is left out to keep the page small.
     pub(crate) block: u32,
     /// The block that holds the files and their text, as JSON.
     pub(crate) texts_block: u32,
@@ -216,9 +222,9 @@ impl LineTree {
     /// Lines by file and number, each with what it is worth.
     fn worth(&self) -> BTreeMap<(usize, u32), f64> {
         let mut worth: BTreeMap<(usize, u32), f64> = BTreeMap::new();
-        for ((_, place), one) in self.names.iter().zip(&self.worth) {
+        for ((_, place), share) in self.names.iter().zip(&self.worth) {
             if let Place::At(file, line) = place {
-                *worth.entry((*file, *line)).or_default() += one;
+                *worth.entry((*file, *line)).or_default() += share;
             }
         }
         worth

@@ -30,7 +30,7 @@ const METRICS: usize = whyso_profile::METRICS.len() + 1;
 const THREADS: [&str; 3] = ["connection", "background", OBSERVER_ROLE];
 /// A node that holds less than this of every column is folded into its caller.
 const LEAST_SHARE: f64 = 0.0001;
-/// The most nodes that the page is given: of more, those with less are folded, too.
+/// The most nodes that the page has. Of more, those with less time are folded, too.
 const NODES_MAX: usize = 200_000;
 /// Longest name, in characters.
 const NAME_MAX: usize = 400;
@@ -93,12 +93,12 @@ pub(crate) struct Flame {
     /// First those of the run that the report is of.
     parts: Vec<FlamePart>,
     own_parts: usize,
-    /// Its metrics are the columns of each part; the last ones are of what lies in no part of the first run, so that windows of any kind find their calls.
+    /// Its metrics are the columns of each part. The last ones are of what lies in no part of the first run: windows of any kind find their calls.
     profile: Profile,
-    /// Where in the sources each function of a stack was, in the order of the profile's stacks; `None` where the build does not tell.
+    /// Where in the sources each function of a stack was, in the order of the profile's stacks; `None` where the build does not have the line.
     places: BTreeMap<u32, Vec<Option<SourcePlace>>>,
-    /// Of each sample of the profile.
-    taken: Vec<SampleOrigin>,
+    /// Where each sample of the profile comes from.
+    origins: Vec<SampleOrigin>,
     /// The observer's share of the stacks' time, 0 to 1: the largest of all runs.
     observer_share: f64,
 }
@@ -112,7 +112,7 @@ impl Flame {
             own_parts,
             profile: Profile::default(),
             places: BTreeMap::new(),
-            taken: Vec::new(),
+            origins: Vec::new(),
             observer_share: runs.iter().map(|(stacks, _)| stacks.observer_share()).fold(0.0, f64::max),
         };
         let parts: usize = runs.iter().map(|(_, parts)| parts.len()).sum();
@@ -125,7 +125,7 @@ impl Flame {
 
     /// `all`: how many parts there are of all runs.
     fn add(&mut self, stacks: Stacks, parts: Vec<FlamePart>, all: usize) {
-        let Flame { parts: before, profile, places, taken, .. } = self;
+        let Flame { parts: before, profile, places, origins, .. } = self;
         let is_own = before.is_empty();
         let part_at = |t_ns: i64| {
             let holds = |part: &FlamePart| t_ns >= part.window.begin_ns && t_ns < part.window.end_ns;
@@ -136,18 +136,18 @@ impl Flame {
         let names = metric_names();
         let columns = (all + 1) * COLUMNS_PER_LEVEL;
         profile.metrics = (0..columns).map(|column| names[column % METRICS].to_string()).collect();
-        let samples = stacks.samples.iter().map(|one| (one.role.as_str(), one));
+        let samples = stacks.samples.iter().map(|sample| (sample.role.as_str(), sample));
         // A probe is executed by a connection's thread, and its time is the observer's.
-        let samples = samples.chain(stacks.observer_samples.iter().map(|one| (OBSERVER_ROLE, one)));
-        let sampled = samples.map(|(role, one)| {
-            let about = (one.t_ns, one.tid, role, "cpu");
-            (about, one.stack, one.weight_ns, 0)
+        let samples = samples.chain(stacks.observer_samples.iter().map(|sample| (OBSERVER_ROLE, sample)));
+        let sampled = samples.map(|(role, sample)| {
+            let about = (sample.t_ns, sample.tid, role, "cpu");
+            (about, sample.stack, sample.weight_ns, 0)
         });
-        let waits = stacks.waits.iter().map(|one| (one.role.as_str(), one));
-        let waits = waits.chain(stacks.observer_waits.iter().map(|one| (OBSERVER_ROLE, one)));
-        let waited = waits.map(|(role, one)| {
-            let about = (one.t_ns, one.tid, role, one.state.as_str());
-            (about, one.stack, one.weight_ns, one.length_ns)
+        let waits = stacks.waits.iter().map(|wait| (wait.role.as_str(), wait));
+        let waits = waits.chain(stacks.observer_waits.iter().map(|wait| (OBSERVER_ROLE, wait)));
+        let waited = waits.map(|(role, wait)| {
+            let about = (wait.t_ns, wait.tid, role, wait.state.as_str());
+            (about, wait.stack, wait.weight_ns, wait.length_ns)
         });
         let mut used: BTreeSet<u32> = BTreeSet::new();
         for ((t_ns, tid, role, state), stack, weight_ns, seen_ns) in sampled.chain(waited) {
@@ -158,7 +158,7 @@ impl Flame {
             let metric = part * COLUMNS_PER_LEVEL + threads * METRICS + metric;
             let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
             profile.samples.push(ProfileSample { stack: first_stack + stack, metric, weight_ns, seen_ns });
-            taken.push(SampleOrigin {
+            origins.push(SampleOrigin {
                 t_ns,
                 tid,
                 role: role.to_string(),
@@ -205,7 +205,9 @@ impl Flame {
             .collect();
         let halves_ns = self.profile.half_intervals_ns();
         let mut columns = vec![ColumnHead::default(); self.profile.metrics.len()];
-        for sample in self.profile.samples.iter().filter(|one| self.profile.stacks.contains_key(&one.stack)) {
+        for sample in
+            self.profile.samples.iter().filter(|sample| self.profile.stacks.contains_key(&sample.stack))
+        {
             let column = &mut columns[sample.metric];
             column.total_us += sample.weight_ns / NS_PER_US;
             column.samples += 1;
@@ -247,7 +249,7 @@ const COLUMNS_PER_LEVEL: usize = METRICS * THREADS.len();
 
 /// The place of a role among [`THREADS`].
 fn threads_of(role: &str) -> usize {
-    THREADS.iter().position(|one| *one == role).unwrap_or(1)
+    THREADS.iter().position(|name| *name == role).unwrap_or(1)
 }
 
 /// By the places that [`metric_of`] gives.
@@ -268,11 +270,11 @@ impl<T> Default for Numbering<T> {
 }
 
 impl<T: Clone + Ord> Numbering<T> {
-    pub(crate) fn place(&mut self, one: T) -> usize {
+    pub(crate) fn place(&mut self, item: T) -> usize {
         let next = self.list.len();
-        let place = *self.places.entry(one.clone()).or_insert(next);
+        let place = *self.places.entry(item.clone()).or_insert(next);
         if place == next {
-            self.list.push(one);
+            self.list.push(item);
         }
         place
     }

@@ -64,8 +64,8 @@ pub(crate) fn parts_of_other(run: &RunInfo, other: &RunInfo, stacks: &Stacks) ->
 
 /// From the first stack to the last.
 fn window_of(stacks: &Stacks) -> Option<Window> {
-    let samples = || stacks.samples.iter().chain(&stacks.observer_samples).map(|one| one.t_ns);
-    let waits = || stacks.waits.iter().chain(&stacks.observer_waits).map(|one| one.t_ns);
+    let samples = || stacks.samples.iter().chain(&stacks.observer_samples).map(|sample| sample.t_ns);
+    let waits = || stacks.waits.iter().chain(&stacks.observer_waits).map(|wait| wait.t_ns);
     let times = || samples().chain(waits());
     Some(Window { begin_ns: times().min()?, end_ns: times().max()? + 1 })
 }

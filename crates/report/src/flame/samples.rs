@@ -8,7 +8,7 @@ use whyso_words::{seconds, whole};
 
 use super::{COLUMNS_PER_LEVEL, Flame, METRICS, NAME_MAX, NS_PER_US, Numbering};
 
-/// The most rows that the page is given: about six bytes each.
+/// The most rows that the page has, at about six bytes each.
 const ROWS_MAX: usize = 300_000;
 /// Most statements that are separated; the time of others is of no known statement.
 const STATEMENTS_MAX: usize = 500;
@@ -59,9 +59,12 @@ pub(crate) struct SamplesHead {
     /// Windows begin and end at multiples of this number of seconds since the page's zero, and where measured windows do.
     step_s: i64,
     pub(crate) rows: usize,
-    /// The block that holds: of whom, entry by entry its role, thread, connection and statement, NaN where none is known; then of each row its metric, of
-    /// whom, its stretch, its node, its time in µs, the root of its variance in µs, and how many samples or waits it is; where calls are separated by
-    /// line, the node is that of the tree of lines.
+    /// The block that holds, in this order:
+    ///
+    /// - of each owner: its role, thread, connection and statement, NaN where one is not known;
+    /// - of each row: its metric, owner, stretch, node, time in µs, root of its variance in µs, and number of samples or waits.
+    ///
+    /// Where calls are separated by line, the node is that of the tree of lines.
     pub(crate) block: u32,
     /// Nodes are those of the tree of lines.
     pub(crate) lines: bool,
@@ -69,11 +72,11 @@ pub(crate) struct SamplesHead {
     note: String,
 }
 
-/// One or several samples of the same metric, of whom, stretch and node: what separates them, in this order.
+/// What one or several samples have in common, in the order of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
     metric: usize,
-    whose: usize,
+    owner: usize,
     stretch: usize,
     node: usize,
 }
@@ -89,7 +92,7 @@ struct Sum {
 type Cell = fn(&(Key, Sum)) -> f64;
 
 /// Places in the head of role and thread; the connection; the place of the statement.
-type Whose = (usize, Option<usize>, Option<u64>, Option<usize>);
+type Owner = (usize, Option<usize>, Option<u64>, Option<usize>);
 
 /// By stack: its node in the tree of calls, and in that of lines where a build has them.
 pub(crate) struct Places<'a> {
@@ -98,8 +101,8 @@ pub(crate) struct Places<'a> {
 }
 
 impl Flame {
-    /// The samples by the places of their stacks in the tree, or in that of lines where there is one, with the columns of their block; `None` where
-    /// even the coarsest are too many.
+    /// Returns the samples by the places of their stacks, with the columns of their block. The places are in the tree of lines where there is one.
+    /// `None` where even the coarsest are too many.
     pub(crate) fn samples(
         &self,
         places: &Places<'_>,
@@ -121,32 +124,33 @@ impl Flame {
     ) -> Option<(SamplesHead, Vec<Vec<f64>>)> {
         let edges_ns = self.edges_ns(fineness.step_s, origin_ns);
         let stretches = edges_ns.len().saturating_sub(1);
-        let known = self.most_sampled_statements();
-        let others = known.len() < self.statements();
+        let texts = self.most_sampled_statements();
+        let others = texts.len() < self.statements();
         let statements: HashMap<&str, usize> =
-            known.iter().enumerate().map(|(place, text)| (*text, place)).collect();
+            texts.iter().enumerate().map(|(place, text)| (*text, place)).collect();
         let lines = places.lines.filter(|_| fineness.lines);
         let node_of = lines.unwrap_or(places.calls);
         let mut roles: Numbering<&str> = Numbering::default();
         let mut threads: Numbering<u32> = Numbering::default();
-        let mut whose: Numbering<Whose> = Numbering::default();
+        let mut owners: Numbering<Owner> = Numbering::default();
         let mut sums: HashMap<Key, Sum> = HashMap::new();
-        for (sample, taken) in self.profile.samples.iter().zip(&self.taken) {
+        for (sample, origin) in self.profile.samples.iter().zip(&self.origins) {
             let Some(node) = node_of.get(&sample.stack) else { continue };
-            let role = roles.place(&taken.role);
-            let of = match fineness.threads {
+            let role = roles.place(&origin.role);
+            let owner = match fineness.threads {
                 false => (role, None, None, None),
                 true => {
-                    let statement = taken.statement.as_deref().and_then(|text| statements.get(text));
-                    (role, Some(threads.place(taken.tid)), taken.connection, statement.copied())
+                    let statement = origin.statement.as_deref().and_then(|text| statements.get(text));
+                    (role, Some(threads.place(origin.tid)), origin.connection, statement.copied())
                 }
             };
-            let stretch = match taken.other_part {
+            let stretch = match origin.other_part {
                 Some(part) => stretches + part - self.own_parts,
-                None => edges_ns.partition_point(|edge| *edge <= taken.t_ns).saturating_sub(1),
+                None => edges_ns.partition_point(|edge| *edge <= origin.t_ns).saturating_sub(1),
             };
             let metric = sample.metric % COLUMNS_PER_LEVEL % METRICS;
-            let sum = sums.entry(Key { metric, whose: whose.place(of), stretch, node: *node }).or_default();
+            let sum =
+                sums.entry(Key { metric, owner: owners.place(owner), stretch, node: *node }).or_default();
             sum.ns += sample.weight_ns;
             sum.variance_ns2 += sample.variance_ns2();
             sum.count += 1;
@@ -169,7 +173,7 @@ impl Flame {
             roles: roles.list.iter().map(ToString::to_string).collect(),
             threads: threads.list.iter().map(named).collect(),
             statements: if fineness.threads {
-                known.iter().map(|text| cut(text)).collect()
+                texts.iter().map(|text| cut(text)).collect()
             } else {
                 Vec::new()
             },
@@ -183,14 +187,18 @@ impl Flame {
         };
         let place = |place: Option<usize>| place.map_or(f64::NAN, |place| place as f64);
         let mut columns = vec![
-            whose.list.iter().map(|of| of.0 as f64).collect(),
-            whose.list.iter().map(|of| place(of.1)).collect(),
-            whose.list.iter().map(|of| of.2.map_or(f64::NAN, |connection| connection as f64)).collect(),
-            whose.list.iter().map(|of| place(of.3)).collect(),
+            owners.list.iter().map(|owner| owner.0 as f64).collect(),
+            owners.list.iter().map(|owner| place(owner.1)).collect(),
+            owners
+                .list
+                .iter()
+                .map(|owner| owner.2.map_or(f64::NAN, |connection| connection as f64))
+                .collect(),
+            owners.list.iter().map(|owner| place(owner.3)).collect(),
         ];
         let cells: [Cell; 7] = [
             |(key, _)| key.metric as f64,
-            |(key, _)| key.whose as f64,
+            |(key, _)| key.owner as f64,
             |(key, _)| key.stretch as f64,
             |(key, _)| key.node as f64,
             |(_, sum)| (sum.ns / NS_PER_US).round(),
@@ -203,7 +211,8 @@ impl Flame {
 
     /// Multiples of the step since the page's zero, and where measured windows begin and end: around all samples of this run.
     fn edges_ns(&self, step_s: i64, origin_ns: i64) -> Vec<i64> {
-        let of_this_run = || self.taken.iter().filter(|one| one.other_part.is_none()).map(|one| one.t_ns);
+        let of_this_run =
+            || self.origins.iter().filter(|origin| origin.other_part.is_none()).map(|origin| origin.t_ns);
         let (Some(first_ns), Some(last_ns)) = (of_this_run().min(), of_this_run().max()) else {
             return Vec::new();
         };
@@ -219,14 +228,14 @@ impl Flame {
     }
 
     fn statements(&self) -> usize {
-        let texts = self.taken.iter().filter_map(|one| one.statement.as_deref());
+        let texts = self.origins.iter().filter_map(|origin| origin.statement.as_deref());
         texts.collect::<HashSet<&str>>().len()
     }
 
     /// Those with the most samples, by their texts.
     fn most_sampled_statements(&self) -> Vec<&str> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for text in self.taken.iter().filter_map(|one| one.statement.as_deref()) {
+        for text in self.origins.iter().filter_map(|origin| origin.statement.as_deref()) {
             *counts.entry(text).or_default() += 1;
         }
         let mut texts: Vec<(&str, usize)> = counts.into_iter().collect();
@@ -313,7 +322,7 @@ mod tests {
     #[test]
     fn a_sample_is_of_its_connection_and_statement_where_they_are_known() {
         let span = |of: &str| Span { begin_ns: 0, end_ns: 15, of: Arc::from(of) };
-        let known = Stacks {
+        let stacks_of_statements = Stacks {
             connections: Spans::new(
                 KnownBy::Looks,
                 [(1, Span { begin_ns: 0, end_ns: 50, of: 40 })].into_iter(),
@@ -327,13 +336,13 @@ mod tests {
             waits: Vec::new(),
             ..stacks()
         };
-        let flame = Flame::new(vec![(known, vec![level(0, 0)])]).unwrap();
+        let flame = Flame::new(vec![(stacks_of_statements, vec![level(0, 0)])]).unwrap();
         let (head, columns) = head_and_columns(&flame, FINENESS[0]);
         assert_eq!(head.threads, [(1, "one".to_string())]);
         assert_eq!((head.statements, head.note), (vec!["COMMIT".to_string()], String::new()));
         let of_row = |row: usize| {
-            let whose = columns[5][row] as usize;
-            (columns[2][whose], columns[3][whose], columns[8][row])
+            let owner = columns[5][row] as usize;
+            (columns[2][owner], columns[3][owner], columns[8][row])
         };
         let rows: Vec<_> = (0..head.rows).map(of_row).collect();
         assert_eq!(rows[0], (40.0, 0.0, 1.0));
@@ -342,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_samples_the_finest_is_dropped_and_that_is_said() {
+    fn of_too_many_samples_the_finest_is_dropped_and_a_note_shows_it() {
         let flame = example_flame();
         let (head, columns) = head_and_columns(&flame, FINENESS[3]);
         assert!(head.threads.is_empty() && columns[1].iter().all(|thread| thread.is_nan()));

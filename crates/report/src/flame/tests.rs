@@ -76,7 +76,7 @@ pub(super) fn stacks() -> Stacks {
 }
 
 #[test]
-fn times_are_told_by_level_threads_and_metric() {
+fn times_are_divided_by_level_threads_and_metric() {
     let flame = example_flame();
     let (tree, _, share) = flame.tree();
     let (head, [depths, names]) = flame.head(&tree, share);
@@ -121,7 +121,7 @@ fn the_observers_time_has_columns_of_its_own() {
 }
 
 #[test]
-fn a_column_says_its_total_its_interval_and_how_many_samples_it_rests_on() {
+fn a_column_has_its_total_its_interval_and_its_number_of_samples() {
     let flame = example_flame();
     let (tree, _, share) = flame.tree();
     let (head, _) = flame.head(&tree, share);
@@ -134,7 +134,7 @@ fn a_column_says_its_total_its_interval_and_how_many_samples_it_rests_on() {
         let sums = Flame::columns(&tree, place).map(|column| column.iter().sum::<f64>());
         assert_eq!(
             sums.collect::<Vec<_>>(),
-            level.columns.iter().map(|one| one.total_us).collect::<Vec<_>>()
+            level.columns.iter().map(|column| column.total_us).collect::<Vec<_>>()
         );
     }
 }
@@ -160,7 +160,7 @@ fn a_run_without_stacks_has_no_flame_graph() {
 }
 
 #[test]
-fn a_recording_in_which_no_level_ended_is_told_whole() {
+fn a_recording_in_which_no_level_ended_is_shown_whole() {
     let parts = parts(&RunInfo::default(), &stacks());
     let window = Window { begin_ns: 10, end_ns: 901 };
     assert_eq!(parts, [FlamePart { window, level: None, name: None, transactions: 0 }]);
@@ -186,16 +186,19 @@ fn another_run_s_levels_stand_in_the_same_tree_with_names_of_their_own() {
     let one = run("one", vec![of(Purpose::Sweep, 16, 0)]);
     let other = run("other", vec![of(Purpose::Sweep, 1, 0), of(Purpose::Repeat, 1, 100)]);
     // The other run's stack 0 is a path of its own.
-    let theirs = Stacks {
+    let other_stacks = Stacks {
         samples: vec![sample(50, "connection", 0, 6_000)],
         frames: frames(0, "main;read;copy"),
         ..Stacks::default()
     };
-    let told = parts_of_other(&one, &other, &theirs);
-    let names: Vec<Option<&str>> = told.iter().map(|part| part.name.as_deref()).collect();
-    assert_eq!((names, told[0].level, told[0].transactions), (vec![Some("1 user of run other")], None, 5));
-    let ours = stacks();
-    let flame = Flame::new(vec![(stacks(), parts(&one, &ours)), (theirs, told)]).unwrap();
+    let other_parts = parts_of_other(&one, &other, &other_stacks);
+    let names: Vec<Option<&str>> = other_parts.iter().map(|part| part.name.as_deref()).collect();
+    assert_eq!(
+        (names, other_parts[0].level, other_parts[0].transactions),
+        (vec![Some("1 user of run other")], None, 5)
+    );
+    let own_stacks = stacks();
+    let flame = Flame::new(vec![(stacks(), parts(&one, &own_stacks)), (other_stacks, other_parts)]).unwrap();
     let (tree, _, share) = flame.tree();
     let (head, _) = flame.head(&tree, share);
     let totals = |place: usize| Flame::columns(&tree, place).flatten().sum::<f64>();

@@ -8,8 +8,7 @@ use whyso_record::data::LoadInterval;
 pub const CSV_HEADER: &str = "begin_s,end_s,level,workload,users,measured,kind,count,per_s,errors,rows,mean_ms,p50_ms,p95_ms,\
                               p99_ms,p999_ms,max_ms,service_mean_ms,backlog";
 
-/// One line per kind of statement, whole transactions first. Times are seconds since `origin_ns`; a latency of nothing is
-/// left empty.
+/// Returns one line per kind of statement, whole transactions first. Times are seconds since `origin_ns`; a latency of nothing is left empty.
 pub fn csv_rows(
     rows: &[LoadInterval],
     origin_ns: i64,

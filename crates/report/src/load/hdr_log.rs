@@ -16,8 +16,11 @@ const DIGITS: u8 = 3;
 /// The column of largest values is in milliseconds, as that of other writers is.
 const NS_PER_MS: f64 = 1e6;
 
-/// Writes a log. Transactions' response times have no tag, their service times the tag "service"; those of one kind of
-/// transaction "transaction:" and "service:" with its name; and each kind of statement the tag of its name.
+/// Writes a log, with these tags:
+///
+/// - all transactions: none for response times, "service" for service times;
+/// - one kind of transaction: "transaction:" and "service:" with its name;
+/// - one kind of statement: its name.
 pub struct HdrLog<W: Write> {
     out: W,
     serializer: V2DeflateSerializer,

@@ -7,7 +7,7 @@ use whyso_record::run::Level;
 use super::{LoadResult, invalid_why};
 use crate::json::measured;
 
-/// The object that `whyso load --json` prints.
+/// Returns the object that `whyso load --json` prints.
 pub fn load_json(result: &LoadResult) -> Value {
     let levels: Vec<Value> =
         result.levels.iter().map(|(level, verdict)| level_object(level, verdict)).collect();

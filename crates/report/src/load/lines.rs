@@ -5,7 +5,7 @@ use std::fmt::Write;
 use whyso_record::data::LoadInterval;
 use whyso_words::{NOTHING, count, nanoseconds, number, whole};
 
-/// What was done over some intervals of whole transactions, in a line. Times count from `origin_ns`.
+/// Returns what was done over some intervals of whole transactions, in one line. Times count from `origin_ns`.
 ///
 /// ```
 /// use whyso_record::data::LoadInterval;
@@ -37,12 +37,13 @@ pub fn interval_line(
 ) -> String {
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else { return String::new() };
     let seconds = ((last.end_ns - first.begin_ns) as f64 / 1e9).max(1e-9);
-    let transactions: u64 = intervals.iter().map(|one| one.count).sum();
-    let errors: u64 = intervals.iter().flat_map(|one| &one.errors).map(|(_, count)| count).sum();
-    let max_ns = intervals.iter().map(|one| one.response_max_ns).max().unwrap_or(0);
-    let sum_ns: u64 = intervals.iter().map(|one| one.response_sum_ns).sum();
-    let buckets =
-        intervals.iter().fold(Vec::new(), |all, one| whyso_series::merge_buckets(&all, &one.response));
+    let transactions: u64 = intervals.iter().map(|interval| interval.count).sum();
+    let errors: u64 = intervals.iter().flat_map(|interval| &interval.errors).map(|(_, count)| count).sum();
+    let max_ns = intervals.iter().map(|interval| interval.response_max_ns).max().unwrap_or(0);
+    let sum_ns: u64 = intervals.iter().map(|interval| interval.response_sum_ns).sum();
+    let buckets = intervals
+        .iter()
+        .fold(Vec::new(), |all, interval| whyso_series::merge_buckets(&all, &interval.response));
     let ms = |ns: f64| if transactions > 0 { nanoseconds(ns) } else { NOTHING.to_string() };
     let at_s = (last.end_ns - origin_ns) as f64 / 1e9;
     let mut line = format!(

@@ -19,7 +19,7 @@ use whyso_explain::model::LevelVerdict;
 use whyso_explain::versus::Comparison;
 use whyso_record::run::Level;
 
-/// Everything that a load came to.
+/// The whole result of a load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadResult {
     /// In the order in which they ran, each with what is held of it.

@@ -1,5 +1,6 @@
-//! The table of levels, a line at a time: columns have fixed widths, so that a line can be drawn before the ones after
-//! it are known, and drawn again in place.
+//! The table of levels, one line at a time.
+//!
+//! Columns have fixed widths. So a line can be drawn before the next ones are known, and drawn again in place.
 
 use whyso_explain::model::LevelVerdict;
 use whyso_record::run::{Level, RunEnd};
@@ -100,12 +101,12 @@ impl Table {
         Table { columns }
     }
 
-    /// The line with the columns' names.
+    /// Returns the line with the columns' names.
     pub fn header(&self) -> String {
         self.line(|column| column.head.clone())
     }
 
-    /// A line, without its line break.
+    /// Returns the line, without its line break.
     pub fn row(&self, row: &Row) -> String {
         let line = self.line(|column| row.cell(column.field));
         if row.remark.is_empty() { line } else { format!("{line}  {}", row.remark) }
@@ -133,7 +134,7 @@ impl Table {
 }
 
 impl Row {
-    /// A level that has ended.
+    /// Returns the row of a level that has ended.
     pub fn of_level(level: &Level, verdict: &LevelVerdict) -> Row {
         let result = &level.result;
         let any = result.transactions > 0;
@@ -145,7 +146,11 @@ impl Row {
             ci95: verdict.transactions_per_s_ci95,
             queries_per_s: result.queries_per_s,
             mean_ms: any.then_some(result.latency_ms.mean),
-            percentiles_ms: result.percentiles.iter().map(|one| (one.percentile, one.latency_ms)).collect(),
+            percentiles_ms: result
+                .percentiles
+                .iter()
+                .map(|value| (value.percentile, value.latency_ms))
+                .collect(),
             max_ms: (any || result.latency_ms.max > 0.0).then_some(result.latency_ms.max),
             lower_bounds_above: result.latency_ms.lower_bounds_above,
             backlog: result.arrivals.as_ref().map(|arrivals| arrivals.backlog_end),
@@ -160,28 +165,28 @@ impl Row {
     }
 
     fn cell(&self, field: Field) -> String {
-        let known = |value: Option<f64>| value.map_or("–".to_string(), number);
+        let if_known = |value: Option<f64>| value.map_or("–".to_string(), number);
         match field {
             Field::Workload => self.workload.chars().take(24).collect(),
             Field::Users => whole(u64::from(self.users)),
-            Field::Rate => known(self.rate_per_s),
+            Field::Rate => if_known(self.rate_per_s),
             Field::TransactionsPerS => number(self.transactions_per_s),
             Field::Interval95 => match self.ci95 {
                 Some([low, high]) => format!("{} – {}", number(low), number(high)),
                 None => "–".to_string(),
             },
             Field::QueriesPerS => number(self.queries_per_s),
-            Field::Mean => known(self.mean_ms),
+            Field::Mean => if_known(self.mean_ms),
             Field::Percentile(percentile) => {
-                let found = self.percentiles_ms.iter().find(|(one, _)| *one == percentile);
+                let found = self.percentiles_ms.iter().find(|(other, _)| *other == percentile);
                 let is_lower_bound = self.is_lower_bound(percentile);
                 let is_known = self.mean_ms.is_some() || is_lower_bound;
-                at_least(known(found.filter(|_| is_known).map(|(_, ms)| *ms)), is_lower_bound)
+                at_least(if_known(found.filter(|_| is_known).map(|(_, ms)| *ms)), is_lower_bound)
             }
-            Field::Max => at_least(known(self.max_ms), self.is_lower_bound(100.0)),
+            Field::Max => at_least(if_known(self.max_ms), self.is_lower_bound(100.0)),
             Field::Backlog => self.backlog.map_or("–".to_string(), whole),
             Field::Errors => whole(self.errors),
-            Field::ClientCpu => known(self.client_us_per_query),
+            Field::ClientCpu => if_known(self.client_us_per_query),
         }
     }
 }

@@ -143,7 +143,7 @@ level    kind         average     max    90th      required  measured  verdict
 }
 
 #[test]
-fn endpoints_are_given_with_their_outages() {
+fn endpoints_are_shown_with_their_outages() {
     let mut level = level(0, 4, 100.0);
     let latency_ms = Latency { mean: 1.0, p95: 2.0, p99: 3.0, max: 4.0, ..Latency::default() };
     let endpoint = EndpointResult {

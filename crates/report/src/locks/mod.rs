@@ -27,9 +27,9 @@ pub struct LocksOf<'a> {
     /// Which part of the run, such as "the level of 16 users".
     pub window: &'a str,
     pub seconds: f64,
-    /// Times that it was looked who waits.
-    pub looks: u64,
-    /// How well that went.
+    /// Number of snapshots of who waits for whom.
+    pub snapshot_count: u64,
+    /// How many of them succeeded, and how old the last good one is.
     pub snapshots: Snapshots,
     pub objects: &'a [LockObject],
     /// What InnoDB counted: waits for row locks, and their time in ns.
@@ -41,7 +41,7 @@ pub struct LocksOf<'a> {
     pub not_measured: &'a [String],
 }
 
-/// The tables, each with a line that says what its numbers are of.
+/// Returns the tables, each with a line about what its numbers are of.
 pub fn locks(of: LocksOf) -> String {
     let mut out = format!("Lock waits in {}, {}.\n\n", of.window, seconds(of.seconds));
     out.push_str(&objects(of));
@@ -70,21 +70,21 @@ fn objects(of: LocksOf) -> String {
     });
     let snapshots = snapshots(of.snapshots);
     if of.objects.is_empty() {
-        let found = match of.snapshots.taken {
+        let text = match of.snapshots.taken {
             0 => "Whether connections waited for locks is not known: the lock tables could not be read in this window."
                 .to_string(),
-            _ => format!("No connection was found waiting for a lock in {} of the server.", count(of.looks, "snapshot")),
+            _ => format!("No connection was found waiting for a lock in {} of the server.", count(of.snapshot_count, "snapshot")),
         };
         return match snapshots.is_empty() {
-            true => format!("{found}{counted}\n"),
-            false => wrapped_plain(&format!("{found}{counted}{snapshots}")),
+            true => format!("{text}{counted}\n"),
+            false => wrapped_plain(&format!("{text}{counted}{snapshots}")),
         };
     }
     let samples: u64 = of.objects.iter().map(|object| object.samples).sum();
     let mut out = format!(
         "By table and index: {} found waiting in {}.{counted}\n",
         count(samples, "connection"),
-        count(of.looks, "snapshot")
+        count(of.snapshot_count, "snapshot")
     );
     if !snapshots.is_empty() {
         out.push_str(&wrapped_plain(snapshots.trim_start()));
@@ -165,13 +165,13 @@ fn instruments(of: LocksOf) -> String {
     out.push_str(".\n");
     let head = ["count", "seconds", "mean µs", "of lock", "instrument"];
     let mut rows = vec![head.map(str::to_string).to_vec()];
-    for one in of.instruments.iter().take(SHOWN_MAX) {
+    for wait in of.instruments.iter().take(SHOWN_MAX) {
         rows.push(vec![
-            whole(one.count as u64),
-            one.ns.map_or_else(dash, |ns| number(ns / 1e9)),
-            one.ns.map_or_else(dash, |ns| number(ns / 1e3 / one.count.max(1.0))),
-            share_of_lock(one, of.requests_waited_ns).map_or_else(dash, percent),
-            clean(&one.name),
+            whole(wait.count as u64),
+            wait.ns.map_or_else(dash, |ns| number(ns / 1e9)),
+            wait.ns.map_or_else(dash, |ns| number(ns / 1e3 / wait.count.max(1.0))),
+            share_of_lock(wait, of.requests_waited_ns).map_or_else(dash, percent),
+            clean(&wait.name),
         ]);
     }
     out.push_str(&aligned_with_words(&rows, &[4]));
@@ -183,9 +183,9 @@ fn instruments(of: LocksOf) -> String {
 }
 
 /// Returns the share of what requests waited for locks. Conditions have none that is known.
-fn share_of_lock(one: &InstrumentWait, requests_waited_ns: Option<f64>) -> Option<f64> {
+fn share_of_lock(wait: &InstrumentWait, requests_waited_ns: Option<f64>) -> Option<f64> {
     let all = requests_waited_ns.filter(|ns| *ns > 0.0)?;
-    (!one.is_condition()).then_some(one.ns? / all)
+    (!wait.is_condition()).then_some(wait.ns? / all)
 }
 
 fn tables(tables: &[TableWait]) -> String {
@@ -194,13 +194,13 @@ fn tables(tables: &[TableWait]) -> String {
     );
     let head = ["locks", "seconds", "rows", "seconds", "table"];
     let mut rows = vec![head.map(str::to_string).to_vec()];
-    for one in tables.iter().take(SHOWN_MAX) {
+    for table in tables.iter().take(SHOWN_MAX) {
         rows.push(vec![
-            whole(one.lock_count as u64),
-            number(one.lock_ns / 1e9),
-            whole(one.io_count as u64),
-            number(one.io_ns / 1e9),
-            clean(&one.name),
+            whole(table.lock_count as u64),
+            number(table.lock_ns / 1e9),
+            whole(table.io_count as u64),
+            number(table.io_ns / 1e9),
+            clean(&table.name),
         ]);
     }
     out.push_str(&aligned_with_words(&rows, &[4]));
@@ -208,43 +208,43 @@ fn tables(tables: &[TableWait]) -> String {
     out
 }
 
-/// The same as one object; times in seconds.
+/// Returns the same as one object; times in seconds.
 pub fn locks_json(of: LocksOf) -> Value {
-    let object = |one: &LockObject| {
+    let object = |lock: &LockObject| {
         json!({
-            "lock": one.kind,
-            "object": one.object,
-            "index": one.index,
-            "mode": one.mode,
-            "samples": one.samples,
-            "share": one.share,
-            "waited_s": one.waited_ns.map(|ns| ns / 1e9),
-            "statement": one.statement,
-            "held_by": {"statement": one.blocking_statement, "share": one.blocking_share},
+            "lock": lock.kind,
+            "object": lock.object,
+            "index": lock.index,
+            "mode": lock.mode,
+            "samples": lock.samples,
+            "share": lock.share,
+            "waited_s": lock.waited_ns.map(|ns| ns / 1e9),
+            "statement": lock.statement,
+            "held_by": {"statement": lock.blocking_statement, "share": lock.blocking_share},
         })
     };
-    let instrument = |one: &InstrumentWait| {
+    let instrument = |wait: &InstrumentWait| {
         json!({
-            "instrument": one.name,
-            "count": one.count,
-            "waited_s": one.ns.map(|ns| ns / 1e9),
-            "share_of_lock": share_of_lock(one, of.requests_waited_ns),
+            "instrument": wait.name,
+            "count": wait.count,
+            "waited_s": wait.ns.map(|ns| ns / 1e9),
+            "share_of_lock": share_of_lock(wait, of.requests_waited_ns),
         })
     };
-    let table = |one: &TableWait| {
+    let table = |wait: &TableWait| {
         json!({
-            "table": one.name,
-            "locks": one.lock_count,
-            "locks_s": one.lock_ns / 1e9,
-            "rows": one.io_count,
-            "rows_s": one.io_ns / 1e9,
+            "table": wait.name,
+            "locks": wait.lock_count,
+            "locks_s": wait.lock_ns / 1e9,
+            "rows": wait.io_count,
+            "rows_s": wait.io_ns / 1e9,
         })
     };
     let counted = of.row_locks_counted.map(|(waits, ns)| json!({"waits": waits, "waited_s": ns / 1e9}));
     json!({
         "window": of.window,
         "seconds": of.seconds,
-        "looks": of.looks,
+        "looks": of.snapshot_count,
         "snapshots": {
             "taken": of.snapshots.taken,
             "failed": of.snapshots.failed,

@@ -22,7 +22,7 @@ pub struct LocksNowOf<'a> {
     /// Connections that InnoDB counts as waiting for a row.
     pub row_waits_counted: Option<u64>,
     pub trees: &'a [WaitingTree],
-    pub not_told: &'a [NotMeasured],
+    pub not_reported: &'a [NotMeasured],
 }
 
 impl LocksNowOf<'_> {
@@ -31,11 +31,11 @@ impl LocksNowOf<'_> {
     }
 
     /// Returns whether the server reports waits for rows.
-    fn tells_rows(&self) -> bool {
-        !self.not_told.iter().any(|one| one.source == Missing::RowLockWaits)
+    fn reports_rows(&self) -> bool {
+        !self.not_reported.iter().any(|missing| missing.source == Missing::RowLockWaits)
     }
 
-    /// That InnoDB's counter says otherwise; `None` where it does not.
+    /// What InnoDB's counter has against the snapshot; `None` where they agree.
     fn contradiction(&self) -> Option<String> {
         let counted = self.row_waits_counted.filter(|counted| *counted > 0)?;
         let waits_for_row = |tree: &WaitingTree| rows_in(tree) > 0;
@@ -52,7 +52,7 @@ impl LocksNowOf<'_> {
             (Some(why), _) => {
                 format!("Who waits for locks is not known: {why}. It was asked at {}.", self.at)
             }
-            (None, 0) if !self.tells_rows() => {
+            (None, 0) if !self.reports_rows() => {
                 format!("Who waits for rows is not known: the server does not report it to this user. {took}")
             }
             (None, 0) if self.contradiction().is_some() => {
@@ -75,9 +75,9 @@ pub fn locks_now(of: LocksNowOf) -> String {
         out.push('\n');
         lines(&mut out, tree, 0);
     }
-    if !of.not_told.is_empty() {
-        out.push_str("\nNot told by this server:\n");
-        for line in of.not_told {
+    if !of.not_reported.is_empty() {
+        out.push_str("\nNot reported by this server:\n");
+        for line in of.not_reported {
             out.push_str(&wrapped(&clean(&line.to_string()), "  ", TEXT_WIDTH));
         }
     }
@@ -128,7 +128,7 @@ fn described(waits: &WaitingConnection) -> String {
     }
 }
 
-/// The same as one object. `waiting` is null where it is not known.
+/// Returns the same as one object. `waiting` is null where it is not known.
 pub fn locks_now_json(of: LocksNowOf) -> Value {
     let waiting = of.failed.is_none().then(|| of.waiting());
     json!({
@@ -141,7 +141,7 @@ pub fn locks_now_json(of: LocksNowOf) -> Value {
             "contradiction": of.contradiction(),
         },
         "trees": of.trees.iter().map(tree_json).collect::<Vec<_>>(),
-        "not_told": of.not_told.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "not_told": of.not_reported.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

@@ -21,7 +21,7 @@ pub struct LevelLocks<'a> {
 pub(crate) struct LocksHead {
     level: Option<u32>,
     #[serde(flatten)]
-    told: Value,
+    locks: Value,
     /// How many more lines each table would have.
     left: Remainder,
 }
@@ -50,5 +50,5 @@ fn head(level: &LevelLocks, most: usize) -> LocksHead {
         instruments: of.instruments.len() - shown.instruments.len(),
         tables: of.tables.len() - shown.tables.len(),
     };
-    LocksHead { level: level.level, told: locks_json(shown), left }
+    LocksHead { level: level.level, locks: locks_json(shown), left }
 }

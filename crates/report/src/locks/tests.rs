@@ -21,7 +21,7 @@ fn of<'a>(objects: &'a [LockObject], instruments: &'a [InstrumentWait]) -> Locks
     LocksOf {
         window: "the level of 8 users",
         seconds: 10.0,
-        looks: 20,
+        snapshot_count: 20,
         snapshots: Snapshots {
             seconds: 10.0,
             taken: 20,
@@ -69,23 +69,23 @@ Conditions (cond) are mostly waited on by threads that have nothing to do.
 }
 
 #[test]
-fn where_nobody_waited_it_says_so_with_what_was_not_measured() {
+fn where_nobody_waited_the_text_shows_it_and_what_was_not_measured() {
     let not_measured = ["waits by instrument: the Performance Schema is off".to_string()];
-    let told = locks(LocksOf { not_measured: &not_measured, row_locks_counted: None, ..of(&[], &[]) });
+    let text = locks(LocksOf { not_measured: &not_measured, row_locks_counted: None, ..of(&[], &[]) });
     assert!(
-        told.contains("No connection was found waiting for a lock in 20 snapshots of the server.\n"),
-        "{told}"
+        text.contains("No connection was found waiting for a lock in 20 snapshots of the server.\n"),
+        "{text}"
     );
-    assert!(told.contains("Not measured:\n• waits by instrument: the Performance Schema is off"), "{told}");
+    assert!(text.contains("Not measured:\n• waits by instrument: the Performance Schema is off"), "{text}");
 }
 
 #[test]
 fn programs_get_seconds_and_shares() {
     let objects = [object("t.accounts", 90, 1.0, Some("COMMIT"))];
-    let told = locks_json(of(&objects, &[]));
-    assert_eq!(told["objects"][0]["waited_s"], 45.0);
-    assert_eq!(told["objects"][0]["held_by"]["statement"], "COMMIT");
-    assert_eq!(told["row_locks_counted"], json!({"waits": 4512.0, "waited_s": 55.1}));
+    let json = locks_json(of(&objects, &[]));
+    assert_eq!(json["objects"][0]["waited_s"], 45.0);
+    assert_eq!(json["objects"][0]["held_by"]["statement"], "COMMIT");
+    assert_eq!(json["row_locks_counted"], json!({"waits": 4512.0, "waited_s": 55.1}));
 }
 
 fn tree() -> WaitingTree {
@@ -111,32 +111,32 @@ fn now(trees: &[WaitingTree]) -> LocksNowOf<'_> {
 }
 
 #[test]
-fn that_nobody_waits_is_said_with_the_time_of_the_snapshot_and_only_where_it_is_known() {
+fn that_nobody_waits_is_shown_with_the_time_of_the_snapshot_and_only_where_it_is_known() {
     let took = "The snapshot was taken at 12:00:00 and took 4.2 ms.";
     assert_eq!(locks_now(now(&[])), format!("No connection waits for a lock now. {took}\n"));
 
     let failed = LocksNowOf { failed: Some("the server did not say within 10 s who waits"), ..now(&[]) };
-    let told = locks_now(failed);
+    let text = locks_now(failed);
     assert!(
-        told.contains("not known: the server did not say within 10 s") && told.contains("12:00:00"),
-        "{told}"
+        text.contains("not known: the server did not say within 10 s") && text.contains("12:00:00"),
+        "{text}"
     );
     assert!(locks_now_json(failed)["waiting"].is_null());
 
     let contradicted = LocksNowOf { row_waits_counted: Some(3), ..now(&[]) };
-    let told = locks_now(contradicted);
-    assert!(!told.contains("No connection waits"), "{told}");
-    assert!(told.contains("But InnoDB counts that 3 connections wait for a row now"), "{told}");
+    let text = locks_now(contradicted);
+    assert!(!text.contains("No connection waits"), "{text}");
+    assert!(text.contains("But InnoDB counts that 3 connections wait for a row now"), "{text}");
     assert_eq!(locks_now_json(now(&[tree()]))["snapshot"]["contradiction"], Value::Null);
 
-    let not_told =
+    let not_reported =
         [NotMeasured::new(Missing::RowLockWaits, "who waits for whom in row locks; grant PROCESS", "")];
-    let told = locks_now(LocksNowOf { not_told: &not_told, ..now(&[]) });
-    assert!(told.starts_with("Who waits for rows is not known"), "{told}");
+    let text = locks_now(LocksNowOf { not_reported: &not_reported, ..now(&[]) });
+    assert!(text.starts_with("Who waits for rows is not known"), "{text}");
 }
 
 #[test]
-fn a_window_whose_snapshots_failed_does_not_say_that_nobody_waited() {
+fn a_window_whose_snapshots_failed_does_not_claim_that_nobody_waited() {
     let snapshots = Snapshots {
         seconds: 10.0,
         taken: 0,
@@ -147,22 +147,22 @@ fn a_window_whose_snapshots_failed_does_not_say_that_nobody_waited() {
         row_waits_now: Some((3.0, 4.0)),
         found_rows: 0,
     };
-    let told = locks(LocksOf { looks: 0, snapshots, ..of(&[], &[]) });
-    let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(!line.contains("No connection was found"), "{told}");
+    let text = locks(LocksOf { snapshot_count: 0, snapshots, ..of(&[], &[]) });
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!line.contains("No connection was found"), "{text}");
     for words in [
         "is not known: the lock tables could not be read in this window.",
         "taken 14.5 s before the end and took 5 s; 3 attempts failed or came too late.",
         "But InnoDB counted 26.4 s of waits for row locks",
     ] {
-        assert!(line.contains(words), "{words} is missing in {told}");
+        assert!(line.contains(words), "{words} is missing in {text}");
     }
-    let json = locks_json(LocksOf { looks: 0, snapshots, ..of(&[], &[]) });
+    let json = locks_json(LocksOf { snapshot_count: 0, snapshots, ..of(&[], &[]) });
     assert_eq!((&json["snapshots"]["failed"], &json["snapshots"]["are_good"]), (&json!(3), &json!(false)));
 }
 
 #[test]
-fn whoever_waits_stands_under_the_one_that_it_waits_for() {
+fn a_waiting_connection_stands_under_the_one_that_it_waits_for() {
     let expected = "\
 2 connections wait for locks now. The snapshot was taken at 12:00:00 and took 4.2 ms.
 
@@ -172,20 +172,20 @@ fn whoever_waits_stands_under_the_one_that_it_waits_for() {
 ";
     let trees = [tree()];
     assert_eq!(locks_now(now(&trees)), expected);
-    let told = locks_now_json(now(&trees));
+    let json = locks_now_json(now(&trees));
     assert_eq!(
-        (told["waiting"].as_u64(), &told["trees"][0]["waiters"][0]["connection"]),
+        (json["waiting"].as_u64(), &json["trees"][0]["waiters"][0]["connection"]),
         (Some(2), &json!(6))
     );
 }
 
 #[test]
-fn the_page_has_the_first_lines_of_each_table_and_says_how_many_more_there_are() {
+fn the_page_has_the_first_lines_of_each_table_and_the_number_of_the_others() {
     let objects: Vec<LockObject> =
         (0..60).map(|number| object("t.accounts", 60 - number, 0.5, None)).collect();
     let heads = locks_heads(&[LevelLocks { level: Some(2), locks: of(&objects, &[]) }]);
-    let told = serde_json::to_value(&heads).unwrap();
-    assert_eq!((&told[0]["level"], told[0]["objects"].as_array().unwrap().len()), (&2.into(), 50));
-    assert_eq!(told[0]["left"], json!({"objects": 10, "instruments": 0, "tables": 0}));
-    assert_eq!(told[0]["objects"][0]["held_by"]["share"], 0.9);
+    let json = serde_json::to_value(&heads).unwrap();
+    assert_eq!((&json[0]["level"], json[0]["objects"].as_array().unwrap().len()), (&2.into(), 50));
+    assert_eq!(json[0]["left"], json!({"objects": 10, "instruments": 0, "tables": 0}));
+    assert_eq!(json[0]["objects"][0]["held_by"]["share"], 0.9);
 }

@@ -20,15 +20,16 @@ pub(super) fn pfs_views(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>
     let view =
         |name: &str| level.tables.iter().find(|table| table.view.name == name && !table.lines.is_empty());
     let statements = match (view("digests"), view("statements")) {
-        (Some(digests), Some(statements)) if !tells_most(digests, statements) => Some(statements),
+        (Some(digests), Some(statements)) if !covers_most(digests, statements) => Some(statements),
         (digests, statements) => digests.or(statements),
     };
     let tables: Vec<&Table> = [view("waits"), statements].into_iter().flatten().collect();
     if tables.is_empty() {
         return;
     }
-    let known = info.levels.iter().find(|one| Some(one.index) == level.level && one.users > 0);
-    let place = known.map_or(String::new(), |known| format!(" at {}", level_name(info, known)));
+    let level_shown =
+        info.levels.iter().find(|candidate| Some(candidate.index) == level.level && candidate.users > 0);
+    let place = level_shown.map_or(String::new(), |level| format!(" at {}", level_name(info, level)));
     out.heading(&format!("What the Performance Schema counted{place}"));
     for (order, table) in tables.into_iter().enumerate() {
         if order > 0 {
@@ -66,7 +67,7 @@ fn timed(out: &mut Markdown, timing: Option<&Timing>) {
 }
 
 /// A server that has no digests of prepared statements may have hardly any but those of what whyso itself asks.
-fn tells_most(digests: &Table, statements: &Table) -> bool {
+fn covers_most(digests: &Table, statements: &Table) -> bool {
     let count = |table: &Table| table.total().values.first().copied().flatten().unwrap_or(0.0);
     count(digests) >= count(statements) / 2.0
 }
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
     use crate::pfs::LevelPfs;
 
-    fn table(view: &str, told: &[(&str, &str, f64)]) -> Table {
+    fn table(view: &str, increases: &[(&str, &str, f64)]) -> Table {
         let view = View::named(view).unwrap();
         let counter = |(metric, instance, increase): &(&str, &str, f64)| {
             let [host, source, metric, instance] =
@@ -89,12 +90,12 @@ mod tests {
             let series = SeriesName { host, source, metric, instance };
             Counter { series, unit: "1".to_string(), increase: *increase }
         };
-        let counters: Vec<Counter> = told.iter().map(counter).collect();
+        let counters: Vec<Counter> = increases.iter().map(counter).collect();
         Table::new(view, &counters, &[], 10.0, Some(2000.0), None)
     }
 
     #[test]
-    fn the_last_level_is_told_with_digests_by_their_text_and_nothing_breaks_out_of_a_cell() {
+    fn the_last_level_is_shown_with_digests_by_their_text_and_nothing_breaks_out_of_a_cell() {
         let waits = table(
             "waits",
             &[("count", "wait/a", 1000.0), ("time_ns", "wait/a", 20e6), ("count", "idle", 5.0)],
@@ -124,7 +125,7 @@ mod tests {
         let total = "| &lt;Total&gt; |  | 0 | – | 50 | 10 % | – | – |\n";
         assert!(out.text.contains(total), "{}", out.text);
         assert!(!out.text.contains("statement/sql/select") && !out.text.contains("| idle |"), "{}", out.text);
-        assert!(!tells_most(
+        assert!(!covers_most(
             &table("digests", &[("count", "shop:abc", 3.0)]),
             &table("statements", &[("count", "statement/com/Execute", 7.0)])
         ));

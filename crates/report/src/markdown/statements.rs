@@ -25,8 +25,9 @@ pub(super) fn statements_of(
     let of_about = run.levels.iter().find(|level| about.is_some() && level.level == about);
     let level = of_about.or(run.levels.last()).filter(|level| !level.statements.is_empty());
     let Some(level) = level else { return };
-    let known = info.levels.iter().find(|one| Some(one.index) == level.level && one.users > 0);
-    let place = known.map_or(String::new(), |known| format!(" at {}", level_name(info, known)));
+    let level_shown =
+        info.levels.iter().find(|candidate| Some(candidate.index) == level.level && candidate.users > 0);
+    let place = level_shown.map_or(String::new(), |level| format!(" at {}", level_name(info, level)));
     out.heading(&format!("What clients asked of the server{place}"));
     let names: Vec<String> = COMMAND_METRICS.iter().map(named).collect();
     let mut head = vec!["statement", "command", "count", "mean ms"];
@@ -34,8 +35,8 @@ pub(super) fn statements_of(
     out.table(&head);
     let all = total(&level.statements);
     out.row(&cells(&all, &all, "all", ""));
-    for one in level.statements.iter().take(LINES_MAX) {
-        out.row(&cells(one, &all, &run.text(one), &one.command));
+    for statement in level.statements.iter().take(LINES_MAX) {
+        out.row(&cells(statement, &all, &run.text(statement), &statement.command));
     }
     let more = match level.statements.len().saturating_sub(LINES_MAX) {
         0 => String::new(),
@@ -54,15 +55,15 @@ fn named(metric: &CommandMetric) -> String {
     if metric.is_time() { format!("{name} s") } else { name }
 }
 
-fn cells(one: &StatementTime, all: &StatementTime, statement: &str, command: &str) -> Vec<String> {
-    let sum = |metric: &CommandMetric| match (one.sum(*metric), all.sum(*metric)) {
+fn cells(time: &StatementTime, all: &StatementTime, statement: &str, command: &str) -> Vec<String> {
+    let sum = |metric: &CommandMetric| match (time.sum(*metric), all.sum(*metric)) {
         (_, None) => "not known".to_string(),
         (None, _) => "–".to_string(),
         (Some(sum), _) if metric.is_time() => number(sum as f64 / NS_PER_S),
         (Some(sum), _) => whole(sum),
     };
-    let mean = number(one.mean_ns() / NS_PER_MS);
-    let mut cells = vec![escaped(statement), escaped(command), whole(one.count), mean];
+    let mean = number(time.mean_ns() / NS_PER_MS);
+    let mut cells = vec![escaped(statement), escaped(command), whole(time.count), mean];
     cells.extend(COMMAND_METRICS.iter().map(sum));
     cells
 }
@@ -75,8 +76,8 @@ mod tests {
     use crate::statements::LevelStatements;
 
     #[test]
-    fn what_is_known_of_no_command_is_said_to_be_unknown_and_a_statement_stays_in_its_cell() {
-        let one = StatementTime {
+    fn what_is_known_of_no_command_is_shown_as_unknown_and_a_statement_stays_in_its_cell() {
+        let time = StatementTime {
             command: "QUERY".to_string(),
             statement: Some(0),
             count: 4,
@@ -88,7 +89,7 @@ mod tests {
             texts: HashMap::from([(0, "SELECT a | b <i>".to_string())]),
             levels: vec![LevelStatements {
                 seconds: 2.0,
-                statements: vec![one],
+                statements: vec![time],
                 ..LevelStatements::default()
             }],
             ..RunStatements::default()

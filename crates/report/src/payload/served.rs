@@ -1,4 +1,4 @@
-//! What a page is given that asks for samples as it draws them: heads without samples, and the blocks of everything else.
+//! What a page gets that asks for samples as it draws them: heads without samples, and the blocks of everything else.
 
 use serde::Serialize;
 use whyso_explain::model::Explanation;
@@ -55,7 +55,7 @@ struct Axis {
     end_ns: i64,
 }
 
-/// What of a head takes more than the recording's outline to tell.
+/// Parts of a head that need more than the recording's outline.
 #[derive(Default)]
 struct Parts<'b> {
     profile: ProfileHead,
@@ -63,17 +63,17 @@ struct Parts<'b> {
     notes: Vec<String>,
 }
 
-/// What the load did, as series.
+/// Returns what the load did, as series.
 pub fn load_series(source: &dyn Source, load: &[LoadInterval]) -> Vec<(SeriesKey, Column)> {
     derived::load_series(source.run(), load)
 }
 
-/// Which functions were busy when, as series.
+/// Returns which functions were busy when, as series.
 pub fn function_series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)> {
     over_time::series(stacks, origin_ns)
 }
 
-/// The head of a run that is not explained yet: what was run, what happened, and which series there are.
+/// Returns the head of a run that is not explained yet: what was run, what happened, and which series there are.
 ///
 /// # Errors
 /// The recording's files can't be read.
@@ -87,7 +87,7 @@ pub fn outline(
     head(source, &Explanation::default(), series, axis, Parts::default(), Blocks::default())
 }
 
-/// The same with what was found, what threads did, and tables by level. `stacks`: none, to leave the profile out; `notes`: what the reader
+/// Returns the same with what was found, what threads did, and tables by level. `stacks`: none, to leave the profile out; `notes`: what the reader
 /// must know of it.
 ///
 /// # Errors
@@ -111,7 +111,7 @@ pub fn explained(
     head(source, explanation, series, Axis { origin_ns, end_ns }, parts, blocks)
 }
 
-/// The tables of one window: the keys of a head that hold them, and their blocks.
+/// Returns the tables of one window: the keys of a head that hold them, and their blocks.
 ///
 /// # Errors
 /// They can't be written as JSON.
@@ -131,7 +131,7 @@ pub struct FlameSide {
     pub stacks: Stacks,
 }
 
-/// The stacks of several windows in one tree, one level each: the head of a flame, and its blocks. `None` where no stack lies in any.
+/// Returns the stacks of several windows in one tree, one level each: the head of a flame, and its blocks. `None` where no stack lies in any.
 ///
 /// # Errors
 /// They can't be written.

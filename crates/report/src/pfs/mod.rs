@@ -69,7 +69,7 @@ pub fn pfs(of: PfsOf) -> String {
     out
 }
 
-/// How evenly the instances of each lock are used.
+/// Returns how evenly the instances of each lock are used.
 pub fn pfs_evenness(of: PfsOf, locks: &[Evenness]) -> String {
     let mut out = heading(of);
     let head = ["instances", "count/s", "busiest has", "evenness", "ms/s", "lock"];
@@ -126,7 +126,7 @@ fn wide_line(of: PfsOf, line: &Line) -> Vec<String> {
     cells
 }
 
-/// The same as one object, numbers undivided: over the whole window, times in ns.
+/// Returns the same as one object, numbers undivided: over the whole window, times in ns.
 pub fn pfs_json(of: PfsOf) -> Value {
     let table = of.table;
     let object = |line: &Line| {
@@ -155,7 +155,7 @@ pub fn pfs_json(of: PfsOf) -> Value {
     })
 }
 
-/// How evenly locks' instances are used, as one object.
+/// Returns how evenly locks' instances are used, as one object.
 pub fn pfs_evenness_json(of: PfsOf, locks: &[Evenness]) -> Value {
     let object = |lock: &Evenness| {
         json!({

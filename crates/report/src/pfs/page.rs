@@ -33,9 +33,9 @@ pub struct RunPfs {
 pub struct LevelPfs {
     /// The level's index; `None`: all of a recording in which no level ended.
     pub level: Option<u32>,
-    /// A table a view, each sorted by its main column.
+    /// One table per view, each sorted by its main column.
     pub tables: Vec<Table>,
-    /// `None` where the recording does not tell what the server's timers take.
+    /// `None` where the recording does not have what the server's timers take.
     pub timing: Option<Timing>,
 }
 
@@ -111,7 +111,7 @@ struct LevelLines {
     /// How many idle ones have no row.
     idle_left: usize,
     observer: Vec<Option<Row>>,
-    /// The part, 0 to 1, that whyso's own connections have of what was counted: of the time where any was taken, else of the executions.
+    /// The part, 0 to 1, that whyso's own connections have of what was counted: of the time if any was measured, otherwise of the executions.
     #[serde(skip_serializing_if = "Option::is_none")]
     observer_share: Option<f64>,
     /// Of a statement that others executed, too: how many executions were whyso's own, by name.
@@ -154,14 +154,14 @@ fn row(values: &[Option<f64>]) -> Row {
 }
 
 impl<'a> LevelHead<'a> {
-    fn new(one: &'a LevelPfs) -> LevelHead<'a> {
-        let first = one.tables.first();
+    fn new(level: &'a LevelPfs) -> LevelHead<'a> {
+        let first = level.tables.first();
         LevelHead {
-            level: one.level,
+            level: level.level,
             seconds: first.map_or(0.0, |table| table.seconds),
             statements: first.and_then(|table| table.statements),
             transactions: first.and_then(|table| table.transactions),
-            timing: one.timing.as_ref(),
+            timing: level.timing.as_ref(),
         }
     }
 }
@@ -201,15 +201,15 @@ fn is_of_instances(view: &View) -> bool {
 }
 
 fn columns(view: &View) -> Vec<ColumnHead> {
-    let column = |one: &whyso_explain::pfs::Column| ColumnHead {
-        name: one.name,
-        metric: one.metric,
-        quantity: match one.quantity {
+    let column = |column: &whyso_explain::pfs::Column| ColumnHead {
+        name: column.name,
+        metric: column.metric,
+        quantity: match column.quantity {
             Quantity::Count => "count",
             Quantity::Time => "time",
             Quantity::Bytes => "bytes",
         },
-        is_level: one.is_level,
+        is_level: column.is_level,
     };
     let mut columns: Vec<ColumnHead> = view.columns.iter().map(column).collect();
     if is_of_instances(view) {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_among_the_first_at_one_level_is_told_at_all_of_them() {
+    fn a_line_that_is_among_the_first_at_one_level_is_shown_at_all_of_them() {
         let line = |name: &str, ns: f64| (name.to_string(), 1.0, ns);
         let here = table("waits", &[line("a", 9.0), line("b", 8.0), line("c", 1.0), line("idle", 99.0)]);
         let there = table("waits", &[line("a", 2.0), line("b", 3.0), line("d", 2.5)]);
@@ -401,13 +401,13 @@ mod tests {
         ];
         let table = Table::new(View::named("digests").unwrap(), &counters, &[], 10.0, None, None);
         let texts = HashMap::from([("own".to_string(), "SHOW GLOBAL STATUS".to_string())]);
-        let told = serde_json::to_value(view_lines(&[&table], &texts, 10)).unwrap();
-        assert_eq!((&told["names"], &told["observer_names"]), (&["a"].into(), &["own"].into()));
-        assert_eq!(told["texts"]["own"], "SHOW GLOBAL STATUS");
-        let level = &told["levels"][0];
+        let json = serde_json::to_value(view_lines(&[&table], &texts, 10)).unwrap();
+        assert_eq!((&json["names"], &json["observer_names"]), (&["a"].into(), &["own"].into()));
+        assert_eq!(json["texts"]["own"], "SHOW GLOBAL STATUS");
+        let level = &json["levels"][0];
         assert_eq!((&level["total"][1], &level["observer"][0][1]), (&10.into(), &30.into()));
         assert_eq!((&level["observer_share"], &level["own"]["a"]), (&0.75.into(), &3.into()));
-        assert_eq!(told["drawn"], serde_json::json!(["a"]));
+        assert_eq!(json["drawn"], serde_json::json!(["a"]));
     }
 
     #[test]
@@ -420,9 +420,9 @@ mod tests {
         };
         let head = serde_json::to_value(PfsHead::new(&run)).unwrap();
         assert_eq!(head["views"][0]["columns"][4]["name"], "evenness");
-        let told = serde_json::to_value(view_blocks(&run).next().unwrap()).unwrap();
-        assert_eq!(told["levels"][0]["rows"][0], serde_json::json!([1000, 0, 2, 0.9, 0.609756098]));
-        assert_eq!(told["drawn"], serde_json::json!(["wait/a 7f01", "wait/a 7f02"]));
+        let json = serde_json::to_value(view_blocks(&run).next().unwrap()).unwrap();
+        assert_eq!(json["levels"][0]["rows"][0], serde_json::json!([1000, 0, 2, 0.9, 0.609756098]));
+        assert_eq!(json["drawn"], serde_json::json!(["wait/a 7f01", "wait/a 7f02"]));
     }
 
     proptest! {
@@ -433,28 +433,28 @@ mod tests {
             there in prop::collection::vec((0_u8..40, 0.0_f64..1e9, 0.0_f64..1e12), 1..40),
             most in 1_usize..50,
         ) {
-            let named = |told: &[(u8, f64, f64)]| {
-                let lines: BTreeMap<u8, (f64, f64)> = told.iter().map(|one| (one.0, (one.1, one.2))).collect();
+            let named = |values: &[(u8, f64, f64)]| {
+                let lines: BTreeMap<u8, (f64, f64)> = values.iter().map(|(name, count, ns)| (*name, (*count, *ns))).collect();
                 lines.into_iter().map(|(name, (count, ns))| (format!("wait/{name}"), count, ns)).collect::<Vec<_>>()
             };
-            let [here, there] = [named(&here), named(&there)].map(|told| table("waits", &told));
-            let told = view_lines(&[&here, &there], &HashMap::new(), most);
+            let [here, there] = [named(&here), named(&there)].map(|lines| table("waits", &lines));
+            let page = view_lines(&[&here, &there], &HashMap::new(), most);
             let number = |row: &Option<Row>, place: usize| {
-                row.as_ref().map_or(0.0, |row| row[place].as_ref().map_or(0.0, |one| one.0))
+                row.as_ref().map_or(0.0, |row| row[place].as_ref().map_or(0.0, |cell| cell.0))
             };
-            for (level, table) in told.levels.iter().zip([&here, &there]) {
+            for (level, table) in page.levels.iter().zip([&here, &there]) {
                 for place in 0..2 {
-                    let left = level.left_row[place].as_ref().map_or(0.0, |one| one.0);
+                    let left = level.left_row[place].as_ref().map_or(0.0, |cell| cell.0);
                     let sum = level.rows.iter().map(|row| number(row, place)).sum::<f64>() + left;
                     let total = table.total().values[place].unwrap_or(0.0);
                     prop_assert!((sum - total).abs() <= 1e-9 * total, "{sum} {total}");
                 }
             }
             let column = here.view.columns[1];
-            for one in differences(&here, &there, &column, Per::Second) {
-                let Some(place) = told.names.iter().position(|name| *name == one.name) else { continue };
-                let [a, b] = [0, 1].map(|level| number(&told.levels[level].rows[place], 1) / 10.0);
-                prop_assert!((one.here[1].unwrap() - a).abs() <= 1e-6 && (one.there[1].unwrap() - b).abs() <= 1e-6);
+            for difference in differences(&here, &there, &column, Per::Second) {
+                let Some(place) = page.names.iter().position(|name| *name == difference.name) else { continue };
+                let [a, b] = [0, 1].map(|level| number(&page.levels[level].rows[place], 1) / 10.0);
+                prop_assert!((difference.here[1].unwrap() - a).abs() <= 1e-6 && (difference.there[1].unwrap() - b).abs() <= 1e-6);
             }
         }
     }

@@ -10,13 +10,13 @@ fn name(source: &str, metric: &str, instance: &str) -> SeriesName {
     SeriesName { host, source, metric, instance }
 }
 
-fn counters(source: &str, told: &[(&str, &str, f64)]) -> Vec<Counter> {
-    let one = |(metric, instance, increase): &(&str, &str, f64)| Counter {
+fn counters(source: &str, increases: &[(&str, &str, f64)]) -> Vec<Counter> {
+    let counter = |(metric, instance, increase): &(&str, &str, f64)| Counter {
         series: name(source, metric, instance),
         unit: "1".to_string(),
         increase: *increase,
     };
-    told.iter().map(one).collect()
+    increases.iter().map(counter).collect()
 }
 
 fn of<'a>(table: &'a Table, texts: &'a HashMap<String, String>) -> PfsOf<'a> {
@@ -24,8 +24,8 @@ fn of<'a>(table: &'a Table, texts: &'a HashMap<String, String>) -> PfsOf<'a> {
 }
 
 #[test]
-fn waits_stand_beside_what_caused_them_and_idle_ones_beneath() {
-    let told = counters(
+fn waits_stand_next_to_what_caused_them_and_idle_ones_beneath() {
+    let counters = counters(
         "pfs_waits",
         &[
             ("count", "wait/synch/mutex/innodb/log_sys_mutex", 1000.0),
@@ -36,7 +36,7 @@ fn waits_stand_beside_what_caused_them_and_idle_ones_beneath() {
         ],
     );
     let view = View::named("waits").unwrap();
-    let mut table = Table::new(view, &told, &[], 10.0, Some(20_000.0), Some(1000.0));
+    let mut table = Table::new(view, &counters, &[], 10.0, Some(20_000.0), Some(1000.0));
     table.sort(&view.columns[1]);
     let texts = HashMap::new();
     let expected = "\
@@ -59,8 +59,8 @@ count/s  /statement  /transaction   ms/s  µs/statement  µs/transaction    mean
 }
 
 #[test]
-fn a_digest_is_told_by_its_text_and_only_columns_that_counted_are_shown() {
-    let told = counters(
+fn a_digest_is_shown_by_its_text_and_only_columns_that_counted_are_shown() {
+    let counters = counters(
         "pfs_digests",
         &[
             ("count", "shop:abc", 50.0),
@@ -70,7 +70,7 @@ fn a_digest_is_told_by_its_text_and_only_columns_that_counted_are_shown() {
         ],
     );
     let view = View::named("digests").unwrap();
-    let table = Table::new(view, &told, &[], 10.0, None, None);
+    let table = Table::new(view, &counters, &[], 10.0, None, None);
     let texts = HashMap::from([("shop:abc".to_string(), "SELECT \u{1b}[31m * FROM t".to_string())]);
     let text = pfs(of(&table, &texts));
     assert!(text.contains("Per second."), "{text}");
@@ -81,7 +81,7 @@ fn a_digest_is_told_by_its_text_and_only_columns_that_counted_are_shown() {
 #[test]
 fn whysos_own_statements_are_hidden_with_their_share_until_they_are_asked_for() {
     let own = "information_schema:own";
-    let told = counters(
+    let counters = counters(
         "pfs_digests",
         &[
             ("count", "shop:abc", 50.0),
@@ -94,7 +94,7 @@ fn whysos_own_statements_are_hidden_with_their_share_until_they_are_asked_for() 
             ("time_ns", "information_schema:both", 0.0),
         ],
     );
-    let mut table = Table::new(View::named("digests").unwrap(), &told, &[], 10.0, None, None);
+    let mut table = Table::new(View::named("digests").unwrap(), &counters, &[], 10.0, None, None);
     let texts = [
         ("shop:abc", "SELECT ?"),
         (own, "SHOW GLOBAL STATUS"),
@@ -129,18 +129,18 @@ fn a_level_is_a_mean_and_is_divided_by_nothing() {
 }
 
 #[test]
-fn an_uneven_lock_is_seen_to_be_one() {
-    let told = counters(
+fn an_uneven_lock_is_shown_as_uneven() {
+    let counters = counters(
         "pfs_lock_instances",
         &[("count", "wait/synch/mutex/a 7f01", 900.0), ("count", "wait/synch/mutex/a 7f02", 100.0)],
     );
-    let table = Table::new(View::named("lock-instances").unwrap(), &told, &[], 10.0, None, None);
+    let table = Table::new(View::named("lock-instances").unwrap(), &counters, &[], 10.0, None, None);
     let text = pfs_evenness(of(&table, &HashMap::new()), &evenness(&table));
     assert!(text.contains("        2      100         90 %      61 %     –  wait/synch/mutex/a\n"), "{text}");
 }
 
 #[test]
-fn a_difference_says_what_it_is_of() {
+fn a_difference_names_what_it_is_of() {
     let view = View::named("waits").unwrap();
     let table = |count: f64| {
         Table::new(view, &counters("pfs_waits", &[("count", "a", count)]), &[], 10.0, None, Some(10.0))

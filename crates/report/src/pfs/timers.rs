@@ -18,7 +18,7 @@ pub struct PfsTimersOf<'a> {
     pub setup: &'a str,
 }
 
-/// The server's timers, what each class of events cost, and what another timer would have cost.
+/// Returns the server's timers, what each class of events cost, and what another timer would have cost.
 pub fn pfs_timers(of: PfsTimersOf) -> String {
     let timing = of.timing;
     let mut out = "What timing cost, as the server reckons its timers.\n".to_string();
@@ -80,7 +80,7 @@ fn words(head: &[&str]) -> Vec<String> {
     head.iter().map(ToString::to_string).collect()
 }
 
-/// The same as one object: over the whole window, CPU times in seconds, shares from 0 to 1.
+/// Returns the same as one object: over the whole window, CPU times in seconds, shares from 0 to 1.
 pub fn pfs_timers_json(of: PfsTimersOf) -> Value {
     let mut object = json!(of.timing);
     object["view"] = json!("timers");
@@ -131,30 +131,30 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_is_told_by_class_a_second_and_as_a_share_of_the_server() {
+    fn the_cost_is_shown_by_class_per_second_and_as_a_share_of_the_server() {
         let timing = timing();
         let of = PfsTimersOf { window: "the level of 8 users", timing: &timing, setup: "global: on" };
-        let told = pfs_timers(of);
+        let text = pfs_timers(of);
         assert!(
-            told.contains(
+            text.contains(
                 "The level of 8 users: 300 s, 18,602,306 statements, 2,169 s of the server's CPU.\n"
             ),
-            "{told}"
+            "{text}"
         );
-        assert!(told.contains("2,982,179,104"), "{told}");
-        let line = |begin: &str| told.lines().find(|line| line.starts_with(begin)).unwrap().to_string();
+        assert!(text.contains("2,982,179,104"), "{text}");
+        let line = |begin: &str| text.lines().find(|line| line.starts_with(begin)).unwrap().to_string();
         let cells = |begin: &str| line(begin).split_whitespace().map(str::to_string).collect::<Vec<_>>();
-        assert_eq!(cells("stage")[1..5], ["NANOSECOND", "813,845", "13.1", "100"], "{told}");
-        assert!(line("stage").contains("766") && line("stage").contains("11 %"), "{told}");
-        assert!(line("transaction").contains("–"), "{told}");
-        assert!(line("<Total>").ends_with('–'), "{told}");
-        assert!(!told.contains("setup_timers"), "{told}");
+        assert_eq!(cells("stage")[1..5], ["NANOSECOND", "813,845", "13.1", "100"], "{text}");
+        assert!(line("stage").contains("766") && line("stage").contains("11 %"), "{text}");
+        assert!(line("transaction").contains("–"), "{text}");
+        assert!(line("<Total>").ends_with('–'), "{text}");
+        assert!(!text.contains("setup_timers"), "{text}");
 
         let mut documented = timing.clone();
         documented.classes.iter_mut().for_each(|class| class.timer_read = false);
         documented.server_cpu_s = None;
-        let told = pfs_timers(PfsTimersOf { timing: &documented, ..of });
-        assert!(told.contains("has no table setup_timers") && told.contains("was not watched"), "{told}");
+        let text = pfs_timers(PfsTimersOf { timing: &documented, ..of });
+        assert!(text.contains("has no table setup_timers") && text.contains("was not watched"), "{text}");
         let object = pfs_timers_json(of);
         assert_eq!(object["classes"][1]["timer"], "NANOSECOND");
         assert_eq!(object["timers"][0]["name"], "CYCLE");

@@ -8,7 +8,7 @@ use crate::text::layout::aligned_with_words;
 use crate::text::pfs::{DIGEST_TEXT_MAX, PfsOf, value_text, window_text};
 use crate::text::{capital, clean, shortened};
 
-/// What differs in `column`, the greatest difference first.
+/// Returns what differs in `column`, the greatest difference first.
 pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: &[Difference]) -> String {
     let view = here.table.view;
     let mut out = format!(
@@ -25,18 +25,18 @@ pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: 
         out.push_str("Nothing was counted on either side.\n");
         return out;
     }
-    let place = view.columns.iter().position(|one| one == column).unwrap_or(0);
+    let place = view.columns.iter().position(|other| other == column).unwrap_or(0);
     let mut rows = vec![["here", "there", "difference", view.line].map(str::to_string).to_vec()];
-    for one in differences.iter().take(here.limit) {
-        let [a, b] = [one.here[place], one.there[place]];
+    for line in differences.iter().take(here.limit) {
+        let [a, b] = [line.here[place], line.there[place]];
         let difference = a.zip(b).map(|(a, b)| a - b);
         let sign = if difference.is_some_and(|difference| difference > 0.0) { "+" } else { "" };
-        let name = here.texts.get(&one.name).or_else(|| there.texts.get(&one.name));
+        let name = here.texts.get(&line.name).or_else(|| there.texts.get(&line.name));
         rows.push(vec![
             value_text(a, column),
             value_text(b, column),
             format!("{sign}{}", value_text(difference, column)),
-            name.map_or_else(|| clean(&one.name), |text| clean(&shortened(text, DIGEST_TEXT_MAX))),
+            name.map_or_else(|| clean(&line.name), |text| clean(&shortened(text, DIGEST_TEXT_MAX))),
         ]);
     }
     out.push_str(&aligned_with_words(&rows, &[3]));
@@ -47,7 +47,7 @@ pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: 
     out
 }
 
-/// The same as one object; times in ns, divided as `per` says.
+/// Returns the same as one object; times in ns, divided as `per` says.
 pub fn pfs_differences_json(
     here: PfsOf,
     there: PfsOf,
@@ -55,13 +55,13 @@ pub fn pfs_differences_json(
     per: Per,
     differences: &[Difference],
 ) -> Value {
-    let place = here.table.view.columns.iter().position(|one| one == column).unwrap_or(0);
-    let object = |one: &Difference| {
+    let place = here.table.view.columns.iter().position(|other| other == column).unwrap_or(0);
+    let object = |difference: &Difference| {
         json!({
-            "name": one.name,
-            "text": here.texts.get(&one.name).or_else(|| there.texts.get(&one.name)),
-            "here": one.here[place],
-            "there": one.there[place],
+            "name": difference.name,
+            "text": here.texts.get(&difference.name).or_else(|| there.texts.get(&difference.name)),
+            "here": difference.here[place],
+            "there": difference.there[place],
         })
     };
     json!({

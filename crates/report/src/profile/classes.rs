@@ -9,7 +9,7 @@ use super::{SampledIn, about, in_seconds, share_number, table, words};
 /// What stacks without a class are called; on a CPU that is work.
 const UNKNOWN: &str = "<no class>";
 
-/// The classes under `<Total>`, each with its time and its share of each metric, and what has none.
+/// Returns the classes under `<Total>`, each with its time and its share of each metric, and what has none.
 pub fn classes(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime]) -> String {
     let total_ns = total(profile, classes);
     let head = profile.metrics.iter().flat_map(|metric| [format!("{} s", words(metric)), "%".to_string()]);
@@ -20,18 +20,18 @@ pub fn classes(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime])
         rows.push(cells.chain([words(class)]).collect());
     };
     row(&total_ns, "<Total>");
-    for one in classes {
-        row(&one.ns, one.class.as_deref().unwrap_or(UNKNOWN));
+    for time in classes {
+        row(&time.ns, time.class.as_deref().unwrap_or(UNKNOWN));
     }
     format!("{}\n{}", about(sampled, profile, &total_ns), table(&rows))
 }
 
-/// What `whyso classes --json` prints. Times are in nanoseconds.
+/// Returns what `whyso classes --json` prints. Times are in nanoseconds.
 pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime]) -> Value {
     let times = |ns: &[f64]| {
         profile.metrics.iter().cloned().zip(ns.iter().map(|ns| json!(ns))).collect::<Map<_, _>>()
     };
-    let row = |one: &ClassTime| json!({"class": one.class, "ns": times(&one.ns)});
+    let row = |time: &ClassTime| json!({"class": time.class, "ns": times(&time.ns)});
     let view = json!({
         "total_ns": times(&total(profile, classes)),
         "classes": classes.iter().map(row).collect::<Vec<_>>(),
@@ -40,6 +40,6 @@ pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassT
 }
 
 fn total(profile: &Profile, classes: &[ClassTime]) -> Vec<f64> {
-    let sum = |place: usize| classes.iter().filter_map(|one| one.ns.get(place)).sum();
+    let sum = |place: usize| classes.iter().filter_map(|time| time.ns.get(place)).sum();
     (0..profile.metrics.len()).map(sum).collect()
 }

@@ -11,7 +11,7 @@ const NS_PER_US: f64 = 1e3;
 const PER_CENT: f64 = 1e2;
 /// Shares in folded stacks are whole millionths: the programs that read them take whole numbers.
 const PER_MILLION: f64 = 1e6;
-/// Stands before a difference that the samples can't tell from none.
+/// Stands before a difference that the samples can't distinguish from none.
 const WITHIN: &str = "~";
 
 /// Two profiles that are compared.
@@ -40,7 +40,7 @@ impl ProfilePair<'_> {
     }
 }
 
-/// The functions that differ most, `limit` of them at most, under `<Total>`.
+/// Returns the functions that differ most, `limit` of them at most, under `<Total>`.
 pub fn function_differences(
     compared: ProfilePair<'_>,
     metrics: &[String],
@@ -57,14 +57,14 @@ pub fn function_differences(
         ]
     };
     let mut rows = vec![metrics.iter().flat_map(head).chain(["function".to_string()]).collect::<Vec<_>>()];
-    // One that spent no time on either side has nothing to tell.
-    let spent = |one: &&FunctionDifference| {
-        compared.of(one).iter().any(|difference| difference.here != 0.0 || difference.there != 0.0)
+    // One that spent no time on either side has nothing to show.
+    let spent = |function: &&FunctionDifference| {
+        compared.of(function).iter().any(|difference| difference.here != 0.0 || difference.there != 0.0)
     };
     let functions: Vec<&FunctionDifference> = found.functions.iter().filter(spent).collect();
-    for one in [&found.total].into_iter().chain(functions.iter().copied().take(limit)) {
-        let cells = compared.of(one).iter().flat_map(|difference| cells(difference, scale));
-        rows.push(cells.chain([clean(&named(&one.function))]).collect());
+    for function in [&found.total].into_iter().chain(functions.iter().copied().take(limit)) {
+        let cells = compared.of(function).iter().flat_map(|difference| cells(difference, scale));
+        rows.push(cells.chain([clean(&named(&function.function))]).collect());
     }
     let mut out = format!("{}\n{}", about(compared), table(&rows));
     let left = functions.len().saturating_sub(limit);
@@ -104,8 +104,8 @@ fn about(compared: ProfilePair<'_>) -> String {
 
 fn known_of_both(compared: ProfilePair<'_>) -> String {
     let side = |words: &str, sampled: SampledIn<'_>| {
-        let known = known_words(sampled);
-        if known.is_empty() { known } else { format!("{words}: {known}") }
+        let text = known_words(sampled);
+        if text.is_empty() { text } else { format!("{words}: {text}") }
     };
     side("here", compared.here) + &side("there", compared.there)
 }
@@ -115,12 +115,12 @@ fn cells(difference: &Difference, scale: f64) -> [String; 4] {
     if here == 0.0 && there == 0.0 {
         return ["0".to_string(), "0".to_string(), String::new(), String::new()];
     }
-    let mark = if difference.is_told_apart() { "" } else { WITHIN };
+    let mark = if difference.is_distinguishable() { "" } else { WITHIN };
     let value = format!("{mark}{}", signed_number(difference.value() * scale));
     [number(here * scale), number(there * scale), value, number(half * scale)]
 }
 
-/// What `whyso functions --against --json` prints. Times are in nanoseconds a transaction, or shares from 0 to 1.
+/// Returns what `whyso functions --against --json` prints. Times are in nanoseconds per transaction, or shares from 0 to 1.
 pub fn function_differences_json(
     compared: ProfilePair<'_>,
     metrics: &[String],
@@ -151,23 +151,23 @@ pub fn function_differences_json(
         "compared_by": by,
         "metrics": metrics,
         "total": object(metrics, &found.total),
-        "functions": found.functions.iter().take(limit).map(|one| object(metrics, one)).collect::<Vec<_>>(),
+        "functions": found.functions.iter().take(limit).map(|function| object(metrics, function)).collect::<Vec<_>>(),
     })
 }
 
 fn object(metrics: &[String], function: &FunctionDifference) -> Value {
-    let one = |difference: &Difference| {
+    let time = |difference: &Difference| {
         json!({
             "here": difference.here,
             "there": difference.there,
             "difference": difference.value(),
             "half_interval": difference.half,
-            "told_apart": difference.is_told_apart(),
+            "told_apart": difference.is_distinguishable(),
         })
     };
     let times = function.exclusive.iter().zip(&function.inclusive);
     let times = metrics.iter().zip(times).map(|(metric, (exclusive, inclusive))| {
-        (metric.clone(), json!({"exclusive": one(exclusive), "inclusive": one(inclusive)}))
+        (metric.clone(), json!({"exclusive": time(exclusive), "inclusive": time(inclusive)}))
     });
     let mut object = Value::Object(times.collect::<Map<_, _>>());
     object["name"] = json!(function.function.name);
@@ -175,9 +175,9 @@ fn object(metrics: &[String], function: &FunctionDifference) -> Value {
     object
 }
 
-/// Stacks in one metric as programs for differential flame graphs read them: functions from the outermost to the innermost with `;` between,
-/// and after blanks the time there and here: nanoseconds a transaction, or millionths of each one's time. Stacks that come to less than one of
-/// both are left out.
+/// Returns stacks in one metric as programs for differential flame graphs read them: functions from the outermost to the innermost, with `;` between.
+/// After blanks come the time there and the time here, in nanoseconds per transaction or in millionths of each profile's time. Stacks with less than 1
+/// on both sides are left out.
 pub fn folded_against(here: &Profile, there: &Profile, metric: usize, by: ComparedBy) -> String {
     let scale = match by {
         ComparedBy::Transactions { .. } => 1.0,

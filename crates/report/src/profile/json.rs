@@ -6,7 +6,7 @@ use whyso_series::KnownBy;
 
 use super::{Relation, SampledIn};
 
-/// What `whyso functions --json` prints. Times are in nanoseconds.
+/// Returns what `whyso functions --json` prints. Times are in nanoseconds.
 pub fn functions_json(
     sampled: SampledIn<'_>,
     profile: &Profile,
@@ -27,15 +27,15 @@ pub fn functions_json(
     with_head(sampled, profile, view)
 }
 
-/// What `whyso callers --json` and `whyso callees --json` print. Times are in nanoseconds.
+/// Returns what `whyso callers --json` and `whyso callees --json` print. Times are in nanoseconds.
 pub fn relatives_json(profile: &Profile, relatives: &Relatives, relation: Relation, limit: usize) -> Value {
     let (name, others) = match relation {
         Relation::Callers => ("callers", &relatives.callers),
         Relation::Callees => ("callees", &relatives.callees),
     };
-    let other = |one: &AttributedTime| {
-        let mut object = function(profile, &one.time);
-        for (metric, ns) in profile.metrics.iter().zip(&one.attributed_ns) {
+    let other = |relative: &AttributedTime| {
+        let mut object = function(profile, &relative.time);
+        for (metric, ns) in profile.metrics.iter().zip(&relative.attributed_ns) {
             object[metric]["attributed_ns"] = json!(ns);
         }
         object

@@ -26,7 +26,7 @@ use crate::text::layout::aligned_with_words as aligned;
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
 
-/// What a profile was taken of.
+/// What a profile is of.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledIn<'a> {
     /// Such as "the level of 16 users".
@@ -64,7 +64,7 @@ pub enum Relation {
     Callees,
 }
 
-/// The functions with the most time, `limit` of them at most, under `<Total>`.
+/// Returns the functions with the most time, `limit` of them at most, under `<Total>`.
 pub fn functions(sampled: SampledIn<'_>, profile: &Profile, functions: &Functions, limit: usize) -> String {
     let mut rows = vec![head(profile, &["excl.", "incl."])];
     for time in [&functions.total].into_iter().chain(functions.functions.iter().take(limit)) {
@@ -78,8 +78,8 @@ pub fn functions(sampled: SampledIn<'_>, profile: &Profile, functions: &Function
     out
 }
 
-/// A function, marked with `*`, beneath its callers or above its callees. The first time of each metric is attributed: the part of the
-/// function's inclusive time that came through the caller, or went to the callee; the function's own is its exclusive time.
+/// Returns a function, marked with `*`, beneath its callers or above its callees. The first time of each metric is attributed: the part of the
+/// function's inclusive time that came through the caller, or went to the callee. In the function's own line it is the exclusive time.
 pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, limit: usize) -> String {
     let mut rows = vec![head(profile, &["attr.", "excl.", "incl."])];
     let times = |attributed: &[f64], time: &FunctionTime, name: String| {
@@ -94,8 +94,8 @@ pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, l
         Relation::Callers => &relatives.callers,
         Relation::Callees => &relatives.callees,
     };
-    let other = |one: &AttributedTime| {
-        times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time.function)))
+    let other = |relative: &AttributedTime| {
+        times(&relative.attributed_ns, &relative.time, format!(" {}", named(&relative.time.function)))
     };
     let shown = others.iter().take(limit).map(other);
     match relation {
@@ -105,7 +105,7 @@ pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, l
     table(&rows)
 }
 
-/// Stacks in one metric as flame graph programs read them: functions from the outermost to the innermost with `;` between, a blank, and
+/// Returns stacks in one metric as flame graph programs read them: functions from the outermost to the innermost with `;` between, a blank, and
 /// microseconds. Less than one is left out.
 pub fn folded(profile: &Profile, metric: usize) -> String {
     let mut out = String::new();
@@ -124,8 +124,11 @@ fn path(stack: &[&str]) -> String {
     names.join(";")
 }
 
-/// What the reader has to know of what was sampled, a line each: that it was sampled lightly; of how much of the time it is known whose
-/// work it was, where a connection or a statement was asked for; and how much was left out as whyso's own.
+/// Returns what the reader has to know of the samples, one line each:
+///
+/// - that the sampling was light;
+/// - the share of the time whose owner is known, if a connection or a statement was asked for;
+/// - how much was left out as whyso's own.
 pub fn known_words(sampled: SampledIn<'_>) -> String {
     let line = |share: f64| {
         let share = percent(share);

@@ -39,8 +39,8 @@ pub struct AnnotatedSource<'a> {
     pub whole: bool,
 }
 
-/// The source, each line with its exclusive and inclusive time; the lines with the most are marked with `##`. Of a file whose text is not there,
-/// the lines that have time stand alone.
+/// Returns the source, each line with its exclusive and inclusive time. The lines with the most time are marked with `##`. If the file's text is not
+/// available, only lines with time are shown.
 pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: AnnotatedSource<'_>) -> String {
     let AnnotatedSource { name, times, texts, whole } = of;
     let total_ns = profile.total_ns();
@@ -89,14 +89,14 @@ pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: AnnotatedSource<
     out
 }
 
-/// What `whyso source --json` prints. Times are in nanoseconds.
+/// Returns what `whyso source --json` prints. Times are in nanoseconds.
 pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: AnnotatedSource<'_>) -> Value {
     let times = |time: &LineTime| {
         let pairs = time.exclusive_ns.iter().zip(&time.inclusive_ns);
-        let one = |(metric, (exclusive_ns, inclusive_ns)): (&String, (&f64, &f64))| {
+        let pair = |(metric, (exclusive_ns, inclusive_ns)): (&String, (&f64, &f64))| {
             (metric.clone(), json!({"exclusive_ns": exclusive_ns, "inclusive_ns": inclusive_ns}))
         };
-        Value::Object(profile.metrics.iter().zip(pairs).map(one).collect::<Map<_, _>>())
+        Value::Object(profile.metrics.iter().zip(pairs).map(pair).collect::<Map<_, _>>())
     };
     let line = |(place, time): (&SourcePlace, &LineTime)| {
         let text = of.texts.get(&place.file).and_then(|text| text.lines.get(place.line as usize - 1));
@@ -224,8 +224,8 @@ mod tests {
         let (profile, times) = example_profile();
         let texts = texts();
         let of = AnnotatedSource { name: "walk", times: &times, texts: &texts, whole: false };
-        let told = annotated(SAMPLED, &profile, of);
-        let rows: Vec<&str> = told.lines().skip(2).collect();
+        let text = annotated(SAMPLED, &profile, of);
+        let rows: Vec<&str> = text.lines().skip(2).collect();
         assert_eq!(
             rows,
             [
@@ -257,12 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn where_the_source_is_not_there_the_lines_with_time_stand_alone() {
+    fn where_the_source_is_not_there_only_the_lines_with_time_are_shown() {
         let (profile, times) = example_profile();
         let texts = BTreeMap::new();
         let of = AnnotatedSource { name: "walk", times: &times, texts: &texts, whole: false };
-        let told = annotated(SAMPLED, &profile, of);
-        let rows: Vec<&str> = told.lines().skip(7).map(str::trim_end).collect();
+        let text = annotated(SAMPLED, &profile, of);
+        let rows: Vec<&str> = text.lines().skip(7).map(str::trim_end).collect();
         assert_eq!(
             rows,
             [

@@ -50,12 +50,12 @@ and 2 more: --limit N shows N
 }
 
 #[test]
-fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
+fn where_a_connection_was_asked_for_the_share_that_is_known_is_shown() {
     let profile = profile();
     let sampled = SampledIn { whose: "all threads, connection 40", known_share: Some(0.9312), ..SAMPLED };
-    let told = functions(sampled, &profile, &whyso_profile::functions(&profile), 1);
-    let lines: Vec<&str> = told.lines().take(2).collect();
-    assert!(lines[0].contains(", 10 s, all threads, connection 40: 2 samples"), "{told}");
+    let text = functions(sampled, &profile, &whyso_profile::functions(&profile), 1);
+    let lines: Vec<&str> = text.lines().take(2).collect();
+    assert!(lines[0].contains(", 10 s, all threads, connection 40: 2 samples"), "{text}");
     assert_eq!(
         lines[1],
         "snapshots every few seconds show whose work it was, for 93 % of these threads' time; of the rest nothing is shown \
@@ -64,7 +64,7 @@ fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
 }
 
 #[test]
-fn a_light_sampling_is_said_with_what_takes_more() {
+fn a_light_sampling_is_shown_with_what_takes_more() {
     let profile = profile();
     let sampled = SampledIn { is_light: true, ..SAMPLED };
     let text = functions(sampled, &profile, &whyso_profile::functions(&profile), 1);
@@ -74,7 +74,7 @@ fn a_light_sampling_is_said_with_what_takes_more() {
 }
 
 #[test]
-fn what_is_hidden_of_the_observers_is_said_with_its_share() {
+fn what_is_hidden_of_the_observers_is_shown_with_its_share() {
     let profile = profile();
     let sampled = SampledIn { hidden_share: 0.231, ..SAMPLED };
     let text = functions(sampled, &profile, &whyso_profile::functions(&profile), 1);
@@ -125,8 +125,8 @@ fn classes_stand_with_their_shares_and_what_has_none_last() {
     profile.samples.retain(|sample| sample.metric == 1);
     profile.samples[0].metric = 0;
     let time = |class: Option<&str>, ns| ClassTime { class: class.map(str::to_string), ns: vec![ns] };
-    let told = [time(Some("redo_flush"), 1.5e9), time(None, 1e9)];
-    let table = classes(SAMPLED, &profile, &told);
+    let times = [time(Some("redo_flush"), 1.5e9), time(None, 1e9)];
+    let table = classes(SAMPLED, &profile, &times);
     let rows: Vec<&str> = table.lines().skip(3).collect();
     assert_eq!(
         rows,
@@ -137,7 +137,7 @@ fn classes_stand_with_their_shares_and_what_has_none_last() {
             "          1   40  <no class>"
         ]
     );
-    let object = classes_json(SAMPLED, &profile, &told);
+    let object = classes_json(SAMPLED, &profile, &times);
     assert_eq!(object["classes"][0], serde_json::json!({"class": "redo_flush", "ns": {"file_sync": 1.5e9}}));
     assert!(object["classes"][1]["class"].is_null());
 }

@@ -34,7 +34,7 @@ const DEEDS_MAX: usize = 4;
 /// A file is named for a state if this share of the state is its own.
 const FILE_SHARE_MIN: f64 = 0.8;
 
-/// A line for each place of waiting and each place that ended it, `limit` of them at most.
+/// Returns one line for each place of waiting and each place that ended it, `limit` of them at most.
 pub fn wakers(
     sampled: SampledIn<'_>,
     profile: &Profile,
@@ -46,15 +46,15 @@ pub fn wakers(
     let head = profile.metrics.iter().flat_map(|metric| [format!("{} s", words(metric)), "%".to_string()]);
     let names = ["waited for", "in", "ended by", "in"].map(str::to_string);
     let mut rows = vec![head.chain(names).collect::<Vec<String>>()];
-    for one in wakers.iter().take(limit) {
-        let times = one.ns.iter().zip(&total_ns);
+    for waker in wakers.iter().take(limit) {
+        let times = waker.ns.iter().zip(&total_ns);
         let cells = times.flat_map(|(ns, total)| [in_seconds(*ns), share_number(*ns, *total)]);
-        let role = if one.role.is_empty() { "no thread of the server" } else { &one.role };
+        let role = if waker.role.is_empty() { "no thread of the server" } else { &waker.role };
         let names = [
-            one.class.as_deref().map_or("<no class>".to_string(), words),
-            function(one.waited_in.as_ref()),
+            waker.class.as_deref().map_or("<no class>".to_string(), words),
+            function(waker.waited_in.as_ref()),
             role.to_string(),
-            function(one.ended_in.as_ref()),
+            function(waker.ended_in.as_ref()),
         ];
         rows.push(cells.chain(names).collect());
     }
@@ -66,22 +66,22 @@ pub fn wakers(
         out.push_str(&format!("and {left} more: --limit N shows N\n"));
     }
     out.push_str(&meanwhile(wakers, limit, of_roles.files));
-    let mut told: Vec<&str> = Vec::new();
-    for one in wakers.iter().take(limit) {
-        if let Some(spent) = of_roles.states.get(&one.role).map(|states| spent(states))
-            && !told.contains(&one.role.as_str())
+    let mut roles_shown: Vec<&str> = Vec::new();
+    for waker in wakers.iter().take(limit) {
+        if let Some(spent) = of_roles.states.get(&waker.role).map(|states| spent(states))
+            && !roles_shown.contains(&waker.role.as_str())
         {
-            out.push_str(&format!("\n{} threads spent {spent} of that time", one.role));
-            told.push(&one.role);
+            out.push_str(&format!("\n{} threads spent {spent} of that time", waker.role));
+            roles_shown.push(&waker.role);
         }
     }
-    if !told.is_empty() {
+    if !roles_shown.is_empty() {
         out.push('\n');
     }
     out
 }
 
-/// What `whyso wakers --json` prints. Times are in nanoseconds.
+/// Returns what `whyso wakers --json` prints. Times are in nanoseconds.
 pub fn wakers_json(
     sampled: SampledIn<'_>,
     profile: &Profile,
@@ -90,18 +90,18 @@ pub fn wakers_json(
     limit: usize,
 ) -> Value {
     let name = |function: &Option<FunctionName>| function.as_ref().map(|function| function.name.clone());
-    let row = |one: &WakerTime| {
+    let row = |waker: &WakerTime| {
         let ns: serde_json::Map<String, Value> =
-            profile.metrics.iter().cloned().zip(one.ns.iter().map(|ns| json!(ns))).collect();
+            profile.metrics.iter().cloned().zip(waker.ns.iter().map(|ns| json!(ns))).collect();
         json!({
-            "class": one.class,
-            "waited_in": name(&one.waited_in),
-            "ended_by": if one.role.is_empty() { None } else { Some(&one.role) },
-            "ended_in": name(&one.ended_in),
-            "waits": one.waits,
+            "class": waker.class,
+            "waited_in": name(&waker.waited_in),
+            "ended_by": if waker.role.is_empty() { None } else { Some(&waker.role) },
+            "ended_in": name(&waker.ended_in),
+            "waits": waker.waits,
             "ns": ns,
-            "meanwhile": one.meanwhile.as_ref().map(|meanwhile| deeds_json(&meanwhile.at_once)),
-            "in_the_end": one.meanwhile.as_ref().map(|meanwhile| deeds_json(&meanwhile.in_the_end)),
+            "meanwhile": waker.meanwhile.as_ref().map(|meanwhile| deeds_json(&meanwhile.at_once)),
+            "in_the_end": waker.meanwhile.as_ref().map(|meanwhile| deeds_json(&meanwhile.in_the_end)),
         })
     };
     let states: serde_json::Map<String, Value> = states
@@ -117,23 +117,23 @@ pub fn wakers_json(
 
 /// What those that ended waits did while they lasted, for the lines with the most time.
 fn meanwhile(wakers: &[WakerTime], limit: usize, files: &FilesByRole) -> String {
-    let ns = |one: &WakerTime| one.ns.iter().sum::<f64>();
+    let ns = |waker: &WakerTime| waker.ns.iter().sum::<f64>();
     let all: f64 = wakers.iter().map(ns).sum();
-    let is_told = |one: &&WakerTime| one.meanwhile.is_some() && ns(one) >= MEANWHILE_SHARE_MIN * all;
+    let is_shown = |waker: &&WakerTime| waker.meanwhile.is_some() && ns(waker) >= MEANWHILE_SHARE_MIN * all;
     let mut out = String::new();
-    for one in wakers.iter().take(limit).filter(is_told).take(MEANWHILE_MAX) {
-        let Some(WakerDeeds { at_once, in_the_end }) = &one.meanwhile else { continue };
+    for waker in wakers.iter().take(limit).filter(is_shown).take(MEANWHILE_MAX) {
+        let Some(WakerDeeds { at_once, in_the_end }) = &waker.meanwhile else { continue };
         if out.is_empty() {
             out.push_str("\nwhat those that ended the waits did while these lasted\n");
         }
-        let place = one.class.as_deref().map_or_else(|| function(one.waited_in.as_ref()), words);
+        let place = waker.class.as_deref().map_or_else(|| function(waker.waited_in.as_ref()), words);
         out.push_str(&format!(
             "  {place}, ended by {}: {}\n",
-            clean(&one.role),
-            deeds(at_once, &one.role, files)
+            clean(&waker.role),
+            deeds(at_once, &waker.role, files)
         ));
         if in_the_end != at_once {
-            let followed = deeds(in_the_end, &one.role, files);
+            let followed = deeds(in_the_end, &waker.role, files);
             out.push_str(&format!("    their own waits followed: {followed}\n"));
         }
     }
@@ -144,11 +144,11 @@ fn meanwhile(wakers: &[WakerTime], limit: usize, files: &FilesByRole) -> String 
 fn deeds(shares: &[(Deed, f64)], of: &str, files: &FilesByRole) -> String {
     let named = shares.iter().filter(|(_, share)| *share >= 0.005).take(DEEDS_MAX);
     let mut left = 1.0;
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     for (deed, share) in named {
         left -= share;
         let state =
-            if deed.state.is_empty() { "not kept so far back".to_string() } else { words(&deed.state) };
+            if deed.state.is_empty() { "not recorded so far back".to_string() } else { words(&deed.state) };
         let mut text = format!("{} {state}", percent(*share));
         let file = files.get(&(deed.role.clone(), deed.state.clone()));
         let file =
@@ -161,12 +161,12 @@ fn deeds(shares: &[(Deed, f64)], of: &str, files: &FilesByRole) -> String {
         if deed.role != of {
             text.push_str(&format!(" by {}", if deed.role.is_empty() { "others" } else { &deed.role }));
         }
-        told.push(text);
+        parts.push(text);
     }
     if left >= 0.005 {
-        told.push(format!("{} other", percent(left)));
+        parts.push(format!("{} other", percent(left)));
     }
-    told.join(", ")
+    parts.join(", ")
 }
 
 fn deeds_json(shares: &[(Deed, f64)]) -> Value {
@@ -182,7 +182,9 @@ fn deeds_json(shares: &[(Deed, f64)]) -> Value {
 }
 
 fn total(profile: &Profile, wakers: &[WakerTime]) -> Vec<f64> {
-    (0..profile.metrics.len()).map(|place| wakers.iter().filter_map(|one| one.ns.get(place)).sum()).collect()
+    (0..profile.metrics.len())
+        .map(|place| wakers.iter().filter_map(|waker| waker.ns.get(place)).sum())
+        .collect()
 }
 
 /// "94 % in file sync and 5 % in cpu"
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_ended_waits_are_told_with_what_they_did_meanwhile_and_with_the_file() {
+    fn those_that_ended_waits_are_shown_with_what_they_did_meanwhile_and_with_the_file() {
         let function =
             |name: &str| Some(FunctionName { name: name.to_string(), module: "mysqld".to_string() });
         let meanwhile = WakerDeeds {
@@ -259,14 +261,14 @@ mod tests {
             (file("file_write"), ("/data/ibdata1".to_string(), 0.5)),
         ]);
         let text = wakers(about, &profile, &found, OfRoles { states: &states, files: &files }, 10);
-        let (_, told) = text.split_once("\n\n").unwrap();
-        let (_, told) = told.split_once("\n\n").unwrap();
+        let (_, rest) = text.split_once("\n\n").unwrap();
+        let (_, rest) = rest.split_once("\n\n").unwrap();
         assert_eq!(
-            told,
+            rest,
             "what those that ended the waits did while these lasted\n\
-             \x20 redo flush, ended by connection: 60 % lock (redo flush), 30 % cpu, 10 % not kept so far back\n\
+             \x20 redo flush, ended by connection: 60 % lock (redo flush), 30 % cpu, 10 % not recorded so far back\n\
              \x20   their own waits followed: 55 % file sync (ib_logfile0) by log writer, 30 % cpu, \
-             10 % not kept so far back, 3 % cpu by log writer, 2 % other\n\
+             10 % not recorded so far back, 3 % cpu by log writer, 2 % other\n\
              \nconnection threads spent 90 % in lock and 10 % in cpu of that time\n"
         );
     }

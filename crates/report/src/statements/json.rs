@@ -6,9 +6,9 @@ use whyso_record::data::ClientCommand;
 
 use super::CommandsOf;
 
-/// What `whyso statements --json` prints. Times are in nanoseconds. What is known of no command is null.
+/// Returns what `whyso statements --json` prints. Times are in nanoseconds. What is known of no command is null.
 pub fn statements_json(about: &CommandsOf<'_>, statements: &[StatementTime], limit: usize) -> Value {
-    let one = |time: &StatementTime| {
+    let statement = |time: &StatementTime| {
         let named = |is_time: bool| {
             let metrics = COMMAND_METRICS.into_iter().filter(move |metric| metric.is_time() == is_time);
             metrics.map(|metric| (metric.name().to_string(), json!(time.sum(metric)))).collect::<Map<_, _>>()
@@ -26,38 +26,38 @@ pub fn statements_json(about: &CommandsOf<'_>, statements: &[StatementTime], lim
         })
     };
     let mut object = window(about);
-    object["statements"] = statements.iter().take(limit).map(one).collect();
+    object["statements"] = statements.iter().take(limit).map(statement).collect();
     object
 }
 
-/// What `whyso statements --log --json` prints. Times are in nanoseconds, `t_s` in seconds since the load began.
+/// Returns what `whyso statements --log --json` prints. Times are in nanoseconds, `t_s` in seconds since the load began.
 pub fn commands_json(about: &CommandsOf<'_>, commands: &[ClientCommand], limit: usize) -> Value {
-    let one = |one: &ClientCommand| {
-        let times = one.times;
+    let command = |command: &ClientCommand| {
+        let times = command.times;
         json!({
-            "t_ns": one.t_ns,
-            "t_s": (one.t_ns - about.origin_ns) as f64 / 1e9,
-            "tid": one.tid,
-            "client": one.client,
-            "command": one.command,
-            "response_ns": one.response_ns,
+            "t_ns": command.t_ns,
+            "t_s": (command.t_ns - about.origin_ns) as f64 / 1e9,
+            "tid": command.tid,
+            "client": command.client,
+            "command": command.command,
+            "response_ns": command.response_ns,
             "cpu_ns": times.map(|times| times.cpu_ns),
             "runqueue_ns": times.map(|times| times.runqueue_ns),
             "lock_ns": times.map(|times| times.lock_ns),
             "io_ns": times.map(|times| times.io_ns),
-            "rows_sent": one.rows_sent,
-            "rows_examined": one.rows_examined,
-            "rows_affected": one.rows_affected,
-            "error": one.error,
-            "connection": one.connection,
-            "length": one.length,
-            "prepared": one.prepared,
-            "statement": about.text(one.statement),
-            "text": one.text.as_deref(),
+            "rows_sent": command.rows_sent,
+            "rows_examined": command.rows_examined,
+            "rows_affected": command.rows_affected,
+            "error": command.error,
+            "connection": command.connection,
+            "length": command.length,
+            "prepared": command.prepared,
+            "statement": about.text(command.statement),
+            "text": command.text.as_deref(),
         })
     };
     let mut object = window(about);
-    object["commands"] = commands.iter().take(limit).map(one).collect();
+    object["commands"] = commands.iter().take(limit).map(command).collect();
     object
 }
 

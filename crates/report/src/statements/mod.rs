@@ -54,7 +54,7 @@ impl CommandsOf<'_> {
     }
 }
 
-/// The statements with the most time, `limit` of them at most, by the sums of `by`.
+/// Returns the statements with the most time, `limit` of them at most, by the sums of `by`.
 pub fn statements(
     about: &CommandsOf<'_>,
     statements: &[StatementTime],
@@ -89,7 +89,7 @@ pub fn statements(
     out
 }
 
-/// Every command in order of time, `limit` of them at most.
+/// Writes every command in order of time, `limit` of them at most.
 ///
 /// # Errors
 /// `out` can't be written.
@@ -116,24 +116,28 @@ pub fn commands(
         "length",
         "command"
     )?;
-    for one in commands.iter().take(limit) {
+    for command in commands.iter().take(limit) {
         let ms = |ns: Option<u64>| ns.map_or_else(String::new, |ns| number(ns as f64 / NS_PER_MS));
         let count = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
-        let length = count(one.length.map(u64::from));
-        let error = count(one.error.filter(|error| *error != 0).map(u64::from));
-        let text = one.text.as_deref().or(about.text(one.statement)).unwrap_or(placeholder(&one.command));
+        let length = count(command.length.map(u64::from));
+        let error = count(command.error.filter(|error| *error != 0).map(u64::from));
+        let text = command
+            .text
+            .as_deref()
+            .or(about.text(command.statement))
+            .unwrap_or(placeholder(&command.command));
         let line = format!(
             "{:>11.6}  {:>8}  {:>10}  {:>11}  {:>10}  {:>10}  {:>8}  {:>8}  {:>8}  {error:>5}  {length:>7}  {:<16}  {}",
-            (one.t_ns - about.origin_ns) as f64 / NS_PER_S,
-            one.tid,
-            count(one.connection.map(u64::from)),
-            ms(Some(one.response_ns)),
-            ms(one.times.map(|times| times.cpu_ns)),
-            ms(one.times.map(|times| times.lock_ns)),
-            count(one.rows_sent),
-            count(one.rows_examined),
-            count(one.rows_affected),
-            one.command,
+            (command.t_ns - about.origin_ns) as f64 / NS_PER_S,
+            command.tid,
+            count(command.connection.map(u64::from)),
+            ms(Some(command.response_ns)),
+            ms(command.times.map(|times| times.cpu_ns)),
+            ms(command.times.map(|times| times.lock_ns)),
+            count(command.rows_sent),
+            count(command.rows_examined),
+            count(command.rows_affected),
+            command.command,
             plain(text),
         );
         writeln!(out, "{}", line.trim_end())?;
@@ -161,7 +165,7 @@ fn row(
     statement: String,
 ) -> Vec<String> {
     let sums = by.iter().flat_map(|metric| {
-        // Nothing is told of what has no such count, or where it is not known.
+        // Empty cells: the statement has no such count, or it is not known.
         let Some(sum) = time.sum(*metric) else { return [String::new(), String::new()] };
         let all = total.sums[*metric as usize];
         let share = if sum == 0 { String::new() } else { percent_number(sum as f64 / all as f64) };
@@ -178,11 +182,11 @@ fn row(
 /// All of them as one, without what 95 % of its response times do not exceed.
 pub(crate) fn total(statements: &[StatementTime]) -> StatementTime {
     let mut total = StatementTime::default();
-    for one in statements {
-        total.count += one.count;
-        total.max_ns = total.max_ns.max(one.max_ns);
-        total.sums.iter_mut().zip(one.sums).for_each(|(sum, one)| *sum = sum.saturating_add(one));
-        total.known.iter_mut().zip(one.known).for_each(|(known, one)| *known += one);
+    for statement in statements {
+        total.count += statement.count;
+        total.max_ns = total.max_ns.max(statement.max_ns);
+        total.sums.iter_mut().zip(statement.sums).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+        total.known.iter_mut().zip(statement.known).for_each(|(known, more)| *known += more);
     }
     total
 }

@@ -36,11 +36,11 @@ pub struct LevelStatements {
 }
 
 impl RunStatements {
-    /// What commands say; what stands for it where that is not known, and empty where they say nothing.
-    pub(crate) fn text(&self, one: &StatementTime) -> String {
-        let text = one.statement.and_then(|number| self.texts.get(&number));
+    /// Returns the text of a statement. Instead of one that is not known, it is a placeholder; of commands without a text, it is empty.
+    pub(crate) fn text(&self, time: &StatementTime) -> String {
+        let text = time.statement.and_then(|number| self.texts.get(&number));
         text.map_or_else(
-            || placeholder(&one.command).to_string(),
+            || placeholder(&time.command).to_string(),
             |text| shortened(&plain(text), STATEMENT_MAX),
         )
     }
@@ -106,10 +106,10 @@ fn of_level(run: &RunStatements, level: &LevelStatements, most: usize) -> Statem
         places.sort_by_key(|place| std::cmp::Reverse(key(&all[*place])));
         shown.extend(places.into_iter().take(most));
     };
-    COMMAND_METRICS.iter().for_each(|metric| add(&|one| one.sums[*metric as usize]));
-    add(&|one| one.count);
+    COMMAND_METRICS.iter().for_each(|metric| add(&|time| time.sums[*metric as usize]));
+    add(&|time| time.count);
     let others = all.iter().enumerate().filter(|(place, _)| !shown.contains(place));
-    let left_count = others.map(|(_, one)| one.count).sum();
+    let left_count = others.map(|(_, time)| time.count).sum();
     StatementsOfLevel {
         level: level.level,
         seconds: level.seconds,
@@ -121,16 +121,16 @@ fn of_level(run: &RunStatements, level: &LevelStatements, most: usize) -> Statem
     }
 }
 
-fn row(run: &RunStatements, one: &StatementTime) -> StatementRow {
+fn row(run: &RunStatements, time: &StatementTime) -> StatementRow {
     StatementRow {
-        command: one.command.clone(),
-        statement: run.text(one),
-        count: one.count,
-        sums: COMMAND_METRICS.iter().map(|metric| one.sum(*metric)).collect(),
-        known: one.known,
-        mean_ns: one.mean_ns(),
-        p95_ns: Some(one.p95_ns),
-        max_ns: one.max_ns,
+        command: time.command.clone(),
+        statement: run.text(time),
+        count: time.count,
+        sums: COMMAND_METRICS.iter().map(|metric| time.sum(*metric)).collect(),
+        known: time.known,
+        mean_ns: time.mean_ns(),
+        p95_ns: Some(time.p95_ns),
+        max_ns: time.max_ns,
     }
 }
 
@@ -170,17 +170,17 @@ mod tests {
             levels: vec![level.clone()],
             ..RunStatements::default()
         };
-        let told = of_level(&run, &level, 1);
-        let shown: Vec<Option<u64>> = told.rows.iter().map(|row| row.sums[0]).collect();
+        let page = of_level(&run, &level, 1);
+        let shown: Vec<Option<u64>> = page.rows.iter().map(|row| row.sums[0]).collect();
         assert_eq!(shown, [Some(100), Some(95)]);
-        assert_eq!((told.left, told.left_count), (4, 40));
+        assert_eq!((page.left, page.left_count), (4, 40));
         assert_eq!(
-            (told.rows[0].statement.as_str(), told.rows[1].statement.as_str()),
+            (page.rows[0].statement.as_str(), page.rows[1].statement.as_str()),
             ("SELECT ?", "<not recorded>")
         );
         // Rows examined are known of nothing; errors are those of all.
         assert_eq!(
-            (told.total.sums[6], told.total.sums[8], told.total.count, told.total.p95_ns),
+            (page.total.sums[6], page.total.sums[8], page.total.count, page.total.p95_ns),
             (None, Some(7), 60, None)
         );
         assert!(head(None).is_none());

@@ -38,7 +38,7 @@ fn executions() -> StatementTime {
 }
 
 #[test]
-fn statements_are_told_under_their_total_with_shares_and_what_following_them_cost() {
+fn statements_are_shown_under_their_total_with_shares_and_what_following_them_cost() {
     let (trace, texts) = (trace(), texts());
     let unknown = StatementTime {
         statement: None,

@@ -8,27 +8,28 @@ use whyso_words::{count, milliseconds, number, percent, seconds, users};
 use super::sheets::words;
 
 /// Most curves and changes during a run that have a sentence; the tables have all.
-const TOLD: usize = 3;
+const SENTENCES_MAX: usize = 3;
 /// An interval narrower than this, as a share, is written with three significant digits.
 const FINE_MAX: f64 = 0.02;
 
 /// Returns its sentences, in reading order. Comparisons about which the baseline's own starts say little are only counted.
 pub fn study_found(answer: &Answer) -> Vec<String> {
-    let mut told = answer.curves.iter().take(TOLD).filter_map(|curve| fastest(answer, curve)).collect();
-    changes(answer, &mut told);
-    compared(answer, &mut told);
-    if told.is_empty() {
+    let mut sentences =
+        answer.curves.iter().take(SENTENCES_MAX).filter_map(|curve| fastest(answer, curve)).collect();
+    changes(answer, &mut sentences);
+    compared(answer, &mut sentences);
+    if sentences.is_empty() {
         let (done, all) = (answer.starts_done, answer.starts);
-        told.push(match done < all {
-            true => format!("Nothing can be said yet: {done} of {} are done.", count(all as u64, "start")),
+        sentences.push(match done < all {
+            true => format!("No result yet: {done} of {} are done.", count(all as u64, "start")),
             false => "Nothing is compared here: the study has one variant. What was measured stands below."
                 .to_string(),
         });
     }
-    told
+    sentences
 }
 
-/// What the reader has to know of the machine before anything else; `None` where two starts of the baseline came to the same.
+/// Returns what the reader has to know of the machine before anything else; `None` where two starts of the baseline do not differ.
 pub fn study_doubt(answer: &Answer) -> Option<String> {
     let levels = answer.pair.iter().flat_map(|pair| &pair.levels).filter(|level| level.differs);
     let worst = levels.clone().max_by(|one, other| size(one.ratio).total_cmp(&size(other.ratio)))?;
@@ -46,7 +47,7 @@ pub fn study_doubt(answer: &Answer) -> Option<String> {
     ))
 }
 
-/// What two starts of the baseline that came to the same tell.
+/// Returns what two starts of the baseline show that do not differ.
 pub(super) fn against_itself(pair: &Pair, matters_percent: f64) -> String {
     let within: Vec<f64> = pair.levels.iter().filter_map(|level| level.within_percent).collect();
     let widest = within.into_iter().fold(0.0, f64::max);
@@ -62,39 +63,39 @@ pub(super) fn against_itself(pair: &Pair, matters_percent: f64) -> String {
     )
 }
 
-fn compared(answer: &Answer, told: &mut Vec<String>) {
+fn compared(answer: &Answer, sentences: &mut Vec<String>) {
     let lines: Vec<&Line> = answer.lines.iter().filter(|line| !line.is_baseline).collect();
     let all: Vec<(&Line, &VariantComparison)> =
         lines.iter().filter_map(|line| Some((*line, line.compared.as_ref()?))).collect();
     let stable: Vec<(&Line, &VariantComparison)> =
         all.iter().filter(|(line, _)| !line.meaningless).copied().collect();
     let of = |verdicts: &[Verdict]| -> Vec<(&Line, &VariantComparison)> {
-        stable.iter().filter(|(_, one)| verdicts.contains(&one.verdict)).copied().collect()
+        stable.iter().filter(|(_, comparison)| verdicts.contains(&comparison.verdict)).copied().collect()
     };
     let found = of(&[Verdict::Faster, Verdict::Slower]);
     let largest = |is_higher: bool| {
         let mut side: Vec<_> =
-            found.iter().filter(|(_, one)| (one.effect.ratio > 1.0) == is_higher).collect();
+            found.iter().filter(|(_, comparison)| (comparison.effect.ratio > 1.0) == is_higher).collect();
         side.sort_by(|(_, one), (_, other)| size(other.effect.ratio).total_cmp(&size(one.effect.ratio)));
         side.first().copied()
     };
     let mut sides: Vec<&(&Line, &VariantComparison)> =
         [true, false].into_iter().filter_map(largest).collect();
     sides.sort_by(|(_, one), (_, other)| size(other.effect.ratio).total_cmp(&size(one.effect.ratio)));
-    for (line, one) in &sides {
+    for (line, comparison) in &sides {
         let place = places(answer, line);
-        told.push(format!(
+        sentences.push(format!(
             "At {}{place}, {}.",
             users(line.users),
-            sentence(&answer.metric, &line.variant, &line.against, one)
+            sentence(&answer.metric, &line.variant, &line.against, comparison)
         ));
     }
     if found.len() > sides.len() {
-        told.push(format!("A difference was found in {} of {}.", found.len(), comparisons(all.len())));
+        sentences.push(format!("A difference was found in {} of {}.", found.len(), comparisons(all.len())));
     }
     let same = of(&[Verdict::NoDifferenceFound]);
     if !same.is_empty() {
-        told.push(format!(
+        sentences.push(format!(
             "No difference was found in {}: {} within ±{} (equivalence test).",
             any_of(same.len(), all.len()),
             if same.len() == 1 { "it is" } else { "they are" },
@@ -109,43 +110,46 @@ fn compared(answer: &Answer, told: &mut Vec<String>) {
             (some, all) if some == all => format!("All {}", comparisons(all)),
             (some, all) => format!("{some} of {}", comparisons(all)),
         };
-        told.push(format!(
+        sentences.push(format!(
             "{part} {is} too noisy to say{}.",
-            smallest_difference(&noisy, "; the smallest difference that would have been seen is ")
+            smallest_difference(&noisy, "; the smallest detectable difference is ")
         ));
     }
-    if all.len() > stable.len() {
-        told.push(format!(
-            "Nothing can be said of {}: the baseline's own starts differ too much there.",
-            comparisons(all.len() - stable.len())
+    let left_out = all.len() - stable.len();
+    if left_out > 0 {
+        sentences.push(format!(
+            "{} {} no verdict: the baseline's own starts differ too much there.",
+            comparisons(left_out),
+            if left_out == 1 { "has" } else { "have" }
         ));
     }
     let left = lines.len() - all.len();
     if left > 0 && !all.is_empty() {
-        told.push(format!(
+        sentences.push(format!(
             "{} {} not measured yet.",
             comparisons(left),
             if left == 1 { "is" } else { "are" }
         ));
     }
-    steps(answer, told);
+    steps(answer, sentences);
 }
 
-fn steps(answer: &Answer, told: &mut Vec<String>) {
+fn steps(answer: &Answer, sentences: &mut Vec<String>) {
     let found = answer.steps.iter().filter_map(|step| {
-        let one = step.compared.as_ref()?;
-        matches!(one.verdict, Verdict::Faster | Verdict::Slower).then_some((step, one))
+        let comparison = step.compared.as_ref()?;
+        matches!(comparison.verdict, Verdict::Faster | Verdict::Slower).then_some((step, comparison))
     });
-    let largest =
-        found.max_by(|(_, one), (_, other)| size(one.effect.ratio).total_cmp(&size(other.effect.ratio)));
-    if let Some((step, one)) = largest {
+    let largest = found.max_by(|(_, comparison), (_, other)| {
+        size(comparison.effect.ratio).total_cmp(&size(other.effect.ratio))
+    });
+    if let Some((step, comparison)) = largest {
         let place = if step.place.is_empty() { String::new() } else { format!(" ({})", step.place) };
-        told.push(format!(
+        sentences.push(format!(
             "Of the steps, {} → {} changes the most: at {}{place}, {}.",
             step.from,
             step.to,
             users(step.users),
-            sentence(&answer.metric, &step.to, &step.from, one)
+            sentence(&answer.metric, &step.to, &step.from, comparison)
         ));
     }
 }
@@ -201,7 +205,7 @@ fn plain(metric: &str) -> String {
 
 /// The smallest differences that these would have shown: the least and the most of them.
 fn smallest_difference(of: &[(&Line, &VariantComparison)], before: &str) -> String {
-    let ratios = || of.iter().filter_map(|(_, one)| one.effect.smallest_seen);
+    let ratios = || of.iter().filter_map(|(_, comparison)| comparison.effect.smallest_detectable);
     let (Some(least), Some(most)) = (ratios().reduce(f64::min), ratios().reduce(f64::max)) else {
         return String::new();
     };
@@ -237,20 +241,20 @@ fn fastest(answer: &Answer, curve: &Curve) -> Option<String> {
 }
 
 /// Adds what changes during a run did, the deepest first.
-fn changes(answer: &Answer, told: &mut Vec<String>) {
+fn changes(answer: &Answer, sentences: &mut Vec<String>) {
     let courses =
         answer.courses.iter().flat_map(|course| course.resized.iter().map(move |change| (course, change)));
     let mut found: Vec<_> =
         courses.filter_map(|(course, change)| Some((course, change, change.dip.as_ref()?))).collect();
     found.sort_by(|(.., one), (.., other)| other.percent().total_cmp(&one.percent()));
-    for (course, change, dip) in found.into_iter().take(TOLD) {
+    for (course, change, dip) in found.into_iter().take(SENTENCES_MAX) {
         let fell = format!("fell by {}", percent(dip.percent() / 100.0));
         let did = match dip.recovery_s() {
             _ if dip.percent() < 5.0 => "did not fall".to_string(),
             Some(s) => format!("{fell} and was back after {}", seconds(s)),
             None => format!("{fell} and was not back before the level's end"),
         };
-        told.push(format!(
+        sentences.push(format!(
             "{} under {} on {}: {} {did}; {} before it, and {} at the end.",
             change.what,
             users(course.users),
@@ -264,10 +268,10 @@ fn changes(answer: &Answer, told: &mut Vec<String>) {
 
 /// Server and condition, where the study has several.
 fn places(answer: &Answer, line: &Line) -> String {
-    let differs = |of: fn(&Line) -> &str| answer.lines.iter().any(|one| of(one) != of(line));
+    let differs = |of: fn(&Line) -> &str| answer.lines.iter().any(|other| of(other) != of(line));
     let parts = [
-        (line.server.as_str(), differs(|one| &one.server)),
-        (&line.condition, differs(|one| &one.condition)),
+        (line.server.as_str(), differs(|line| &line.server)),
+        (&line.condition, differs(|line| &line.condition)),
     ];
     let parts: Vec<&str> = parts
         .into_iter()
@@ -332,18 +336,21 @@ mod tests {
             };
             1000.0 * gain * jitter(start)
         });
-        let told = study_found(&answer);
-        assert_eq!(told.len(), 3, "{told:#?}");
+        let sentences = study_found(&answer);
+        assert_eq!(sentences.len(), 3, "{sentences:#?}");
         assert!(
-            told[0].starts_with("At 64 users, flush 2 is 84")
-                && told[0].contains(" % faster than flush 1 (8"),
-            "{told:#?}"
+            sentences[0].starts_with("At 64 users, flush 2 is 84")
+                && sentences[0].contains(" % faster than flush 1 (8"),
+            "{sentences:#?}"
         );
         assert!(
-            told[1].starts_with("At 64 users, flush 0 is 2") && told[1].contains(" % slower than flush 1 (2"),
-            "{told:#?}"
+            sentences[1].starts_with("At 64 users, flush 0 is 2")
+                && sentences[1].contains(" % slower than flush 1 (2"),
+            "{sentences:#?}"
         );
-        assert!(told[2].starts_with("No difference was found in 2 of 4 comparisons: they are within ±3"));
+        assert!(
+            sentences[2].starts_with("No difference was found in 2 of 4 comparisons: they are within ±3")
+        );
         assert_eq!(study_doubt(&answer), None);
     }
 
@@ -352,17 +359,23 @@ mod tests {
         let answer = answer_of("steps = ['flush 1', 'flush 2']", "latency_mean_ms", |start, _| {
             [10.0, 5.0, 31.0][start.cell] * jitter(start)
         });
-        let told = study_found(&answer);
+        let sentences = study_found(&answer);
         let begins = ["mean response with flush 0 is 3.1", " % lower than with flush 1 ("];
         assert!(
-            told[0].contains(begins[0])
-                && told[0].contains("times that with flush 1")
-                && told[0].ends_with("which is worse."),
-            "{told:#?}"
+            sentences[0].contains(begins[0])
+                && sentences[0].contains("times that with flush 1")
+                && sentences[0].ends_with("which is worse."),
+            "{sentences:#?}"
         );
-        assert!(told[1].contains(begins[1]) && told[1].ends_with("which is better."), "{told:#?}");
-        assert_eq!(told[2], "A difference was found in 4 of 4 comparisons.");
-        assert!(told[3].starts_with("Of the steps, flush 1 → flush 2 changes the most: at "), "{told:#?}");
+        assert!(
+            sentences[1].contains(begins[1]) && sentences[1].ends_with("which is better."),
+            "{sentences:#?}"
+        );
+        assert_eq!(sentences[2], "A difference was found in 4 of 4 comparisons.");
+        assert!(
+            sentences[3].starts_with("Of the steps, flush 1 → flush 2 changes the most: at "),
+            "{sentences:#?}"
+        );
     }
 
     #[test]
@@ -388,6 +401,6 @@ mod tests {
             &[],
             &[],
         );
-        assert_eq!(study_found(&none), ["Nothing can be said yet: 0 of 7 starts are done."]);
+        assert_eq!(study_found(&none), ["No result yet: 0 of 7 starts are done."]);
     }
 }

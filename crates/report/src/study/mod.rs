@@ -13,12 +13,12 @@ pub use answer::{study_doubt, study_found};
 pub use page::study_html;
 pub use sheets::{Row, Sheet};
 
-/// Its tables, in reading order.
+/// Returns the tables of a study, in reading order.
 pub fn study_sheets(answer: &Answer) -> Vec<Sheet> {
     sheets::sheets(answer)
 }
 
-/// For the terminal.
+/// Returns a study for the terminal.
 pub fn study(answer: &Answer) -> String {
     let mut out = format!("{}\n{}\n\n", answer.title, answer.question);
     for sentence in study_found(answer).into_iter().chain(study_doubt(answer)) {
@@ -42,7 +42,7 @@ pub fn study(answer: &Answer) -> String {
     out
 }
 
-/// The same as Markdown.
+/// Returns a study as Markdown.
 pub fn study_markdown(answer: &Answer) -> String {
     let plain = |text: &str| text.replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ");
     let mut out = format!("# {}\n\n{}\n\n", plain(&answer.title), plain(&answer.question));
@@ -145,7 +145,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_study_says_what_is_faster_and_what_it_could_have_seen() {
+    fn a_study_shows_what_is_faster_and_its_smallest_detectable_difference() {
         let shown = study(&answer_fixture());
         for part in [
             "baseline",
@@ -169,7 +169,7 @@ pub(crate) mod tests {
 
     #[test]
     fn differences_are_in_per_cent_until_they_are_factors() {
-        let told: Vec<String> = [1.0, 0.873, 1.5, 2.0, 84.3, 0.5, 0.01].map(sheets::difference).to_vec();
-        assert_eq!(told, ["0 %", "−13 %", "+50 %", "×2", "×84.3", "÷2", "÷100"]);
+        let texts: Vec<String> = [1.0, 0.873, 1.5, 2.0, 84.3, 0.5, 0.01].map(sheets::difference).to_vec();
+        assert_eq!(texts, ["0 %", "−13 %", "+50 %", "×2", "×84.3", "÷2", "÷100"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the page of a study is given: its answer with everything that is words made here, so that the page only draws.
+//! What the page of a study shows: its answer, with every text written here, so that the page only draws.
 
 use std::io::Write;
 
@@ -82,7 +82,7 @@ struct ComparedHead {
     against: String,
     ratio: f64,
     t95: Option<[f64; 2]>,
-    /// The smallest ratio above 1 that would have been seen.
+    /// The smallest detectable ratio above 1.
     seen: Option<f64>,
     verdict: Verdict,
     /// Its baseline is unstable: it means little.
@@ -151,9 +151,9 @@ fn head(answer: &Answer) -> Head<'_> {
 fn place_head<'a>(answer: &'a Answer, place: &(String, String)) -> PlaceHead<'a> {
     let lines = || answer.lines.iter().filter(|line| (&line.server, &line.condition) == (&place.0, &place.1));
     let compared = |line: &Line| {
-        let one = line.compared.as_ref()?;
+        let comparison = line.compared.as_ref()?;
         let words = sheets::verdict(line);
-        Some(compared_head(line.users, &line.variant, &line.against, one, words, line.meaningless))
+        Some(compared_head(line.users, &line.variant, &line.against, comparison, words, line.meaningless))
     };
     let point = |line: &'a Line| {
         let spread = line.spread.as_ref()?;
@@ -177,10 +177,10 @@ fn place_head<'a>(answer: &'a Answer, place: &(String, String)) -> PlaceHead<'a>
 }
 
 fn step_head(step: &whyso_study::Step) -> Option<ComparedHead> {
-    let one = step.compared.as_ref()?;
-    let words = one.verdict.words().to_string();
+    let comparison = step.compared.as_ref()?;
+    let words = comparison.verdict.words().to_string();
     let label = format!("{} → {}", step.from, step.to);
-    let head = compared_head(step.users, &label, &step.from, one, words, false);
+    let head = compared_head(step.users, &label, &step.from, comparison, words, false);
     Some(ComparedHead { place: step.place.clone(), ..head })
 }
 
@@ -188,21 +188,21 @@ fn compared_head(
     users: u32,
     label: &str,
     against: &str,
-    one: &VariantComparison,
+    comparison: &VariantComparison,
     words: String,
     muted: bool,
 ) -> ComparedHead {
-    let ratio = one.effect.ratio;
-    let interval = one.effect.t95.map(|[low, high]| sheets::interval(ratio, low, high));
+    let ratio = comparison.effect.ratio;
+    let interval = comparison.effect.t95.map(|[low, high]| sheets::interval(ratio, low, high));
     ComparedHead {
         users,
         place: String::new(),
         label: label.to_string(),
         against: against.to_string(),
         ratio,
-        t95: one.effect.t95,
-        seen: one.effect.smallest_seen,
-        verdict: one.verdict,
+        t95: comparison.effect.t95,
+        seen: comparison.effect.smallest_detectable,
+        verdict: comparison.verdict,
         muted,
         difference: sheets::difference(ratio),
         interval: interval.unwrap_or_default(),

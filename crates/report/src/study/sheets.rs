@@ -53,8 +53,8 @@ pub(super) fn sheets(answer: &Answer) -> Vec<Sheet> {
     for top in answer.tops.iter().flat_map(|tops| &tops.tops) {
         sheets.push(events::most(answer, top));
     }
-    for one in &answer.curves {
-        sheets.extend([curves::steps(one), curves::curve(one)]);
+    for curve in &answer.curves {
+        sheets.extend([curves::steps(curve), curves::curve(curve)]);
     }
     sheets.retain(|sheet| !sheet.rows.is_empty());
     sheets
@@ -151,10 +151,12 @@ fn compared(answer: &Answer, place: &(String, String)) -> Sheet {
         cells.extend([
             spread(|spread| number(spread.mean)),
             spread(|spread| format!("{} to {}", number(spread.lowest), number(spread.highest))),
-            compared(|one| Some(difference(one.effect.ratio))),
-            compared(|one| one.effect.t95.map(|[low, high]| interval(one.effect.ratio, low, high))),
-            compared(|one| one.p_corrected.map(p_value)),
-            compared(|one| one.effect.smallest_seen.map(detectable)),
+            compared(|comparison| Some(difference(comparison.effect.ratio))),
+            compared(|comparison| {
+                comparison.effect.t95.map(|[low, high]| interval(comparison.effect.ratio, low, high))
+            }),
+            compared(|comparison| comparison.p_corrected.map(p_value)),
+            compared(|comparison| comparison.effect.smallest_detectable.map(detectable)),
             verdict(line),
         ]);
         Row { cells, muted: line.meaningless }
@@ -239,13 +241,13 @@ fn other_measures(answer: &Answer, place: &(String, String)) -> Sheet {
         head.push("regime (starts)".to_string());
     }
     head.extend(answer.show.iter().map(|name| words(name)));
-    let lines = of_place(answer, place).filter(|line| !line.beside.is_empty());
+    let lines = of_place(answer, place).filter(|line| !line.other_measures.is_empty());
     let row = |line: &Line| {
         let mut cells = vec![whole(u64::from(line.users)), line.variant.clone()];
         if with_regimes {
             cells.push(frequent(&line.regimes));
         }
-        let value = |name: &String| line.beside.get(name).map_or_else(dash, |value| number(*value));
+        let value = |name: &String| line.other_measures.get(name).map_or_else(dash, |value| number(*value));
         cells.extend(answer.show.iter().map(value));
         Row { cells, muted: false }
     };
@@ -258,11 +260,11 @@ fn other_measures(answer: &Answer, place: &(String, String)) -> Sheet {
     }
 }
 
-/// Each word with how often it was said, the most frequent first.
+/// Returns each word with its count, the most frequent first.
 fn frequent(words: &[String]) -> String {
     let mut counts: Vec<(&String, usize)> = Vec::new();
     for word in words {
-        match counts.iter_mut().find(|(known, _)| *known == word) {
+        match counts.iter_mut().find(|(counted, _)| *counted == word) {
             Some((_, count)) => *count += 1,
             None => counts.push((word, 1)),
         }
@@ -287,11 +289,13 @@ fn steps(answer: &Answer) -> Sheet {
                 whole(u64::from(step.users)),
                 step.place.clone(),
                 format!("{} → {}", step.from, step.to),
-                compared(|one| Some(difference(one.effect.ratio))),
-                compared(|one| one.effect.t95.map(|[low, high]| interval(one.effect.ratio, low, high))),
-                compared(|one| one.p_corrected.map(p_value)),
-                compared(|one| one.effect.smallest_seen.map(detectable)),
-                compared(|one| Some(one.verdict.words().to_string())),
+                compared(|comparison| Some(difference(comparison.effect.ratio))),
+                compared(|comparison| {
+                    comparison.effect.t95.map(|[low, high]| interval(comparison.effect.ratio, low, high))
+                }),
+                compared(|comparison| comparison.p_corrected.map(p_value)),
+                compared(|comparison| comparison.effect.smallest_detectable.map(detectable)),
+                compared(|comparison| Some(comparison.verdict.words().to_string())),
             ],
             muted: false,
         }

@@ -1,4 +1,4 @@
-//! The time budget as stacked bars, one a level, beneath the chart of throughput.
+//! The time budget as stacked bars, one per level, beneath the chart of throughput.
 
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ pub(super) fn draw(drawing: &mut Drawing, budgets: &[Budget]) {
     }
     budgets.sort_by_key(|budget| budget.users);
     let tops = budgets.iter().map(|budget| {
-        let parts: f64 = budget.parts.iter().map(|one| one.ms).sum();
+        let parts: f64 = budget.parts.iter().map(|part| part.ms).sum();
         parts.max(budget.response_ms)
     });
     let most = tops.fold(0.0, f64::max);
@@ -56,17 +56,17 @@ pub(super) fn draw(drawing: &mut Drawing, budgets: &[Budget]) {
 /// A remainder below 0 hangs from the axis.
 fn bar(drawing: &mut Drawing, budget: &Budget, y: &Scale, x: f64, width: f64) {
     let mut below = 0.0;
-    for one in &budget.parts {
-        piece(drawing, x, width, [y.at(below), y.at(below + one.ms)], color(one.part));
-        below += one.ms;
+    for part in &budget.parts {
+        piece(drawing, x, width, [y.at(below), y.at(below + part.ms)], color(part.part));
+        below += part.ms;
     }
     let rest = budget.unaccounted_ms;
     let from = if rest > 0.0 { below } else { 0.0 };
     piece(drawing, x, width, [y.at(from), y.at(from + rest)], UNACCOUNTED);
 }
 
-fn piece(drawing: &mut Drawing, x: f64, width: f64, [one, other]: [f64; 2], color: &str) {
-    let (top, height) = (one.min(other), (one - other).abs());
+fn piece(drawing: &mut Drawing, x: f64, width: f64, [from, to]: [f64; 2], color: &str) {
+    let (top, height) = (from.min(to), (from - to).abs());
     if height > 0.05 {
         let _ = writeln!(
             drawing.body,

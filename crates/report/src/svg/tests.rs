@@ -66,7 +66,7 @@ fn a_level_that_does_not_count_is_hollow_and_says_why() {
 }
 
 #[test]
-fn the_load_generators_own_step_is_drawn_beside_the_level_that_it_belongs_to() {
+fn the_load_generators_own_step_is_drawn_next_to_the_level_that_it_belongs_to() {
     let (mut run, explanation) = example_run();
     assert!(!svg(&run, &explanation).contains("own step"));
     let mut step = Level { purpose: Purpose::Switch, ..level(3, 4, 1000.0) };

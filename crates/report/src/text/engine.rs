@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_of_loops_is_told_with_the_users_that_it_was_for() {
+    fn every_number_of_loops_is_shown_with_the_users_that_it_was_for() {
         let levels = [driven(1, 1), driven(2, 1)];
         assert_eq!(sentences(&levels), ["Driven by io-uring, 1 loop: so it is."]);
         let mut step = driven(8, 2);

@@ -3,7 +3,7 @@
 /// Widest line of a paragraph, in characters.
 pub(crate) const TEXT_WIDTH: usize = 110;
 
-/// Returns a table with its columns two blanks apart. The columns of words, given by their places, are flush left, the others flush right.
+/// Returns a table with its columns two blanks apart. The columns at the places `words` are flush left, the others flush right.
 pub(crate) fn aligned_with_words(rows: &[Vec<String>], words: &[usize]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let mut widths = vec![0; columns];

@@ -19,7 +19,7 @@ pub(crate) fn dash() -> String {
 
 /// Returns text that others wrote without the control characters that would steer a terminal.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
+    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 /// Returns a text of at most `max` characters, with "…" at the end of one that was longer.

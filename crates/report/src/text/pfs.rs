@@ -34,7 +34,7 @@ impl PfsOf<'_> {
     }
 }
 
-/// How many of a line's executions are whyso's own; empty where none is.
+/// Returns how many of a line's executions are whyso's own; empty where none is.
 pub fn own_label(line: &Line) -> String {
     let count = line.values.first().copied().flatten();
     match line.own.zip(count) {
@@ -47,7 +47,7 @@ pub fn own_label(line: &Line) -> String {
     }
 }
 
-/// Such as "12 statements of whyso's own connections, 3.1 % of the time"; `None` where nothing is hidden.
+/// Returns a text such as "12 statements of whyso's own connections, 3.1 % of the time"; `None` where nothing is hidden.
 pub fn observer_words(table: &Table) -> Option<String> {
     let share = table.observer_share()?;
     let is_timed = table.observer.iter().any(|line| line.values.get(1).copied().flatten() > Some(0.0));

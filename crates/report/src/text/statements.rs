@@ -22,10 +22,10 @@ pub(crate) fn placeholder(command: &str) -> &'static str {
 
 /// Returns a statement without the control characters that would steer a terminal.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// What following the commands of clients cost, a command and in all, and what was lost of them; whole lines.
+/// Returns what following the commands of clients cost, per command and in all, and what was lost of them, as whole lines.
 pub fn sql_trace_words(cost: &SqlTraceCost) -> String {
     let mut out = String::from("Cost of following a command: ");
     match cost.probes_ns {

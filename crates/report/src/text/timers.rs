@@ -54,7 +54,7 @@ fn class_row(timing: &Timing, class: &ClassTiming) -> Vec<String> {
     cells
 }
 
-/// A CPU time as milliseconds a second, and as a share of what the server used.
+/// A CPU time as milliseconds per second, and as a share of what the server used.
 pub(crate) fn cost(timing: &Timing, cpu_s: Option<f64>) -> [String; 2] {
     let per_s = cpu_s.filter(|_| timing.seconds > 0.0).map(|cpu_s| cpu_s * 1e3 / timing.seconds);
     [per_s.map_or_else(dash, number), timing.share(cpu_s).map_or_else(dash, percent)]

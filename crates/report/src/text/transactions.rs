@@ -43,19 +43,19 @@ pub(crate) fn head(lines: &[Line<'_>]) -> Vec<&'static str> {
 impl Line<'_> {
     /// The cells, after the level's, as [`head`] names them.
     pub(crate) fn cells(&self, head: &[&str]) -> Vec<String> {
-        let one = self.transaction;
+        let result = self.transaction;
         // Where none ended, ages of those in flight are known, and no mean.
-        let any = one.transactions > 0 || one.latency_ms.lower_bounds_above.is_some();
+        let any = result.transactions > 0 || result.latency_ms.lower_bounds_above.is_some();
         let ms = |value: f64| if any && value > 0.0 { milliseconds(value) } else { "–".to_string() };
         let all = self.level.result.transactions;
-        let mix = if all > 0 { one.transactions as f64 / all as f64 } else { 0.0 };
+        let mix = if all > 0 { result.transactions as f64 / all as f64 } else { 0.0 };
         let mut cells = vec![
-            one.kind.clone(),
-            number(one.transactions_per_s),
+            result.kind.clone(),
+            number(result.transactions_per_s),
             percent(mix),
-            ms(one.latency_ms.mean),
-            at_least(ms(one.latency_ms.max), one.latency_ms.is_lower_bound(100.0)),
-            at_least(ms(one.p90_ms), one.latency_ms.is_lower_bound(90.0)),
+            ms(result.latency_ms.mean),
+            at_least(ms(result.latency_ms.max), result.latency_ms.is_lower_bound(100.0)),
+            at_least(ms(result.p90_ms), result.latency_ms.is_lower_bound(90.0)),
         ];
         if head.contains(&"required") {
             cells.extend(match self.required {

@@ -1,4 +1,4 @@
-//! Threads as the page takes them: who they are, and a column a state over every thread and look.
+//! Threads as the page takes them: who they are, and one column per state over every thread and snapshot.
 
 use serde::Serialize;
 use whyso_series::{ThreadTable, is_idle};
@@ -7,7 +7,7 @@ use whyso_series::{ThreadTable, is_idle};
 const UNIT_NS: u64 = 10_000;
 /// Most cells (a thread in a snapshot) that come through whole: 1,000 threads for ten minutes.
 const CELLS_MAX: usize = 61_000;
-/// Most threads; of more, the page has those with the most time outside of waiting.
+/// Most threads. Of more, the page has those with the most time outside of waiting.
 const THREADS_MAX: usize = 5_000;
 
 /// Longest statement, in characters.
@@ -17,12 +17,12 @@ const STATEMENT_MAX: usize = 400;
 #[derive(Serialize)]
 pub(crate) struct ThreadsHead {
     pub(crate) states: Vec<String>,
-    /// When they were looked at, monotonic ns.
+    /// Times of the snapshots, monotonic ns.
     pub(crate) t_ns: Vec<i64>,
     pub(crate) unit_ns: u64,
     pub(crate) list: Vec<ThreadHead>,
     pub(crate) statements: Vec<String>,
-    /// The block that holds a column a state, then requests, connections and statements, over thread and look.
+    /// The block that holds one column per state, then requests, connections and statements, over thread and snapshot.
     pub(crate) block: u32,
     /// What was left out, in plain words; empty where nothing was.
     pub(crate) note: String,
@@ -35,37 +35,38 @@ pub(crate) struct ThreadHead {
     role: String,
 }
 
-/// The head, and the columns of its block: running sums by state in the head's unit, running requests, connections and
-/// statements (as places in the head's list), NaN where there is none. `kept_ns` are times whose nearest looks must stay.
-pub(crate) fn columns(table: &ThreadTable, kept_ns: &[i64], block: u32) -> (ThreadsHead, Vec<Vec<f64>>) {
+/// Returns the head, and the columns of its block: running sums by state in the head's unit, running requests, connections and
+/// statements. Statements are places in the head's list. NaN stands for none. `edges_ns` are times whose nearest snapshots must stay.
+pub(crate) fn columns(table: &ThreadTable, edges_ns: &[i64], block: u32) -> (ThreadsHead, Vec<Vec<f64>>) {
     let threads = busiest(table);
-    let looks = thinned(table, kept_ns, CELLS_MAX / threads.len().max(1));
+    let snapshots = thinned(table, edges_ns, CELLS_MAX / threads.len().max(1));
     let all = table.t_ns.len();
-    let cells = || threads.iter().flat_map(|thread| looks.iter().map(move |look| (*thread, *look)));
+    let cells =
+        || threads.iter().flat_map(|thread| snapshots.iter().map(move |snapshot| (*thread, *snapshot)));
 
     let sums = |running: &[u64], unit: u64| {
         // A thread that is left out is not in the sum.
-        let mut column = Vec::with_capacity(threads.len() * looks.len());
+        let mut column = Vec::with_capacity(threads.len() * snapshots.len());
         let mut sum = 0;
         for thread in &threads {
             let row = &running[thread * all..(thread + 1) * all];
-            let first = row[looks[0]];
-            column.extend(looks.iter().map(|look| ((sum + row[*look] - first) / unit) as f64));
-            sum += row[looks[looks.len() - 1]] - first;
+            let first = row[snapshots[0]];
+            column.extend(snapshots.iter().map(|snapshot| ((sum + row[*snapshot] - first) / unit) as f64));
+            sum += row[snapshots[snapshots.len() - 1]] - first;
         }
         column
     };
     let mut columns: Vec<Vec<f64>> = table.running_ns.iter().map(|running| sums(running, UNIT_NS)).collect();
     columns.push(sums(&table.running_requests, 1));
-    let at = |(thread, look): (usize, usize)| thread * all + look;
+    let at = |(thread, snapshot): (usize, usize)| thread * all + snapshot;
     columns.push(cells().map(|cell| table.connection[at(cell)].map_or(f64::NAN, |id| id as f64)).collect());
     columns.push(cells().map(|cell| table.statement[at(cell)].map_or(f64::NAN, f64::from)).collect());
 
     let mut note = String::new();
-    if looks.len() < all {
+    if snapshots.len() < all {
         note = format!(
-            "Of {all} looks at the threads, {} are in this page, those at the ends of measured windows among them.",
-            looks.len()
+            "Of {all} snapshots of the threads, {} are in this page, those at the ends of measured windows among them.",
+            snapshots.len()
         );
     }
     if threads.len() < table.threads.len() {
@@ -84,7 +85,7 @@ pub(crate) fn columns(table: &ThreadTable, kept_ns: &[i64], block: u32) -> (Thre
     };
     let head = ThreadsHead {
         states: table.states.clone(),
-        t_ns: looks.iter().map(|look| table.t_ns[*look]).collect(),
+        t_ns: snapshots.iter().map(|snapshot| table.t_ns[*snapshot]).collect(),
         unit_ns: UNIT_NS,
         list: threads.iter().map(head).collect(),
         statements: table.statements.iter().map(|text| text.chars().take(STATEMENT_MAX).collect()).collect(),
@@ -96,13 +97,13 @@ pub(crate) fn columns(table: &ThreadTable, kept_ns: &[i64], block: u32) -> (Thre
 
 /// The threads that the page has, by their places, in the order of the table.
 fn busiest(table: &ThreadTable) -> Vec<usize> {
-    let looks = table.t_ns.len();
+    let snapshots = table.t_ns.len();
     let mut places: Vec<usize> = (0..table.threads.len()).collect();
     if places.len() <= THREADS_MAX {
         return places;
     }
     let busy_ns = |thread: &usize| {
-        let of = |running: &Vec<u64>| running[(thread + 1) * looks - 1] - running[thread * looks];
+        let of = |running: &Vec<u64>| running[(thread + 1) * snapshots - 1] - running[thread * snapshots];
         let at_work = table.running_ns.iter().zip(&table.states).filter(|(_, state)| !is_idle(state));
         std::cmp::Reverse(at_work.map(|(running, _)| of(running)).sum::<u64>())
     };
@@ -112,21 +113,22 @@ fn busiest(table: &ThreadTable) -> Vec<usize> {
     places
 }
 
-/// The snapshots that the page has, by their places: all, or those nearest to the times to keep and as many evenly between as fit.
-fn thinned(table: &ThreadTable, kept_ns: &[i64], most: usize) -> Vec<usize> {
+/// The snapshots that the page has, by their places: all, or those nearest to `edges_ns` and as many evenly between as fit.
+fn thinned(table: &ThreadTable, edges_ns: &[i64], most: usize) -> Vec<usize> {
     let all = table.t_ns.len();
     if all <= most {
         return (0..all).collect();
     }
-    let nearest = |t_ns: &i64| (0..all).min_by_key(|look| table.t_ns[*look].abs_diff(*t_ns)).unwrap_or(0);
-    let mut kept: Vec<usize> = kept_ns.iter().map(nearest).chain([0, all - 1]).collect();
-    kept.sort_unstable();
-    kept.dedup();
-    let stride = all.div_ceil(most.saturating_sub(kept.len()).max(1));
-    kept.extend((0..all).step_by(stride));
-    kept.sort_unstable();
-    kept.dedup();
-    kept
+    let nearest =
+        |t_ns: &i64| (0..all).min_by_key(|snapshot| table.t_ns[*snapshot].abs_diff(*t_ns)).unwrap_or(0);
+    let mut places: Vec<usize> = edges_ns.iter().map(nearest).chain([0, all - 1]).collect();
+    places.sort_unstable();
+    places.dedup();
+    let stride = all.div_ceil(most.saturating_sub(places.len()).max(1));
+    places.extend((0..all).step_by(stride));
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 #[cfg(test)]
@@ -134,21 +136,21 @@ mod tests {
     use super::*;
     use whyso_series::{Look, ThreadSnapshot};
 
-    /// Threads that are on a CPU all the time, looked at every second.
-    fn busy(threads: u32, looks: i64) -> ThreadTable {
-        let seen = |tid, t_ns: i64| ThreadSnapshot {
+    /// Threads that are on a CPU all the time, with one snapshot per second.
+    fn busy(threads: u32, snapshots: i64) -> ThreadTable {
+        let thread = |tid, t_ns: i64| ThreadSnapshot {
             tid,
             requests: t_ns as u64 / 1_000,
             states_ns: vec![t_ns as u64],
             ..ThreadSnapshot::default()
         };
-        let look = |t_ns| Look { t_ns, threads: (0..threads).map(|tid| seen(tid, t_ns)).collect() };
-        let looks = (0..looks).map(|second| look(second * 1_000_000_000)).collect();
-        ThreadTable::new(vec!["cpu".to_string()], looks, &[])
+        let snapshot = |t_ns| Look { t_ns, threads: (0..threads).map(|tid| thread(tid, t_ns)).collect() };
+        let snapshots = (0..snapshots).map(|second| snapshot(second * 1_000_000_000)).collect();
+        ThreadTable::new(vec!["cpu".to_string()], snapshots, &[])
     }
 
     #[test]
-    fn the_time_between_two_looks_is_the_difference_of_two_cells() {
+    fn the_time_between_two_snapshots_is_the_difference_of_two_cells() {
         let (head, columns) = columns(&busy(3, 5), &[], 0);
         assert_eq!((head.list.len(), head.t_ns.len(), columns.len()), (3, 5, 4));
         for thread in 0..3 {
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_looks_are_thinned_but_for_the_ends_of_windows_and_the_page_says_so() {
+    fn too_many_snapshots_are_thinned_except_for_the_ends_of_windows_and_the_page_shows_it() {
         let table = busy(1_000, 400);
         let (head, columns) = columns(&table, &[100_400_000_000, 123_000_000_000], 0);
         assert!(head.t_ns.len() <= CELLS_MAX / 1_000, "{}", head.t_ns.len());
@@ -168,11 +170,11 @@ mod tests {
         }
         let sum = columns[0][columns[0].len() - 1];
         assert_eq!(sum, 1_000.0 * 399e9 / UNIT_NS as f64);
-        assert!(head.note.starts_with("Of 400 looks"), "{}", head.note);
+        assert!(head.note.starts_with("Of 400 snapshots"), "{}", head.note);
     }
 
     #[test]
-    fn too_many_threads_leave_those_that_only_waited_and_the_page_says_so() {
+    fn of_too_many_threads_those_that_only_waited_are_left_out_and_the_page_shows_it() {
         let table = busy(THREADS_MAX as u32 + 10, 2);
         let (head, _) = columns(&table, &[], 0);
         assert_eq!(head.list.len(), THREADS_MAX);

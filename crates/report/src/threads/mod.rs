@@ -19,15 +19,15 @@ const STATEMENT_MAX: usize = 60;
 /// What a table of threads is of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadsWindow {
-    /// Seconds since the load began, as the page counts them; `None` for a server that was looked at just now.
+    /// Seconds since the load began, as the page counts them; `None` for a server that is read now.
     pub begin_s: Option<f64>,
     pub seconds: f64,
     /// Threads that there are, those that were not asked for included.
     pub of: usize,
 }
 
-/// The table, the thread with the most time on a CPU first, and under it the sum of all that are shown. `states` names the
-/// columns of [`ThreadTime::states_ns`]; states that no thread was in for a thousandth of its time are left out.
+/// Returns the table, the thread with the most time on a CPU first, and under it the sum of all that are shown. `states` names the columns of
+/// [`ThreadTime::states_ns`]; states that no thread was in for a thousandth of its time are left out.
 pub fn threads(window: ThreadsWindow, rows: &[&ThreadTime], states: &[String]) -> String {
     let shown: Vec<usize> =
         (0..states.len()).filter(|&at| rows.iter().any(|row| share(row, at) >= 0.001)).collect();
@@ -53,7 +53,7 @@ pub fn threads(window: ThreadsWindow, rows: &[&ThreadTime], states: &[String]) -
     format!("{}\n{}", heading(window, rows.len()), aligned_with_words(&table, &[1, 2, last]))
 }
 
-/// The same as one object: times in milliseconds by state, the sum of the threads that are shown, and their periodic pauses.
+/// Returns the same as one object: times in milliseconds by state, the sum of the threads that are shown, and their periodic pauses.
 pub fn threads_json(
     window: ThreadsWindow,
     rows: &[&ThreadTime],
@@ -64,7 +64,7 @@ pub fn threads_json(
         let named = states.iter().zip(&row.states_ns).map(|(state, ns)| (state.clone(), json!(ms(*ns))));
         Value::Object(named.collect())
     };
-    let one = |row: &&ThreadTime| {
+    let thread = |row: &&ThreadTime| {
         json!({
             "tid": row.tid,
             "name": row.name,
@@ -81,7 +81,7 @@ pub fn threads_json(
         "window": {"begin_s": window.begin_s, "seconds": window.seconds},
         "threads_in_all": window.of,
         "sum": {"requests": sum.requests, "time_ms": ms(sum.window_ns), "states_ms": by_state(&sum)},
-        "threads": rows.iter().map(one).collect::<Vec<_>>(),
+        "threads": rows.iter().map(thread).collect::<Vec<_>>(),
         "pauses": pauses_json(pauses),
     })
 }
@@ -94,7 +94,7 @@ fn heading(window: ThreadsWindow, shown: usize) -> String {
     let when = match window.begin_s {
         Some(begin_s) => {
             let (begin, end) = (seconds(begin_s), seconds(begin_s + window.seconds));
-            format!("from {begin} to {end} of the run, from look to look")
+            format!("from {begin} to {end} of the run, from snapshot to snapshot")
         }
         None => format!("over {}", seconds(window.seconds)),
     };
@@ -168,33 +168,33 @@ mod tests {
         let mut purge = row(31, &[750, 250, 0]);
         (purge.name, purge.role) = ("ib_purge".to_string(), "purge".to_string());
         (purge.connection, purge.statement, purge.requests) = (None, None, 0);
-        let told = threads(window, &[&row(4, &[100, 900, 0]), &purge], &states());
+        let text = threads(window, &[&row(4, &[100, 900, 0]), &purge], &states());
         let expected = "\
-Per cent of each thread's time, from 4.25 s to 12.3 s of the run, from look to look: 2 of 40 threads.
+Per cent of each thread's time, from 4.25 s to 12.3 s of the run, from snapshot to snapshot: 2 of 40 threads.
 thread  name      role        cpu %  file sync %  requests  conn  statement
     31  ib_purge  purge          75           25         0
      4  one?[2J   connection     10           90     1,234     5  SELECT ?
    all                           43           57     1,234
 ";
-        assert_eq!(told, expected);
+        assert_eq!(text, expected);
     }
 
     #[test]
     fn a_thread_without_a_window_has_no_shares() {
         let window = ThreadsWindow { begin_s: None, seconds: 5.0, of: 1 };
-        let told = threads(window, &[&ThreadTime { window_ns: 0, ..row(1, &[5, 0, 0]) }], &states());
-        assert!(told.starts_with("Per cent of each thread's time, over 5 s: all 1 threads."), "{told}");
-        assert!(!told.contains('%'), "{told}");
+        let text = threads(window, &[&ThreadTime { window_ns: 0, ..row(1, &[5, 0, 0]) }], &states());
+        assert!(text.starts_with("Per cent of each thread's time, over 5 s: all 1 threads."), "{text}");
+        assert!(!text.contains('%'), "{text}");
     }
 
     #[test]
     fn the_object_has_milliseconds_by_state_and_their_sum() {
         let window = ThreadsWindow { begin_s: Some(1.0), seconds: 2.0, of: 2 };
         let (one, other) = (row(1, &[1_000_000, 500_000, 0]), row(2, &[3_000_000, 0, 0]));
-        let told = threads_json(window, &[&one, &other], &states(), &[]);
-        assert_eq!(told["sum"]["states_ms"], json!({"cpu": 4.0, "file_sync": 0.5, "sleep": 0.0}));
-        assert_eq!(told["threads"][0]["time_ms"], 1.5);
-        assert_eq!(told["threads"][1]["tid"], 2);
-        assert_eq!(told["window"]["begin_s"], 1.0);
+        let json = threads_json(window, &[&one, &other], &states(), &[]);
+        assert_eq!(json["sum"]["states_ms"], json!({"cpu": 4.0, "file_sync": 0.5, "sleep": 0.0}));
+        assert_eq!(json["threads"][0]["time_ms"], 1.5);
+        assert_eq!(json["threads"][1]["tid"], 2);
+        assert_eq!(json["window"]["begin_s"], 1.0);
     }
 }

@@ -24,7 +24,7 @@ pub struct TimelineView<'a> {
     pub timeline: &'a Timeline,
     pub rows: &'a [TimelineRow],
     /// The usual time between two snapshots of the threads, in seconds.
-    pub look_s: f64,
+    pub snapshot_interval_s: f64,
     /// The longest of the waits that were chosen, the longest first.
     pub waits: &'a [SingleWait],
     /// Whose they are, as a text.
@@ -73,7 +73,7 @@ impl TimelineRow {
     }
 }
 
-/// The same as one object: of each row the milliseconds by state, a number a column; states that it never was in are left out.
+/// Returns the same as one object: of each row the milliseconds by state, one number per column. States that it never was in are left out.
 pub fn timeline_json(view: &TimelineView<'_>) -> Value {
     let TimelineView { run, origin_ns, timeline, .. } = view;
     let seconds = |t_ns: i64| (t_ns - origin_ns) as f64 / 1e9;
@@ -104,7 +104,7 @@ pub fn timeline_json(view: &TimelineView<'_>) -> Value {
     };
     json!({
         "edges_s": timeline.edges_ns.iter().map(|edge| seconds(*edge)).collect::<Vec<_>>(),
-        "look_s": view.look_s,
+        "look_s": view.snapshot_interval_s,
         "levels": run.levels.iter().map(level).collect::<Vec<_>>(),
         "rows": view.rows.iter().map(row).collect::<Vec<_>>(),
         "waits": view.waits.iter().map(|wait| wait_json(wait, *origin_ns)).collect::<Vec<_>>(),

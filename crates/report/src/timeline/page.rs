@@ -11,7 +11,7 @@ use whyso_words::{count, seconds, whole};
 use crate::flame::Numbering;
 use crate::source::Stacks;
 
-/// Most cells (a thread in a bucket) that come through as they were read, 1,000 threads for ten minutes; of more, buckets are merged.
+/// Most cells (a thread in a bucket) that come through as they were read: 1,000 threads for ten minutes. Of more, buckets are merged.
 pub(crate) const CELLS_MAX: usize = 700_000;
 /// The most threads; of more, the page has those with the most time outside of waiting for their peers.
 const THREADS_MAX: usize = 5_000;
@@ -31,8 +31,10 @@ pub(crate) struct TimelineHead {
     /// Where buckets begin and end, monotonic ns: one more than buckets.
     pub(crate) edges_ns: Vec<i64>,
     pub(crate) list: Vec<LineHead>,
-    /// The block that holds, over all cells thread by thread, which states have time (a bit each), and then of each state the whole
-    /// milliseconds of those cells in which it has some.
+    /// The block that holds, over all cells thread by thread:
+    ///
+    /// - which states have time, one bit each;
+    /// - of each state, the whole milliseconds of those cells in which it has some.
     pub(crate) block: u32,
     pub(crate) singles: Option<SinglesHead>,
     /// What was merged or left out, in plain words; empty where nothing was.
@@ -58,15 +60,20 @@ pub(crate) struct SinglesHead {
     /// Place of the class, then of functions, the innermost first.
     pub(crate) sites: Vec<Vec<usize>>,
     pub(crate) count: usize,
-    /// The block that holds: by thread how many it has; then of each, by thread and time, its end (µs since the page's zero), the place of its state, its
-    /// length and its weight in µs (a sample on a CPU has no length), its site, the thread that woke it, and that one's site, NaN where there is none.
+    /// The block that holds, in this order:
+    ///
+    /// - by thread, how many it has;
+    /// - of each, by thread and time: its end in µs since the page's zero, and the place of its state;
+    /// - of each: its length and weight in µs, its site, the thread that woke it, and that thread's site.
+    ///
+    /// A sample on a CPU has no length. NaN stands for none.
     pub(crate) block: u32,
     /// What was left out, in plain words; empty where nothing was.
     pub(crate) note: String,
 }
 
 /// The head, and the columns of its block.
-pub(crate) fn columns(timeline: &Timeline, looks: usize, block: u32) -> (TimelineHead, Vec<Vec<f64>>) {
+pub(crate) fn columns(timeline: &Timeline, snapshots: usize, block: u32) -> (TimelineHead, Vec<Vec<f64>>) {
     let threads = busiest(timeline);
     let mut masks = Vec::new();
     let mut by_state: Vec<Vec<f64>> = vec![Vec::new(); timeline.states.len()];
@@ -89,12 +96,12 @@ pub(crate) fn columns(timeline: &Timeline, looks: usize, block: u32) -> (Timelin
         }
     }
     let mut notes = Vec::new();
-    if timeline.buckets() + 1 < looks {
+    if timeline.buckets() + 1 < snapshots {
         let mean_s = (timeline.edges_ns.last().unwrap_or(&0) - timeline.edges_ns.first().unwrap_or(&0))
             as f64
             / 1e9
             / timeline.buckets().max(1) as f64;
-        notes.push(format!("What lies between looks is added up to {} in the mean.", seconds(mean_s)));
+        notes.push(format!("What lies between snapshots is added up to {} in the mean.", seconds(mean_s)));
     }
     if threads.len() < timeline.threads.len() {
         let all = timeline.threads.len();
@@ -161,7 +168,7 @@ struct Single {
     waker_stack: Option<u32>,
 }
 
-/// Single waits and samples of the threads in the head, and the columns of their block; `None` where none were taken.
+/// Single waits and samples of the threads in the head, and the columns of their block; `None` where there are none.
 pub(crate) fn singles(
     head: &TimelineHead,
     stacks: &Stacks,
@@ -187,14 +194,14 @@ pub(crate) fn singles(
         of_tid.iter().find(was_there).or(of_tid.last()).copied()
     };
     let all = found.len();
-    let mut told: Vec<(usize, Single)> =
+    let mut shown: Vec<(usize, Single)> =
         found.into_iter().filter_map(|single| Some((line_of(&single)?, single))).collect();
-    told.sort_by_key(|(line, single)| (*line, single.end_ns));
+    shown.sort_by_key(|(line, single)| (*line, single.end_ns));
 
     let mut sites = Sites::new(&stacks.frames);
     let mut counts = vec![0.0; head.list.len()];
     let mut columns: Vec<Vec<f64>> = vec![Vec::new(); 7];
-    for (line, single) in &told {
+    for (line, single) in &shown {
         counts[*line] += 1.0;
         let state = head.states.get(single.state).map_or("", String::as_str);
         let cells = [
@@ -211,14 +218,14 @@ pub(crate) fn singles(
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }
     let mut notes: Vec<String> = note.into_iter().collect();
-    if told.len() < all {
-        let others = whole((all - told.len()) as u64);
+    if shown.len() < all {
+        let others = whole((all - shown.len()) as u64);
         notes.push(format!(
             "Single waits and samples of threads that are not in this page are left out: {others}."
         ));
     }
     let (classes, functions, sites) = sites.into_lists();
-    let head = SinglesHead { classes, functions, sites, count: told.len(), block, note: notes.join(" ") };
+    let head = SinglesHead { classes, functions, sites, count: shown.len(), block, note: notes.join(" ") };
     Some((head, [vec![counts], columns].concat()))
 }
 
@@ -228,7 +235,7 @@ fn us(ns: i64) -> f64 {
 
 /// The longest waits, and samples evenly over time; with what was left out.
 fn single_events(head: &TimelineHead, stacks: &Stacks) -> (Vec<Single>, Option<String>) {
-    let place_of = |state: &str| head.states.iter().position(|known| known == state);
+    let place_of = |state: &str| head.states.iter().position(|name| name == state);
     let mut waits: Vec<Single> = stacks
         .waits
         .iter()
@@ -262,12 +269,12 @@ fn single_events(head: &TimelineHead, stacks: &Stacks) -> (Vec<Single>, Option<S
         waker_tid: None,
         waker_stack: None,
     });
-    let waits_told = waits.len();
+    let waits_shown = waits.len();
     waits.extend(samples);
-    let samples_told = waits.len() - waits_told;
-    let is_all = waits_told == all_waits && samples_told == all_samples;
+    let samples_shown = waits.len() - waits_shown;
+    let is_all = waits_shown == all_waits && samples_shown == all_samples;
     let note = (!is_all).then(|| {
-        let [waits, longest, samples] = [all_waits, waits_told, all_samples].map(|count| whole(count as u64));
+        let [waits, longest, samples] = [all_waits, waits_shown, all_samples].map(|count| whole(count as u64));
         format!("Of {waits} chosen waits the {longest} longest, and of {samples} samples one in {stride} are in this page.")
     });
     (waits, note)
@@ -281,7 +288,7 @@ struct Sites<'a> {
     functions: Numbering<&'a str>,
     sites: Numbering<Vec<usize>>,
     /// By stack and state.
-    known: BTreeMap<(u32, String), usize>,
+    by_stack: BTreeMap<(u32, String), usize>,
 }
 
 impl<'a> Sites<'a> {
@@ -293,14 +300,14 @@ impl<'a> Sites<'a> {
         let mut classes = Numbering::default();
         classes.place(String::new());
         let (functions, sites) = (Numbering::default(), Numbering::default());
-        Sites { rules: Rules::built_in(), stacks, classes, functions, sites, known: BTreeMap::new() }
+        Sites { rules: Rules::built_in(), stacks, classes, functions, sites, by_stack: BTreeMap::new() }
     }
 
     /// `state`: empty for what ended a wait, which has no class.
     fn of(&mut self, stack: u32, state: &str) -> usize {
         let key = (stack, state.to_string());
-        if let Some(known) = self.known.get(&key) {
-            return *known;
+        if let Some(number) = self.by_stack.get(&key) {
+            return *number;
         }
         let frames = self.stacks.get(&stack).cloned().unwrap_or_default();
         let names: Vec<FunctionName> = frames
@@ -315,7 +322,7 @@ impl<'a> Sites<'a> {
             site.push(self.functions.place(&frame.function));
         }
         let number = self.sites.place(site);
-        self.known.insert(key, number);
+        self.by_stack.insert(key, number);
         number
     }
 

@@ -27,7 +27,7 @@ pub fn timeline_columns(width: usize) -> usize {
     width.saturating_sub(LABEL).max(COLUMNS_MIN)
 }
 
-/// The lines with their legend, and the waits beneath. Without colours the letters tell the same.
+/// Returns the lines with their legend, and the waits beneath. Without colours the letters show the same.
 pub fn timeline(view: &TimelineView<'_>, colors: bool) -> String {
     let mut out = heading(view);
     out.push_str("\n\n");
@@ -67,18 +67,18 @@ fn heading(view: &TimelineView<'_>) -> String {
     let a_row = if view.rows.iter().any(|row| row.tid.is_some()) {
         "A line is a thread, a letter the state that took most of its time, small where that is less than half."
     } else {
-        "A role's lines are its threads' time by state, from the foot up; one thread alone has one line, of the state that took most."
+        "A role's lines are its threads' time by state, from the foot up; a single thread has one line, of the state that took most."
     };
     let mut text = format!(
-        "Threads of the server over time, from {} to {} of the run, {} a column. {a_row}",
+        "Threads of the server over time, from {} to {} of the run, {} per column. {a_row}",
         clock(view, begin, column_s),
         clock(view, end, column_s),
         seconds(column_s),
     );
-    if view.look_s > column_s * 1.5 {
+    if view.snapshot_interval_s > column_s * 1.5 {
         text.push_str(&format!(
-            " They were looked at every {}: within that, nothing is known of when.",
-            seconds(view.look_s)
+            " Their snapshots are {} apart: nothing is known of when between them.",
+            seconds(view.snapshot_interval_s)
         ));
     }
     text
@@ -95,8 +95,8 @@ fn levels(view: &TimelineView<'_>) -> String {
         if column < free_from || column + text.len() > line.len() {
             continue;
         }
-        for (place, one) in text.chars().enumerate() {
-            line[column + place] = one;
+        for (place, letter) in text.chars().enumerate() {
+            line[column + place] = letter;
         }
         free_from = column + text.len() + 1;
     }
@@ -126,13 +126,13 @@ type Cell = Option<(usize, char)>;
 
 /// The state with most time of each column.
 fn most(view: &TimelineView<'_>, cells: &[Vec<f64>]) -> Vec<Cell> {
-    let one = |cell: &Vec<f64>| {
+    let cell_of = |cell: &Vec<f64>| {
         let all: f64 = cell.iter().sum();
         let (place, ms) =
             cell.iter().copied().enumerate().reduce(|best, one| if one.1 > best.1 { one } else { best })?;
         (ms > 0.0).then(|| (place, letter(&view.timeline.states[place], ms / all)))
     };
-    cells.iter().map(one).collect()
+    cells.iter().map(cell_of).collect()
 }
 
 /// Lines from the top, over which each column's states stand on each other by their shares, idle ones on top.
@@ -162,13 +162,13 @@ fn stacked(view: &TimelineView<'_>, cells: &[Vec<f64>]) -> Vec<Vec<Cell>> {
 
 fn drawn(view: &TimelineView<'_>, letters: &[Cell], colors: bool) -> String {
     let text = |cells: &[Cell]| -> String {
-        cells.iter().map(|one| one.map_or(' ', |(_, letter)| letter)).collect()
+        cells.iter().map(|cell| cell.map_or(' ', |(_, letter)| letter)).collect()
     };
     if !colors {
         return text(letters);
     }
     // Neighbours in one state share their escape sequences.
-    let alike = letters.chunk_by(|a, b| a.map(|one| one.0) == b.map(|one| one.0));
+    let alike = letters.chunk_by(|a, b| a.map(|cell| cell.0) == b.map(|cell| cell.0));
     let run = |run: &[Cell]| match run.first() {
         Some(Some((state, _))) => painted(&text(run), &view.timeline.states[*state]),
         _ => text(run),

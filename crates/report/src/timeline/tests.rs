@@ -71,14 +71,14 @@ fn waits() -> Vec<SingleWait> {
     ]
 }
 
-fn drawn(rows: &[TimelineRow], waits: &[SingleWait], look_s: f64, colors: bool) -> String {
-    let (run, made) = (run(), example_timeline());
+fn drawn(rows: &[TimelineRow], waits: &[SingleWait], snapshot_interval_s: f64, colors: bool) -> String {
+    let (run, example) = (run(), example_timeline());
     let view = TimelineView {
         run: &run,
         origin_ns: 100 * S,
-        timeline: &made,
+        timeline: &example,
         rows,
-        look_s,
+        snapshot_interval_s,
         waits,
         waits_of: "these threads",
     };
@@ -87,9 +87,9 @@ fn drawn(rows: &[TimelineRow], waits: &[SingleWait], look_s: f64, colors: bool) 
 
 #[test]
 fn a_line_a_thread_has_the_state_with_most_time_and_the_waits_stand_beneath() {
-    let told = drawn(&TimelineRow::of_threads(&example_timeline(), &[0, 2, 1]), &waits(), 1.0, false);
+    let text = drawn(&TimelineRow::of_threads(&example_timeline(), &[0, 2, 1]), &waits(), 1.0, false);
     let expected = "\
-Threads of the server over time, from 0:00 to 0:40 of the run, 2 s a column. A line is a thread, a letter the state that took most of its time, small where that is less than half.
+Threads of the server over time, from 0:00 to 0:40 of the run, 2 s per column. A line is a thread, a letter the state that took most of its time, small where that is less than half.
 
 users from                 |1        |2
 connection, 2 threads
@@ -107,14 +107,14 @@ ended at  thread  state       ms  waited for  in                     ended by   
 0:25.250       7  lock       912  row lock    lock_wait(que_thr_t*)  8 connection                lock_release(trx_t*)
 0:26.000       7  file sync    5  <no class>  ?                      an interrupt, or not known  ?
 ";
-    assert_eq!(told, expected);
+    assert_eq!(text, expected);
 }
 
 #[test]
-fn a_role_stacks_its_threads_time_by_state_and_a_timeline_says_how_seldom_they_were_looked_at() {
-    let told = drawn(&TimelineRow::of_roles(&example_timeline(), &[0, 1, 2]), &[], 10.0, false);
+fn a_role_stacks_its_threads_time_by_state_and_a_timeline_shows_how_far_apart_its_snapshots_are() {
+    let text = drawn(&TimelineRow::of_roles(&example_timeline(), &[0, 1, 2]), &[], 10.0, false);
     let expected = "\
-Threads of the server over time, from 0:00 to 0:40 of the run, 2 s a column. A role's lines are its threads' time by state, from the foot up; one thread alone has one line, of the state that took most. They were looked at every 10 s: within that, nothing is known of when.
+Threads of the server over time, from 0:00 to 0:40 of the run, 2 s per column. A role's lines are its threads' time by state, from the foot up; a single thread has one line, of the state that took most. Their snapshots are 10 s apart: nothing is known of when between them.
 
 users from                 |1        |2
 connection × 2            LLLLLLLLLLSSSSSSSSSS
@@ -128,7 +128,7 @@ purge × 1                 ....................
 . net receive 42 %   L lock 31 %   C cpu 18 %
 S file sync 9 %
 ";
-    assert_eq!(told, expected);
+    assert_eq!(text, expected);
 }
 
 #[test]
@@ -148,14 +148,14 @@ fn colours_change_nothing_in_the_text() {
 
 #[test]
 fn the_object_has_milliseconds_by_state_and_column() {
-    let (run, made, waits) = (run(), example_timeline(), waits());
-    let rows = TimelineRow::of_threads(&made, &[2]);
+    let (run, example, waits) = (run(), example_timeline(), waits());
+    let rows = TimelineRow::of_threads(&example, &[2]);
     let view = TimelineView {
         run: &run,
         origin_ns: 100 * S,
-        timeline: &made,
+        timeline: &example,
         rows: &rows,
-        look_s: 1.0,
+        snapshot_interval_s: 1.0,
         waits: &waits,
         waits_of: "these threads",
     };
@@ -173,23 +173,23 @@ fn the_object_has_milliseconds_by_state_and_column() {
 
 #[test]
 fn the_pages_cells_hold_every_millisecond_of_every_state() {
-    let made = example_timeline();
-    let (head, columns) = page::columns(&made, 21, 0);
+    let example = example_timeline();
+    let (head, columns) = page::columns(&example, 21, 0);
     assert_eq!((head.note.as_str(), columns.len()), ("", 5));
-    let told: f64 = columns[1..].iter().flatten().sum();
-    assert_eq!(told, 40.0 * 1000.0 + 20.0 * 1000.0 + 40.0 * 1000.0);
-    // By role and number: thread 7 is first, then 8, which came half way, then the purge thread.
+    let total_ms: f64 = columns[1..].iter().flatten().sum();
+    assert_eq!(total_ms, 40.0 * 1000.0 + 20.0 * 1000.0 + 40.0 * 1000.0);
+    // By role and number: thread 7 is first, then 8, which joined half way, then the purge thread.
     assert_eq!(columns[0][..11], [15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 7.0]);
     assert_eq!(columns[0][20..], [vec![2.0; 10], vec![8.0; 20]].concat());
     assert_eq!(columns[1][..11], [vec![1400.0; 10], vec![400.0]].concat());
 }
 
 #[test]
-fn merged_buckets_are_told_and_lose_nothing() {
-    let mut made = example_timeline();
-    made.edges_ns.truncate(2);
-    let (head, _) = page::columns(&made, 21, 0);
-    assert_eq!(head.note, "What lies between looks is added up to 2 s in the mean.");
+fn merged_buckets_are_shown_as_such_and_lose_nothing() {
+    let mut example = example_timeline();
+    example.edges_ns.truncate(2);
+    let (head, _) = page::columns(&example, 21, 0);
+    assert_eq!(head.note, "What lies between snapshots is added up to 2 s in the mean.");
 }
 
 #[test]

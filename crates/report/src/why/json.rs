@@ -6,8 +6,8 @@ use whyso_record::run::{Purpose, RunInfo};
 
 use crate::processes::processes_json;
 
-/// The object that `whyso why --json` prints. `levels` are those of the sweep; one that was not traced has no part, and all
-/// of its response time unaccounted.
+/// Returns the object that `whyso why --json` prints. `levels` are those of the sweep; one that was not traced has no part, and all of its response
+/// time unaccounted.
 pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
     let swept = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
     let levels: Vec<Value> = swept
@@ -62,14 +62,14 @@ fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanat
     let (mut parts, mut classes) = (Map::new(), Map::new());
     let mut unaccounted_ms = response_ms;
     if let Some(budget) = budget_of(explanation, verdict) {
-        for one in &budget.parts {
-            parts.insert(one.part.name().to_string(), json!(one.ms));
+        for part in &budget.parts {
+            parts.insert(part.part.name().to_string(), json!(part.ms));
         }
         unaccounted_ms = budget.unaccounted_ms;
-        for one in &budget.classes {
-            let of_part = classes.entry(one.part.name()).or_insert_with(|| json!({}));
-            let class = if one.class.is_empty() { "none" } else { &one.class };
-            of_part[class] = json!(one.ms);
+        for class_time in &budget.classes {
+            let of_part = classes.entry(class_time.part.name()).or_insert_with(|| json!({}));
+            let class = if class_time.class.is_empty() { "none" } else { &class_time.class };
+            of_part[class] = json!(class_time.ms);
         }
     }
     let mut level = json!({
@@ -81,8 +81,10 @@ fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanat
     });
     let activities = budget_of(explanation, verdict).map_or(&[][..], |budget| &budget.activities);
     if !activities.is_empty() {
-        let ms: Map<String, Value> =
-            activities.iter().map(|one| (one.activity.name().to_string(), json!(one.ms))).collect();
+        let ms: Map<String, Value> = activities
+            .iter()
+            .map(|activity| (activity.activity.name().to_string(), json!(activity.ms)))
+            .collect();
         level["server_cpu_ms_by_activity"] = Value::Object(ms);
     }
     if !classes.is_empty() {

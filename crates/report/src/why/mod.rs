@@ -12,8 +12,8 @@ use whyso_words::{number, percent};
 
 use crate::text::layout::{TEXT_WIDTH, wrapped};
 
-/// The explanation for people, in as many columns as a terminal has: the budget level by level, the budget of the level
-/// that the cause is asked about as bars, and the sentences.
+/// Returns the explanation for people, in as many columns as a terminal has. First comes the budget level by level, then as bars the
+/// budget of the level whose cause is asked for, then the sentences.
 pub fn why(explanation: &Explanation) -> String {
     if !explanation.processes.is_empty() {
         return crate::processes::processes(explanation);
@@ -85,10 +85,10 @@ fn possible(possible: &[Possible]) -> String {
         return String::new();
     }
     let mut out = String::from("\nPossible, not measured\n");
-    for one in possible {
-        let _ = writeln!(out, "- {}", one.id.name());
-        out.push_str(&indented(&one.text));
-        let names = evidence(&one.evidence);
+    for cause in possible {
+        let _ = writeln!(out, "- {}", cause.id.name());
+        out.push_str(&indented(&cause.text));
+        let names = evidence(&cause.evidence);
         if !names.is_empty() {
             out.push_str(&indented(&format!("Evidence: {names}.")));
         }
@@ -103,8 +103,8 @@ fn indented(text: &str) -> String {
 /// Names of series, results and settings, each once.
 fn evidence(evidence: &[Evidence]) -> String {
     let mut names: Vec<String> = Vec::new();
-    for one in evidence {
-        let name = match one {
+    for item in evidence {
+        let name = match item {
             Evidence::Levels { quantity, .. } => quantity.clone(),
             Evidence::Fact { path, value } => {
                 format!("{} = {value}", path.strip_prefix("server.variables.").unwrap_or(path))

@@ -1,4 +1,4 @@
-//! The time budget for a terminal: a column a level, and one level as bars.
+//! The time budget for a terminal: one column per level, and one level as bars.
 
 use whyso_explain::model::{Budget, ClassTime, Explanation, Part};
 use whyso_words::{count, number, percent, users, whole};
@@ -52,10 +52,10 @@ pub(super) fn bars(budget: &Budget) -> String {
     };
     for part in visible_parts(&[budget]) {
         push(part.words(), budget.ms(part));
-        for one in visible_classes(budget, part) {
+        for time in visible_classes(budget, part) {
             let of_cpu = if part == Part::Cpu { "spinning for " } else { "" };
-            let class = one.words().unwrap_or_else(|| "no class".to_string());
-            push(&format!("  {of_cpu}{class}"), one.ms);
+            let class = time.words().unwrap_or_else(|| "no class".to_string());
+            push(&format!("  {of_cpu}{class}"), time.ms);
         }
     }
     push("unaccounted", budget.unaccounted_ms);
@@ -70,13 +70,18 @@ pub(super) fn bars(budget: &Budget) -> String {
 
 /// The server's CPU time at one level by activity, each with its share as a bar; `None` where no stacks were sampled.
 pub(super) fn activities(budget: &Budget) -> Option<String> {
-    let shown = budget.activities.iter().filter(|one| one.share >= ACTIVITY_SHARE_MIN);
+    let shown = budget.activities.iter().filter(|activity| activity.share >= ACTIVITY_SHARE_MIN);
     let rows: Vec<Vec<String>> = shown
-        .map(|one| {
-            vec![one.activity.text().to_string(), milliseconds(one.ms), percent(one.share), bar(one.share)]
+        .map(|activity| {
+            vec![
+                activity.activity.text().to_string(),
+                milliseconds(activity.ms),
+                percent(activity.share),
+                bar(activity.share),
+            ]
         })
         .collect();
-    let samples: u64 = budget.activities.iter().map(|one| one.samples).sum();
+    let samples: u64 = budget.activities.iter().map(|activity| activity.samples).sum();
     (!rows.is_empty()).then(|| {
         format!(
             "The server's CPU time by activity, ms per {} ({})\n{}",
@@ -91,9 +96,9 @@ fn line(name: &str, budgets: &[&Budget], cell: impl Fn(&Budget) -> String) -> Ve
     std::iter::once(name.to_string()).chain(budgets.iter().map(|budget| cell(budget))).collect()
 }
 
-/// Wait classes of a part that hold a share worth a line.
+/// Wait classes of a part that have a share that is worth a line.
 fn visible_classes(budget: &Budget, part: Part) -> Vec<&ClassTime> {
-    budget.classes_of(part).filter(|one| one.ms >= CLASS_SHARE_MIN * budget.response_ms).collect()
+    budget.classes_of(part).filter(|time| time.ms >= CLASS_SHARE_MIN * budget.response_ms).collect()
 }
 
 /// A share in eighths of a character; less than none is drawn as a minus.

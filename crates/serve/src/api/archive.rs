@@ -64,12 +64,12 @@ pub(super) async fn backup(State(site): SiteState, Query(query): Query<BackupQue
     .await?;
     let name = match &runs[..] {
         [] => return Err(Refusal::not_found("there is no run to back up")),
-        [one] => one.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        [run] => run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         more => format!("whyso-{}-runs", more.len()),
     };
     let plain: String = name
         .chars()
-        .map(|one| if one.is_ascii_alphanumeric() || "-_.".contains(one) { one } else { '_' })
+        .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
         .collect();
     let disposition = format!("attachment; filename=\"{plain}.tar\"");
     let body = archive::backup(runs, turn).await?;

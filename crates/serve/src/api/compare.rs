@@ -89,10 +89,10 @@ struct Part {
 /// # Errors
 /// 400 if there are no names, or more than [`RUNS_MAX`].
 fn part_names(side: &str) -> Answer<Vec<PartName<'_>>> {
-    let one = |text| -> PartName<'_> {
+    let part_name = |text| -> PartName<'_> {
         let window = |(id, window): (&'_ str, &'_ str)| {
             // A window may begin before 0, the moment that the axes count from.
-            let (dash, _) = window.char_indices().skip(1).find(|(_, one)| *one == '-')?;
+            let (dash, _) = window.char_indices().skip(1).find(|(_, letter)| *letter == '-')?;
             Some((id.len(), (window[..dash].parse().ok()?, window[dash + 1..].parse().ok()?)))
         };
         let text: &str = text;
@@ -101,7 +101,7 @@ fn part_names(side: &str) -> Answer<Vec<PartName<'_>>> {
             None => PartName { id: text, window_s: None },
         }
     };
-    let found: Vec<PartName<'_>> = side.split(',').filter(|text| !text.is_empty()).map(one).collect();
+    let found: Vec<PartName<'_>> = side.split(',').filter(|text| !text.is_empty()).map(part_name).collect();
     match found.len() {
         1..=RUNS_MAX => Ok(found),
         _ => Err(Refusal::bad(format!("name 1 to {RUNS_MAX} runs of either side, between commas"))),
@@ -109,13 +109,13 @@ fn part_names(side: &str) -> Answer<Vec<PartName<'_>>> {
 }
 
 fn parts(site: &Site, side: &[PartName<'_>]) -> Answer<Vec<Part>> {
-    let part = |one: &PartName<'_>| {
-        let opened = site.recordings.open(one.id)?;
-        let (window, name) = match one.window_s {
+    let part = |requested: &PartName<'_>| {
+        let opened = site.recordings.open(requested.id)?;
+        let (window, name) = match requested.window_s {
             Some((from_s, to_s)) => {
-                (opened.window(from_s, to_s)?, format!("{} from {from_s} to {to_s} s", one.id))
+                (opened.window(from_s, to_s)?, format!("{} from {from_s} to {to_s} s", requested.id))
             }
-            None => (opened.whole(), one.id.to_string()),
+            None => (opened.whole(), requested.id.to_string()),
         };
         Ok(Part { opened, window, name })
     };
@@ -151,12 +151,12 @@ pub(super) async fn compare(
     reading(site, move |site| {
         let (first, second) = (part_names(&query.first)?, part_names(&query.second)?);
         let by = CompareBy { metric: query.metric, matters_percent: MATTERS, anyway: query.anyway };
-        let comparison = if first.iter().chain(&second).any(|one| one.window_s.is_some()) {
+        let comparison = if first.iter().chain(&second).any(|part| part.window_s.is_some()) {
             let (first, second) = (parts(site, &first)?, parts(site, &second)?);
             compare_windows(&stretches(&first), &stretches(&second), by)?
         } else {
             let open = |side: &[PartName<'_>]| -> Answer<Vec<Recording>> {
-                side.iter().map(|one| Ok(Recording::open(&site.recordings.path(one.id)?)?)).collect()
+                side.iter().map(|part| Ok(Recording::open(&site.recordings.path(part.id)?)?)).collect()
             };
             whyso_query::compare(&open(&first)?, &open(&second)?, by)?
         };
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_side_names_runs_and_windows_of_them() {
         let found = part_names("a@1.5-20,b,c@d,e@f@-3-4.25,").unwrap();
-        let names: Vec<_> = found.iter().map(|one| (one.id, one.window_s)).collect();
+        let names: Vec<_> = found.iter().map(|part| (part.id, part.window_s)).collect();
         assert_eq!(
             names,
             [("a", Some((1.5, 20.0))), ("b", None), ("c@d", None), ("e@f", Some((-3.0, 4.25)))]

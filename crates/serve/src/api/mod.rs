@@ -164,7 +164,7 @@ mod tests {
     fn operation_ids(description: &Value) -> Vec<&str> {
         let paths = description["paths"].as_object().unwrap();
         let operations = paths.values().flat_map(|methods| methods.as_object().unwrap().values());
-        operations.map(|one| one["operationId"].as_str().unwrap()).collect()
+        operations.map(|operation| operation["operationId"].as_str().unwrap()).collect()
     }
 
     /// A route enters the router with its operation. So only a route that goes around [`operations`] could lack one.

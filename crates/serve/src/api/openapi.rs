@@ -100,9 +100,11 @@ fn refusal(status: u16) -> Response {
     let why = match status {
         400 => "The request makes no sense.",
         401 => "The token is missing or wrong.",
-        403 => "The request came by another host's name, or from another site's page.",
+        403 => "The request used another host's name, or came from another site's page.",
         404 => "There is no such thing.",
-        409 => "Not now: the run is being recorded, is not being recorded, or was made by a newer version.",
+        409 => {
+            "Not now: the run is being recorded, is not being recorded, or was recorded by a newer version."
+        }
         413 => "The request is too large.",
         415 => "The request's body is of another type.",
         500 => "Reading or writing failed: the recording may be damaged, or the disk full.",

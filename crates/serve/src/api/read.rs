@@ -212,12 +212,12 @@ pub(super) async fn catalogue(
             words.iter().all(|word| name.contains(word))
         };
         let mut series = opened.series();
-        series.retain(|one| has_all(&one.key));
+        series.retain(|served| has_all(&served.key));
         let found = series.len();
         series.truncate(query.limit);
-        let lines = series.into_iter().map(|one| {
-            let SeriesKey { host, source, metric, instance, kind, unit } = one.key;
-            CatalogueLine { number: one.number, host, source, metric, instance, kind, unit }
+        let lines = series.into_iter().map(|served| {
+            let SeriesKey { host, source, metric, instance, kind, unit } = served.key;
+            CatalogueLine { number: served.number, host, source, metric, instance, kind, unit }
         });
         Ok(Json(Catalogue { found, series: lines.collect() }))
     })
@@ -462,7 +462,7 @@ pub(super) async fn log(State(site): SiteState, Path(RunId { id }): Path<RunId>)
         let mut bytes = Vec::new();
         file.take(LOG_BYTES_MAX).read_to_end(&mut bytes).map_err(io)?;
         let text = String::from_utf8_lossy(&bytes);
-        let is_plain = |one: &char| !one.is_control() || matches!(one, '\n' | '\t');
+        let is_plain = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
         let text: String = text.chars().filter(is_plain).collect();
         Ok(Json(LogEnd { there: true, text, left_out_bytes }))
     })

@@ -34,7 +34,7 @@ pub(super) struct RunList {
 #[schema(as = Run)]
 struct ListedRun {
     id: String,
-    /// The load's workload. If another program made the load: the recorded process, or "recorded".
+    /// The load's workload. If another program sent the load: the recorded process, or "recorded".
     workload: String,
     server: String,
     host: String,
@@ -245,7 +245,7 @@ pub(super) struct Note {
     /// Seconds of the run; null: now, in a run that is being recorded.
     #[schema(exclusive_minimum = -1e9, exclusive_maximum = 999999999.0)]
     at_s: Option<f64>,
-    /// The first 2000 characters are kept. At most 1024 KiB can be sent.
+    /// The first 2000 characters are stored. At most 1024 KiB can be sent.
     #[schema(min_length = 1, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
     text: String,
 }
@@ -274,7 +274,7 @@ pub(super) async fn note(
 ) -> Answer<StatusCode> {
     reading(site, move |site| {
         // Control characters become blanks.
-        if note.text.chars().all(|one| one.is_whitespace() || one.is_control()) {
+        if note.text.chars().all(|letter| letter.is_whitespace() || letter.is_control()) {
             return Err(Refusal::bad("a note needs some text"));
         }
         let opened = site.recordings.open(&id)?;

@@ -43,19 +43,19 @@ pub struct CurvePoint {
 }
 
 pub(super) fn curves(spec: &Spec, cells: &[Cell], done: &[StartRecord]) -> Vec<Curve> {
-    let Some(inside) = &spec.inside else { return Vec::new() };
+    let Some(sweep) = &spec.session_sweep else { return Vec::new() };
     let curve = |(at, cell): (usize, &Cell)| {
         let starts: Vec<&[PointRecord]> = done
             .iter()
-            .filter(|one| !one.start.pair && one.start.cell == at && !one.points.is_empty())
-            .map(|one| one.points.as_slice())
+            .filter(|record| !record.start.pair && record.start.cell == at && !record.points.is_empty())
+            .map(|record| record.points.as_slice())
             .collect();
         let first = starts.first()?;
         let points: Vec<CurvePoint> = first.iter().map(|point| over_starts(point.value, &starts)).collect();
         let steps = steps(&points, spec.matters_percent);
         Some(Curve {
             name: cell.name(),
-            knob: inside.knob.clone(),
+            knob: sweep.knob.clone(),
             starts: starts.len() as u32,
             points,
             steps,
@@ -110,13 +110,13 @@ mod tests {
                     [inside]\nknob = 'sort_buffer_size'\nvalues = [1024, 2048]\nstatement = 'SELECT 1'\nstatus = ['Sort_merge_passes']\n";
         let spec = Spec::parse(text, false).unwrap();
         let mut found = finished_starts(&spec, &spec.all_starts(), |_, _| None);
-        for (one, factor) in found.iter_mut().zip([1.0, 1.21]) {
+        for (record, factor) in found.iter_mut().zip([1.0, 1.21]) {
             let point = |value: i64, ms: f64, passes: f64| PointRecord {
                 value,
                 ms: ms * factor,
                 status: BTreeMap::from([("Sort_merge_passes".to_string(), passes)]),
             };
-            one.points = vec![point(1024, 100.0, 9.0), point(2048, 50.0, 1.0)];
+            record.points = vec![point(1024, 100.0, 9.0), point(2048, 50.0, 1.0)];
         }
         let curves = super::super::answer(&spec, &found, &[]).curves;
         assert_eq!((curves.len(), curves[0].starts, curves[0].points.len()), (1, 2, 2));

@@ -31,29 +31,29 @@ pub(super) fn tops(cells: &[Cell], done: &[StartRecord]) -> Option<Tops> {
         let values = done.levels.iter().filter_map(|level| level.measures.get(name).copied());
         values.fold(0.0_f64, f64::max)
     };
-    let found = done.iter().filter(|one| !one.tops.is_empty()).max_by(|one, other| {
-        let key = |done: &StartRecord| (most(done, TIMED) > 0.0, most(done, EVENTS));
-        let (one, other) = (key(one), key(other));
-        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+    let busiest = done.iter().filter(|record| !record.tops.is_empty()).max_by(|first, second| {
+        let key = |record: &StartRecord| (most(record, TIMED) > 0.0, most(record, EVENTS));
+        let (first, second) = (key(first), key(second));
+        first.0.cmp(&second.0).then(first.1.total_cmp(&second.1))
     })?;
-    Some(Tops { name: cells.get(found.start.cell)?.name(), tops: found.tops.clone() })
+    Some(Tops { name: cells.get(busiest.start.cell)?.name(), tops: busiest.tops.clone() })
 }
 
 pub(super) fn evenness(cells: &[Cell], done: &[StartRecord]) -> Vec<Evenness> {
-    let mut found: Vec<(usize, Vec<&LockEvenness>)> = Vec::new();
-    for one in done.iter().filter(|one| !one.start.pair) {
-        for even in &one.evenness {
+    let mut by_cell: Vec<(usize, Vec<&LockEvenness>)> = Vec::new();
+    for record in done.iter().filter(|record| !record.start.pair) {
+        for even in &record.evenness {
             let same = |(cell, evens): &&mut (usize, Vec<&LockEvenness>)| {
-                *cell == one.start.cell
+                *cell == record.start.cell
                     && evens.iter().all(|other| (&other.lock, other.users) == (&even.lock, even.users))
             };
-            match found.iter_mut().find(same) {
+            match by_cell.iter_mut().find(same) {
                 Some((_, evens)) => evens.push(even),
-                None => found.push((one.start.cell, vec![even])),
+                None => by_cell.push((record.start.cell, vec![even])),
             }
         }
     }
-    found.sort_by_key(|(cell, evens)| (evens[0].users, evens[0].lock.clone(), *cell));
+    by_cell.sort_by_key(|(cell, evens)| (evens[0].users, evens[0].lock.clone(), *cell));
     let mean = |(cell, evens): (usize, Vec<&LockEvenness>)| {
         let count = evens.len() as f64;
         let of = |value: fn(&LockEvenness) -> f64| evens.iter().map(|even| value(even)).sum::<f64>() / count;
@@ -72,7 +72,7 @@ pub(super) fn evenness(cells: &[Cell], done: &[StartRecord]) -> Vec<Evenness> {
             },
         })
     };
-    found.into_iter().filter_map(mean).collect()
+    by_cell.into_iter().filter_map(mean).collect()
 }
 
 #[cfg(test)]
@@ -86,15 +86,15 @@ mod tests {
         let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\nrepeats = 2\npair = false\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n";
         let spec = Spec::parse(text, false).unwrap();
         let mut found = finished_starts(&spec, &spec.all_starts(), |_, _| Some(1.0));
-        for one in &mut found {
-            let events = if one.start.cell == 1 { 5e6 } else { 9e6 };
-            one.levels[0].measures.insert(EVENTS.to_string(), events);
-            if one.start.cell == 1 {
-                one.levels[0].measures.insert(TIMED.to_string(), 11.4);
+        for record in &mut found {
+            let events = if record.start.cell == 1 { 5e6 } else { 9e6 };
+            record.levels[0].measures.insert(EVENTS.to_string(), events);
+            if record.start.cell == 1 {
+                record.levels[0].measures.insert(TIMED.to_string(), 11.4);
             }
-            one.tops = vec![Top { view: "waits".to_string(), ..Top::default() }];
-            let instances = if one.start.block == 0 { 6 } else { 8 };
-            one.evenness = vec![LockEvenness {
+            record.tops = vec![Top { view: "waits".to_string(), ..Top::default() }];
+            let instances = if record.start.block == 0 { 6 } else { 8 };
+            record.evenness = vec![LockEvenness {
                 users: 1,
                 lock: "MDL_map".to_string(),
                 instances,

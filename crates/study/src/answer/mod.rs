@@ -29,7 +29,7 @@ pub struct Answer {
     /// Name of the measure that is compared.
     pub metric: String,
     pub matters_percent: f64,
-    /// Starts that are done, and all that there are to be.
+    /// Number of starts that are done, and of all that there will be.
     pub starts_done: usize,
     pub starts: usize,
     /// The machine against itself; `None` until both starts are done, and where the study has none.
@@ -44,11 +44,11 @@ pub struct Answer {
     pub peaks: Vec<Peak>,
     /// Cells second by second.
     pub courses: Vec<Course>,
-    /// Of a knob that was swept within each start: one a cell.
+    /// Of a knob that was swept within each start: one per cell.
     pub curves: Vec<Curve>,
     /// What the Performance Schema counted most, of the cell in which it counted and timed most.
     pub tops: Option<Tops>,
-    /// How evenly the instances of the study's locks were used: one a cell, lock and number of users.
+    /// How evenly the instances of the study's locks were used: one per cell, lock and number of users.
     pub evenness: Vec<Evenness>,
     /// The part of the time that was not measuring, in per cent; `None` before the first start.
     pub overhead_percent: Option<f64>,
@@ -57,7 +57,7 @@ pub struct Answer {
     pub before: Vec<Before>,
     /// Of the study that tests a suggested limit.
     pub suggested: Option<Box<Answer>>,
-    /// What was started, in the order in which it came to its end.
+    /// Starts that are done, in the order of their ends.
     pub done: Vec<StartSummary>,
 }
 
@@ -86,7 +86,8 @@ pub struct Line {
     /// Of the baseline's starts: highest ÷ lowest.
     pub baseline_range: Option<f64>,
     /// Means over its starts, by the names of measures.
-    pub beside: BTreeMap<String, f64>,
+    #[serde(rename = "beside")]
+    pub other_measures: BTreeMap<String, f64>,
     /// Regime of each start that has one.
     pub regimes: Vec<String>,
     /// Starts whose number says nothing of the server, and why.
@@ -107,9 +108,9 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Peak {
     pub name: String,
-    /// Of each of its starts: users at the peak, and the lowest and highest number of users that may be the peak; no upper end where it may
-    /// lie beyond all that were tested.
+    /// Users at the peak of each of its starts.
     pub users: Vec<u32>,
+    /// The lowest and highest number of users that may be the peak. No upper end: the peak may lie beyond all that were tested.
     pub users_interval: (u32, Option<u32>),
     /// First suspects, with the starts in which each was the first; the most frequent first.
     pub suspects: Vec<(String, usize)>,
@@ -139,13 +140,13 @@ impl Measurements<'_> {
     }
 }
 
-/// Cells that differ in their tuning alone.
+/// Cells that differ only in their tuning.
 struct Group<'a> {
     first: &'a Cell,
     members: Vec<usize>,
 }
 
-/// What a study found so far.
+/// Returns what a study found so far.
 pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
     let cells = spec.cells();
     let measured = Measurements { spec, done };
@@ -168,16 +169,16 @@ pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
         let values: Vec<Values> = best.iter().map(|cell| measured.values(*cell, users)).collect();
         for (at, group) in groups.iter().enumerate() {
             let cell = &cells[best[at]];
-            let beside = group_of(&groups, cell, &cell.against);
-            let is_baseline = beside == Some(at);
-            let baseline: &[(u32, f64)] = beside.map_or(&[], |beside| &values[beside]);
+            let against = group_of(&groups, cell, &cell.against);
+            let is_baseline = against == Some(at);
+            let baseline: &[(u32, f64)] = against.map_or(&[], |at| &values[at]);
             let baseline_spread = spread(&only(baseline));
             baselines.push(baseline_spread);
             lines.push(Line {
                 spread: spread(&only(&values[at])),
                 is_baseline,
                 baseline_unstable: baseline_spread.is_some_and(|spread| spread.unstable),
-                beside: means(&measured, best[at], users, &spec.show),
+                other_measures: means(&measured, best[at], users, &spec.show),
                 regimes: regimes(&measured, best[at], users),
                 invalid: invalid(&measured, best[at], users),
                 ..line(users, group.first, cell)
@@ -202,23 +203,23 @@ pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
     // One family: the chance of a wrong finding is that of all comparisons of the study together.
     pairs.extend(pairs_of_steps);
     let matters = 1.0 + spec.matters_percent / 100.0;
-    let found = compare(&pairs, matters).into_iter().map(|one| {
-        one.map(|one| {
-            let verdict = if is_lower_better { one.verdict.turned() } else { one.verdict };
-            VariantComparison { verdict, ..one }
+    let comparisons = compare(&pairs, matters).into_iter().map(|comparison| {
+        comparison.map(|comparison| {
+            let verdict = if is_lower_better { comparison.verdict.turned() } else { comparison.verdict };
+            VariantComparison { verdict, ..comparison }
         })
     });
     let places = lines.iter_mut().map(|line| &mut line.compared);
     let places = places.chain(steps.iter_mut().map(|step| &mut step.compared));
-    places.zip(found).for_each(|(place, compared)| *place = compared);
+    places.zip(comparisons).for_each(|(place, compared)| *place = compared);
     for (line, baseline) in lines.iter_mut().zip(baselines) {
         // What drifts from block to block is in both of a pair: a difference that is found there all the same means something.
-        let found = line.compared.is_some_and(|one| one.verdict.is_found());
-        line.meaningless = line.baseline_unstable && !line.is_baseline && !found;
+        let is_found = line.compared.is_some_and(|comparison| comparison.verdict.is_found());
+        line.meaningless = line.baseline_unstable && !line.is_baseline && !is_found;
         line.baseline_range = baseline.map(|spread| spread.highest / spread.lowest);
     }
-    let all_s: f64 = done.iter().map(|one| one.seconds).sum();
-    let measured_s: f64 = done.iter().map(|one| one.measured_s).sum();
+    let all_s: f64 = done.iter().map(|record| record.seconds).sum();
+    let measured_s: f64 = done.iter().map(|record| record.measured_s).sum();
     Answer {
         title: spec.title.clone(),
         question: spec.question.clone(),
@@ -249,11 +250,12 @@ pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
 }
 
 impl Answer {
-    /// Whether each comparison's 95 % interval reaches at most this many per cent to either side.
+    /// Returns whether each comparison's 95 % interval reaches at most this many per cent to either side.
     pub fn is_narrow(&self, percent: f64) -> bool {
         let compared = self.lines.iter().filter(|line| !line.is_baseline).map(|line| line.compared);
         compared.chain(self.steps.iter().map(|step| step.compared)).all(|compared| {
-            let interval = compared.and_then(|one| Some((one.effect.ratio, one.effect.t95?)));
+            let interval =
+                compared.and_then(|comparison| Some((comparison.effect.ratio, comparison.effect.t95?)));
             interval.is_some_and(|(ratio, [low, high])| {
                 100.0 * (high / ratio - 1.0).max(1.0 - low / ratio) <= percent
             })
@@ -276,16 +278,17 @@ fn line(users: u32, first: &Cell, best: &Cell) -> Line {
         baseline_unstable: false,
         meaningless: false,
         baseline_range: None,
-        beside: BTreeMap::new(),
+        other_measures: BTreeMap::new(),
         regimes: Vec::new(),
         invalid: Vec::new(),
     }
 }
 
-/// All starts that there are to be, as far as that is known.
+/// Returns how many starts there will be, as far as that is known.
 fn starts(spec: &Spec, done: &[StartRecord]) -> usize {
     let per_block = spec.cells().len();
-    let begun = done.iter().filter(|one| !one.start.pair).map(|one| one.start.block as usize + 1).max();
+    let begun =
+        done.iter().filter(|record| !record.start.pair).map(|record| record.start.block as usize + 1).max();
     let blocks = match spec.repeats {
         Repeats::Times(times) => times as usize,
         Repeats::Until { .. } => begun.unwrap_or(0).max(spec.blocks_least() as usize),
@@ -313,7 +316,7 @@ fn best_of(group: &Group<'_>, users: u32, measured: &Measurements<'_>, is_lower_
 /// The group of that variant under the cell's condition: on the cell's server, or on the only one that has it.
 fn group_of(groups: &[Group<'_>], cell: &Cell, variant: &str) -> Option<usize> {
     let fits = |group: &&Group<'_>| group.first.variant == variant && group.first.condition == cell.condition;
-    let at = |group: &Group<'_>| groups.iter().position(|one| std::ptr::eq(one, group));
+    let at = |group: &Group<'_>| groups.iter().position(|other| std::ptr::eq(other, group));
     let mut fitting = groups.iter().filter(fits);
     let here = fitting.clone().find(|group| group.first.server == cell.server);
     here.or_else(|| fitting.next()).and_then(at)
@@ -354,8 +357,9 @@ fn place(spec: &Spec, cell: &Cell) -> String {
 }
 
 fn peak(group: &Group<'_>, done: &[StartRecord]) -> Option<Peak> {
-    let starts = done.iter().filter(|one| !one.start.pair && group.members.contains(&one.start.cell));
-    let peaks: Vec<_> = starts.filter_map(|one| one.peak.as_ref()).collect();
+    let starts =
+        done.iter().filter(|record| !record.start.pair && group.members.contains(&record.start.cell));
+    let peaks: Vec<_> = starts.filter_map(|record| record.peak.as_ref()).collect();
     let lowest = peaks.iter().map(|peak| peak.users_interval.0).min()?;
     let no_end = u32::MAX;
     let highest = peaks.iter().map(|peak| peak.users_interval.1.unwrap_or(no_end)).max()?;
@@ -377,14 +381,14 @@ fn peak(group: &Group<'_>, done: &[StartRecord]) -> Option<Peak> {
 
 fn unknown_knobs(cells: &[Cell], done: &[StartRecord]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    for one in done.iter().filter(|one| !one.unknown_knobs.is_empty()) {
-        let Some(cell) = cells.get(one.start.cell) else { continue };
+    for record in done.iter().filter(|record| !record.unknown_knobs.is_empty()) {
+        let Some(cell) = cells.get(record.start.cell) else { continue };
         let note = format!(
             "{}: {} {} left out, which {} does not know",
             cell.name(),
-            one.unknown_knobs.join(", "),
-            if one.unknown_knobs.len() == 1 { "was" } else { "were" },
-            one.version
+            record.unknown_knobs.join(", "),
+            if record.unknown_knobs.len() == 1 { "was" } else { "were" },
+            record.version
         );
         if !notes.contains(&note) {
             notes.push(note);
@@ -393,18 +397,18 @@ fn unknown_knobs(cells: &[Cell], done: &[StartRecord]) -> Vec<String> {
     notes
 }
 
-/// Each sentence once, with the first cell that it was said of.
+/// Returns each warning once, with the first cell that has it.
 fn warnings(cells: &[Cell], done: &[StartRecord]) -> Vec<String> {
-    let mut told: Vec<(&str, String)> = Vec::new();
-    for one in done {
-        for warning in &one.warnings {
-            let Some(cell) = cells.get(one.start.cell) else { continue };
-            if !told.iter().any(|(before, _)| before == warning) {
-                told.push((warning, format!("{}: {warning}", cell.name())));
+    let mut texts: Vec<(&str, String)> = Vec::new();
+    for record in done {
+        for warning in &record.warnings {
+            let Some(cell) = cells.get(record.start.cell) else { continue };
+            if !texts.iter().any(|(before, _)| before == warning) {
+                texts.push((warning, format!("{}: {warning}", cell.name())));
             }
         }
     }
-    told.into_iter().map(|(_, text)| text).collect()
+    texts.into_iter().map(|(_, text)| text).collect()
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct SettingChange {
     pub what: String,
     /// In seconds from the level's begin.
     pub at_s: f64,
-    /// Of the start that is shown; `None` where too little was seen around it.
+    /// Of the start that is shown; `None` where too little was measured around it.
     pub dip: Option<Dip>,
     /// Of each start: how deep it fell in per cent, and in how many seconds it was back.
     pub starts: Vec<(f64, Option<f64>)>,
@@ -104,14 +104,14 @@ mod tests {
         let mut found = finished_starts(&spec, &spec.all_starts(), |start, _| {
             Some([90.0, 110.0, 100.0][start.block as usize])
         });
-        for one in &mut found {
-            let depth = [10.0, 40.0, 50.0][one.start.block as usize];
+        for record in &mut found {
+            let depth = [10.0, 40.0, 50.0][record.start.block as usize];
             let value = |t: u32| if (10..13).contains(&t) { depth } else { 100.0 };
             let moment = |t: u32| Moment {
                 at_s: f64::from(t) + 0.5,
                 measures: BTreeMap::from([("transactions_per_s".to_string(), value(t))]),
             };
-            one.levels[0].over_time = (0..20).map(moment).collect();
+            record.levels[0].over_time = (0..20).map(moment).collect();
         }
         let courses = super::super::answer(&spec, &found, &[]).courses;
         assert_eq!((courses.len(), courses[0].block), (1, 2), "the middle one of three");

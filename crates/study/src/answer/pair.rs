@@ -20,7 +20,7 @@ const PAGES_PER_S: f64 = 10.0;
 pub struct Pair {
     /// By users, as the study has them.
     pub levels: Vec<PairLevel>,
-    /// What the machine was seen to do otherwise, in sentences; only where a level differs.
+    /// What differs on the machine, in sentences. Empty unless a level differs.
     pub looks_like: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Pair {
 }
 
 pub(super) fn pair(spec: &Spec, done: &[StartRecord]) -> Option<Pair> {
-    let of = |block: u32| done.iter().find(|one| one.start.pair && one.start.block == block);
+    let of = |block: u32| done.iter().find(|record| record.start.pair && record.start.block == block);
     let (first, second) = (of(0)?, of(1)?);
     let mut levels = Vec::new();
     let mut worst: Option<(f64, &LevelRecord, &LevelRecord)> = None;
@@ -160,19 +160,19 @@ mod tests {
         let spec = Spec::parse(text, false).unwrap();
         let value = |start: crate::Start, _| Some(if start.block == 1 { second } else { 1000.0 });
         let mut found = finished_starts(&spec, &spec.pair(), value);
-        for one in &mut found {
-            one.levels[0].half_width_percent = Some(2.0);
+        for record in &mut found {
+            record.levels[0].half_width_percent = Some(2.0);
         }
         (spec, found)
     }
 
     #[test]
-    fn a_machine_that_differs_from_itself_is_told_with_what_it_looks_like() {
+    fn a_machine_that_differs_from_itself_is_shown_with_what_it_looks_like() {
         let (spec, mut found) = two(900.0);
         found[0].machine = Machine { arithmetic_ms: 10.0, ..Machine::default() };
         found[1].machine = Machine { arithmetic_ms: 11.0, ..Machine::default() };
-        for (one, steal) in found.iter_mut().zip([0.2, 9.0]) {
-            one.levels[0].measures.insert("cpu_steal_percent".to_string(), steal);
+        for (record, steal) in found.iter_mut().zip([0.2, 9.0]) {
+            record.levels[0].measures.insert("cpu_steal_percent".to_string(), steal);
         }
         let pair = pair(&spec, &found).unwrap();
         assert!(pair.differs() && (pair.levels[0].ratio - 0.9).abs() < 1e-9);

@@ -13,22 +13,22 @@ pub struct StartSummary {
     pub pair: bool,
     /// Name of the cell.
     pub name: String,
-    /// Name of its recording within the study's `runs`; empty where none was made.
+    /// Name of its recording within the study's `runs`; empty where there is none.
     pub run: String,
-    /// As the server says it.
+    /// As the server reports it.
     pub version: String,
     /// How long it took, the server's start and the restoring of its data included.
     pub seconds: f64,
 }
 
 pub(super) fn starts_done(cells: &[Cell], done: &[StartRecord]) -> Vec<StartSummary> {
-    let start = |one: &StartRecord| StartSummary {
-        block: one.start.block,
-        pair: one.start.pair,
-        name: cells.get(one.start.cell).map(Cell::name).unwrap_or_default(),
-        run: one.run.clone(),
-        version: one.version.clone(),
-        seconds: one.seconds,
+    let start = |record: &StartRecord| StartSummary {
+        block: record.start.block,
+        pair: record.start.pair,
+        name: cells.get(record.start.cell).map(Cell::name).unwrap_or_default(),
+        run: record.run.clone(),
+        version: record.version.clone(),
+        seconds: record.seconds,
     };
     done.iter().map(start).collect()
 }

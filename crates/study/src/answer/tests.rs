@@ -2,7 +2,7 @@ use whyso_inference::Verdict;
 
 use super::*;
 
-/// Starts with one measure a level.
+/// Starts with one measure per level.
 pub(crate) fn finished_starts(
     spec: &Spec,
     starts: &[Start],
@@ -12,7 +12,7 @@ pub(crate) fn finished_starts(
         let measures = BTreeMap::from([(spec.metric.clone(), value(start, users)?)]);
         Some(LevelRecord { users, measures, ..LevelRecord::default() })
     };
-    let one = |start: &Start| StartRecord {
+    let record = |start: &Start| StartRecord {
         start: *start,
         run: String::new(),
         version: "1.2".to_string(),
@@ -27,7 +27,7 @@ pub(crate) fn finished_starts(
         evenness: Vec::new(),
         warnings: Vec::new(),
     };
-    starts.iter().map(one).collect()
+    starts.iter().map(record).collect()
 }
 
 fn jitter(start: Start) -> f64 {
@@ -80,9 +80,9 @@ fn of_several_tunings_the_best_counts_at_each_number_of_users() {
         Some(variant * if much == (users == 64) { 1.1 } else { 1.0 } * jitter(start))
     };
     let found = answer(&spec, &finished_starts(&spec, &spec.all_starts(), value), &[]);
-    let told: Vec<(&str, &str)> =
+    let tunings: Vec<(&str, &str)> =
         found.lines.iter().map(|line| (line.variant.as_str(), line.tuning.as_str())).collect();
-    assert_eq!(told, [("a", "spin=6"), ("b", "spin=6"), ("a", "spin=96"), ("b", "spin=96")]);
+    assert_eq!(tunings, [("a", "spin=6"), ("b", "spin=6"), ("a", "spin=96"), ("b", "spin=96")]);
     let effect = found.lines[3].compared.unwrap().effect;
     assert!((effect.ratio - 1.2).abs() < 0.005, "{effect:?}");
 }

@@ -90,7 +90,7 @@ describe('a comparison of two runs', () => {
     const { page, complaints } = await session.at(`/compare?first=${ID}&second=${copy}`);
     await page.locator('[role=alert]').first().waitFor();
     expect(await page.locator('[role=alert]').first().textContent()).toContain('named twice');
-    expect(complaints.filter((one) => !one.includes('status of 400'))).toEqual([]);
+    expect(complaints.filter((complaint) => !complaint.includes('status of 400'))).toEqual([]);
   });
 });
 

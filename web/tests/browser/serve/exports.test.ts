@@ -77,7 +77,7 @@ describe('an exported chart', () => {
       expect(head.split(',')).toContain(column);
       expect(rows.length).toBeGreaterThan(2);
       expect(rows.every((one) => one.replace(/"([^"]|"")*"/g, 'text').split(',').length === head.split(',').length)).toBe(true);
-      expect(rows.some((one) => one.includes(row))).toBe(true);
+      expect(rows.some((candidate) => candidate.includes(row))).toBe(true);
       await exportAs(page, 'to the report', chart);
     }
     await page.getByRole('link', { name: 'report (3)' }).click();

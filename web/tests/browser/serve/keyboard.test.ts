@@ -14,7 +14,7 @@ afterAll(() => session?.stop());
 
 afterEach(() => session.closePages());
 
-/** So many steps of Tab reach anything that is near. */
+/** This many steps of Tab reach anything that is near. */
 const TABS_MAX = 40;
 
 /** Presses Tab until the target has the focus. */

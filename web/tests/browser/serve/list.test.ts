@@ -63,7 +63,7 @@ describe('the list of runs', () => {
     await page.locator('[role=alert]').first().waitFor();
     await page.keyboard.press('?');
     expect(await page.locator('dl.keys').textContent()).toContain('compare the selected runs');
-    expect(complaints.filter((one) => !one.includes('status of 400'))).toEqual([]);
+    expect(complaints.filter((complaint) => !complaint.includes('status of 400'))).toEqual([]);
   });
 
   it('deletes a run only after it was confirmed', async () => {

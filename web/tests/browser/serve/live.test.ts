@@ -20,7 +20,7 @@ beforeAll(async () => {
     whyso = (...words) => execFileSync(process.env['WHYSO'] ?? 'whyso', words, { env, cwd: folder, timeout: LONG_MS, encoding: 'utf8' });
     whyso('server', 'start', '--as', NAME);
     const { started } = JSON.parse(whyso('server', 'list', '--json')) as { started: { name: string; dsn: string }[] };
-    const dsn = started.find((one) => one.name === NAME)?.dsn ?? '';
+    const dsn = started.find((run) => run.name === NAME)?.dsn ?? '';
     const servers = join(folder, 'servers.toml');
     writeFileSync(servers, `[[server]]\nname = "shop"\ndsn = ${JSON.stringify(dsn)}\ninterval_ms = 500\ntrace = false\n`, { mode: 0o600 });
     return ['--servers', servers];
@@ -93,7 +93,7 @@ describe('a server that the file names', () => {
     await row.waitFor({ timeout: LONG_MS });
     await expect.poll(async () => row.textContent(), { timeout: LONG_MS }).not.toContain('live');
     const listed = await page.evaluate(async () => (await (await fetch('/api/v1/runs')).json()) as { runs: { id: string; live: boolean; ended: string; notes: string[] }[] });
-    expect(listed.runs.find((one) => one.id === id)).toMatchObject({ live: false, ended: 'complete', notes: ['changed nothing <b>yet</b>'] });
+    expect(listed.runs.find((run) => run.id === id)).toMatchObject({ live: false, ended: 'complete', notes: ['changed nothing <b>yet</b>'] });
     expect(complaints).toEqual([]);
   });
 });

@@ -8,33 +8,33 @@ use whyso_series::is_idle;
 use whyso_words::{nanoseconds, percent};
 
 use super::{TabData, hidden_words, is_observers, over, plain};
-use crate::history::read::{Cells, ThreadDid};
+use crate::history::read::{Cells, TimeByState};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
 /// States that are shown of a thread, those with the most time.
 const STATES_SHOWN: usize = 3;
 const SHARE_MIN: f64 = 0.01;
-/// Connections are looked at each five seconds.
-const LOOK_NS: i64 = 12_000_000_000;
+/// Connections are read every five seconds: an older snapshot is over.
+const SNAPSHOT_NS: i64 = 12_000_000_000;
 
 pub(super) fn listing(shown: &TabData, window: Window, with_observer: bool) -> Listing {
-    let looked = Window { begin_ns: window.end_ns - LOOK_NS, ..window };
-    let Some(look) = shown.history.connection_looks(looked).into_iter().next() else {
-        let untold = shown.not_measured.iter().find(|one| one.source == Missing::ConnectionThreads);
+    let recent = Window { begin_ns: window.end_ns - SNAPSHOT_NS, ..window };
+    let Some(snapshot) = shown.history.connection_snapshots(recent).into_iter().next() else {
+        let missing = shown.not_measured.iter().find(|missing| missing.source == Missing::ConnectionThreads);
         return Listing::nothing(
-            untold.map_or("connections were not looked at yet".to_string(), |why| plain(&why.to_string())),
+            missing.map_or("connections have not been read yet".to_string(), |why| plain(&why.to_string())),
         );
     };
     let (states, threads) = shown.history.threads(window);
-    let rows = look.rows.iter().map(|row| Cells { columns: &look.columns, row });
+    let rows = snapshot.rows.iter().map(|row| Cells { columns: &snapshot.columns, row });
     let (observer, mut rows): (Vec<Cells>, Vec<Cells>) = rows.partition(|cells| is_observers(*cells));
     let hidden = if with_observer { 0 } else { observer.len() };
     if with_observer {
         rows.extend(observer);
     }
     let lines = rows.iter().map(|&cells| {
-        let did = cells.text("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid));
-        line(cells, look.t_ns, window, &states, did)
+        let time = cells.text("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid));
+        line(cells, snapshot.t_ns, window, &states, time)
     });
     Listing {
         columns: vec![
@@ -51,23 +51,29 @@ pub(super) fn listing(shown: &TabData, window: Window, with_observer: bool) -> L
         about: format!(
             "{}, as they were {} before",
             connection_count(&rows, &threads),
-            nanoseconds((window.end_ns - look.t_ns).max(0) as f64)
+            nanoseconds((window.end_ns - snapshot.t_ns).max(0) as f64)
         ) + &format!("; states of their threads {}", over(window))
             + &hidden_words(hidden, "connection"),
         empty: "the server has no connections but whyso's own".to_string(),
     }
 }
 
-fn connection_count<T>(rows: &[T], threads: &HashMap<u32, ThreadDid>) -> String {
+fn connection_count<T>(rows: &[T], threads: &HashMap<u32, TimeByState>) -> String {
     let others = if threads.is_empty() { "" } else { ", the server has others for its own work" };
     format!("{}{}", whyso_words::count(rows.len() as u64, "connection"), others)
 }
 
-fn line(cells: Cells, looked_ns: i64, window: Window, states: &[String], did: Option<&ThreadDid>) -> Line {
+fn line(
+    cells: Cells,
+    snapshot_ns: i64,
+    window: Window,
+    states: &[String],
+    time: Option<&TimeByState>,
+) -> Line {
     let statement = cells.text("statement").map(plain);
-    let since_ns = cells.number("since_ns").map(|since_ns| (looked_ns - since_ns).max(0) as f64);
-    let (busy, was_in) = match did {
-        Some(did) => states_of(did, states, window),
+    let since_ns = cells.number("since_ns").map(|since_ns| (snapshot_ns - since_ns).max(0) as f64);
+    let (busy, was_in) = match time {
+        Some(time) => states_of(time, states, window),
         None => (None, String::new()),
     };
     let text = |name: &str| cells.text(name).unwrap_or("–").to_string();
@@ -102,11 +108,11 @@ fn waits_for(cells: Cells) -> String {
 }
 
 /// The share of the time in which it was not idle, and in what it was most.
-fn states_of(did: &ThreadDid, states: &[String], window: Window) -> (Option<f64>, String) {
+fn states_of(time: &TimeByState, states: &[String], window: Window) -> (Option<f64>, String) {
     let mut at_work: Vec<(&str, u64)> = states
         .iter()
         .map(String::as_str)
-        .zip(did.states_ms.iter().copied())
+        .zip(time.states_ms.iter().copied())
         .filter(|(state, ms)| !is_idle(state) && *ms > 0)
         .collect();
     at_work.sort_by_key(|(_, ms)| std::cmp::Reverse(*ms));

@@ -14,8 +14,8 @@ use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 const LAST_NS: i64 = 3_000_000_000;
 
 pub(super) fn listing(shown: &TabData, window: Window) -> Listing {
-    match shown.history.lock_look_at(window.end_ns) {
-        Some(look) => trees(&waiting_trees(&look.waits)),
+    match shown.history.lock_snapshot_at(window.end_ns) {
+        Some(snapshot) => trees(&waiting_trees(&snapshot.waits)),
         None => waited_for(shown, window),
     }
 }
@@ -72,7 +72,7 @@ fn described(waits: &WaitingConnection) -> String {
     plain(&format!("{kind} {}{object}", waits.mode))
 }
 
-/// That nobody waits at this time, with when that was read; or why it is not known.
+/// Returns that nobody waits at this time and when that was read, or why it is not known.
 fn nobody_waits(snapshots: Snapshots) -> String {
     if snapshots.are_good() {
         let took = snapshots.last_took_ms.map_or(String::new(), |ms| format!(", in {}", milliseconds(ms)));
@@ -90,16 +90,16 @@ fn nobody_waits(snapshots: Snapshots) -> String {
 
 /// Nobody was found waiting at this time: what was waited for before.
 fn waited_for(shown: &TabData, window: Window) -> Listing {
-    let looks = shown.history.lock_looks(window);
-    let found = objects(&looks, &BTreeMap::new());
-    let lines = found.iter().map(|one| {
-        let index = if one.index.is_empty() { String::new() } else { format!(" ({})", one.index) };
-        let what = plain(&format!("{} {} {}{index}", one.kind.name(), one.mode, one.object));
-        let statement = one.statement.as_deref().map_or(String::new(), plain);
+    let snapshots = shown.history.lock_snapshots(window);
+    let locks = objects(&snapshots, &BTreeMap::new());
+    let lines = locks.iter().map(|lock| {
+        let index = if lock.index.is_empty() { String::new() } else { format!(" ({})", lock.index) };
+        let what = plain(&format!("{} {} {}{index}", lock.kind.name(), lock.mode, lock.object));
+        let statement = lock.statement.as_deref().map_or(String::new(), plain);
         Line {
             cells: vec![
-                Cell::number(Some(one.samples as f64), number),
-                Cell::number(Some(one.share), percent),
+                Cell::number(Some(lock.samples as f64), number),
+                Cell::number(Some(lock.share), percent),
                 Cell::Text(what.clone()),
                 Cell::Text(statement.clone()),
             ],
@@ -107,8 +107,8 @@ fn waited_for(shown: &TabData, window: Window) -> Listing {
         }
     });
     let last = Window { begin_ns: window.begin_ns.min(window.end_ns - LAST_NS), end_ns: window.end_ns };
-    let snapshots = shown.history.lock_snapshots(last);
-    let untold = shown.not_measured.iter().find(|one| one.source == Missing::RowLockWaits);
+    let quality = shown.history.lock_snapshot_quality(last);
+    let missing = shown.not_measured.iter().find(|missing| missing.source == Missing::RowLockWaits);
     Listing {
         columns: vec![
             Column { title: "found", width: 8 },
@@ -118,10 +118,10 @@ fn waited_for(shown: &TabData, window: Window) -> Listing {
         ],
         lines: lines.collect(),
         sort: Some(0),
-        about: format!("{}; found waiting {}", nobody_waits(snapshots).trim_end_matches('.'), over(window)),
-        empty: match untold {
+        about: format!("{}; found waiting {}", nobody_waits(quality).trim_end_matches('.'), over(window)),
+        empty: match missing {
             Some(why) => plain(&why.to_string()),
-            None if !snapshots.are_good() => nobody_waits(snapshots),
+            None if !quality.are_good() => nobody_waits(quality),
             None => {
                 "nobody waited for a lock in this window: w makes it longer, ← goes back in time".to_string()
             }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn that_nobody_waits_is_said_where_it_was_read_and_nothing_says_otherwise() {
+    fn that_nobody_waits_is_shown_where_it_was_read_and_nothing_contradicts_it() {
         let good = Snapshots {
             seconds: 5.0,
             taken: 10,
@@ -145,9 +145,9 @@ mod tests {
         };
         assert_eq!(nobody_waits(good), "nobody waits at this time (read 400 ms before, in 3 ms)");
         let slow = Snapshots { taken: 0, last_good_s: Some(9.0), last_took_ms: Some(4_000.0), ..good };
-        let told = nobody_waits(slow);
-        assert!(told.starts_with("who waits at this time is not known. The last good snapshot"), "{told}");
-        assert!(told.contains("9 s before the end and took 4 s"), "{told}");
+        let text = nobody_waits(slow);
+        assert!(text.starts_with("who waits at this time is not known. The last good snapshot"), "{text}");
+        assert!(text.contains("9 s before the end and took 4 s"), "{text}");
         let contradicted = Snapshots { row_waits_now: Some((4.0, 4.0)), ..good };
         assert!(nobody_waits(contradicted).contains("But InnoDB counted"), "{}", nobody_waits(contradicted));
     }

@@ -9,12 +9,12 @@ use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
 pub(super) fn listing(shown: &TabData, window: Window) -> Listing {
     let series = shown.history.every_series(window, |key| !key.source.starts_with("pfs_"));
-    let lines = series.into_iter().map(|one| {
-        let key = &one.key;
+    let lines = series.into_iter().map(|series| {
+        let key = &series.key;
         let per = if key.kind == Kind::Counter { "/s" } else { "" };
         Line {
             cells: vec![
-                Cell::number(Some(one.value), |value| format!("{}{per}", amount(value, &key.unit))),
+                Cell::number(Some(series.value), |value| format!("{}{per}", amount(value, &key.unit))),
                 Cell::Text(key.source.clone()),
                 Cell::Text(plain(&key.metric)),
                 Cell::Text(plain(&key.instance)),

@@ -78,5 +78,5 @@ fn over(window: Window) -> String {
 /// One line of a text that came from a server.
 fn plain(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
+    words.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }

@@ -1,4 +1,4 @@
-//! Waits and statements of a server that counts none: from what its threads were in, and its connections were found executing.
+//! Waits and statements of a server that counts none, from the states of its threads and the statements that its connections were found executing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use super::{TabData, hidden_words, is_observers, over, plain};
 use crate::history::read::Cells;
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
-/// Looks at connections are some seconds apart: fewer than these tell nothing of a share.
-const LOOKS_WINDOW_NS: i64 = 60_000_000_000;
+/// Snapshots of connections are some seconds apart. A shorter window has too few of them for a share.
+const SNAPSHOTS_WINDOW_NS: i64 = 60_000_000_000;
 
 /// What threads were in, by role and state, where the tracer reports it.
 pub(super) fn states(shown: &TabData, window: Window) -> Listing {
@@ -23,16 +23,16 @@ pub(super) fn states(shown: &TabData, window: Window) -> Listing {
     };
     let series =
         shown.history.every_series(window, |key| key.source == "threads" && key.metric.ends_with(SUFFIX));
-    let lines = series.into_iter().filter(|one| one.value > 0.0).map(|one| {
-        let state = one.key.metric.trim_end_matches(SUFFIX).to_string();
+    let lines = series.into_iter().filter(|state_time| state_time.value > 0.0).map(|state_time| {
+        let state = state_time.key.metric.trim_end_matches(SUFFIX).to_string();
         Line {
             cells: vec![
-                Cell::number(Some(one.value), nanoseconds),
-                Cell::number(Some(one.value / 1e9), number),
-                Cell::Text(one.key.instance.clone()),
+                Cell::number(Some(state_time.value), nanoseconds),
+                Cell::number(Some(state_time.value / 1e9), number),
+                Cell::Text(state_time.key.instance.clone()),
                 Cell::Text(state.clone()),
             ],
-            whole: format!("{} threads in {state}", one.key.instance),
+            whole: format!("{} threads in {state}", state_time.key.instance),
         }
     });
     Listing {
@@ -54,24 +54,24 @@ pub(super) fn states(shown: &TabData, window: Window) -> Listing {
 
 /// Statements that connections were found executing.
 pub(super) fn statements(shown: &TabData, window: Window, with_observer: bool) -> Listing {
-    let window = Window { begin_ns: window.begin_ns.min(window.end_ns - LOOKS_WINDOW_NS), ..window };
-    let looks = shown.history.connection_looks(window);
-    if looks.is_empty() {
+    let window = Window { begin_ns: window.begin_ns.min(window.end_ns - SNAPSHOTS_WINDOW_NS), ..window };
+    let snapshots = shown.history.connection_snapshots(window);
+    if snapshots.is_empty() {
         return Listing::nothing(
             "statements are counted by the Performance Schema, which this server has off; nor does it report what its connections execute",
         );
     }
     #[derive(Default)]
-    struct WaitSummary {
+    struct StatementSummary {
         times: u64,
         longest_ns: i64,
     }
     let mut hidden: BTreeSet<String> = BTreeSet::new();
-    let mut found: BTreeMap<String, WaitSummary> = BTreeMap::new();
+    let mut by_text: BTreeMap<String, StatementSummary> = BTreeMap::new();
     let mut all = 0;
-    for look in &looks {
-        for row in &look.rows {
-            let cells = Cells { columns: &look.columns, row };
+    for snapshot in &snapshots {
+        for row in &snapshot.rows {
+            let cells = Cells { columns: &snapshot.columns, row };
             let Some(text) = cells.text("statement") else { continue };
             let text = plain(text);
             let text = match is_observers(cells) {
@@ -82,18 +82,18 @@ pub(super) fn statements(shown: &TabData, window: Window, with_observer: bool) -
                     continue;
                 }
             };
-            let one = found.entry(text).or_default();
-            one.times += 1;
+            let statement = by_text.entry(text).or_default();
+            statement.times += 1;
             all += 1;
-            let since_ns = cells.number("since_ns").unwrap_or(look.t_ns);
-            one.longest_ns = one.longest_ns.max(look.t_ns - since_ns);
+            let since_ns = cells.number("since_ns").unwrap_or(snapshot.t_ns);
+            statement.longest_ns = statement.longest_ns.max(snapshot.t_ns - since_ns);
         }
     }
-    let lines = found.into_iter().map(|(text, one)| Line {
+    let lines = by_text.into_iter().map(|(text, statement)| Line {
         cells: vec![
-            Cell::number(Some(one.times as f64 / looks.len() as f64), number),
-            Cell::number(Some(one.times as f64 / f64::from(all)), percent),
-            Cell::number(Some(one.longest_ns as f64), nanoseconds),
+            Cell::number(Some(statement.times as f64 / snapshots.len() as f64), number),
+            Cell::number(Some(statement.times as f64 / f64::from(all)), percent),
+            Cell::number(Some(statement.longest_ns as f64), nanoseconds),
             Cell::Text(text.clone()),
         ],
         whole: text,
@@ -109,7 +109,7 @@ pub(super) fn statements(shown: &TabData, window: Window, with_observer: bool) -
         sort: Some(0),
         about: format!(
             "what connections were found executing, {} {}; the Performance Schema counts no statements here{}",
-            count(looks.len() as u64, "snapshot"),
+            count(snapshots.len() as u64, "snapshot"),
             over(window),
             hidden_words(hidden.len(), "statement")
         ),

@@ -22,11 +22,14 @@ const COURSE_WIDTH: usize = 20;
 pub(super) fn listing(shown: &TabData, view: &'static View, app: &App) -> Listing {
     let end_ns = app.end_ns(shown.span_ns);
     let Some(window) = shown.history.aligned(view.source, app.length_ns(), end_ns) else {
-        let untold = shown.not_measured.iter().find(|one| {
-            let of_lock_tables = matches!(one.source, Missing::RowLockWaits | Missing::MetadataLockTables);
-            one.source.is_of_performance_schema() || of_lock_tables || one.to_string().contains(view.name)
+        let missing_table = shown.not_measured.iter().find(|missing| {
+            let of_lock_tables =
+                matches!(missing.source, Missing::RowLockWaits | Missing::MetadataLockTables);
+            missing.source.is_of_performance_schema()
+                || of_lock_tables
+                || missing.to_string().contains(view.name)
         });
-        let why = match (shown.history.has_source(view.source), untold) {
+        let why = match (shown.history.has_source(view.source), missing_table) {
             (true, _) => "it was not read at this time: wait for two readings".to_string(),
             (false, Some(why)) => plain(&why.to_string()),
             (false, None) => "this server counted nothing there, or has no such table".to_string(),
@@ -36,7 +39,7 @@ pub(super) fn listing(shown: &TabData, view: &'static View, app: &App) -> Listin
     let level = shown.history.level(window, |key| {
         key.source == view.source || (key.source == "status" && key.metric == "Questions")
     });
-    let questions = level.counters.iter().find(|one| one.series.source == "status");
+    let questions = level.counters.iter().find(|counter| counter.series.source == "status");
     let statements = questions.map(|questions| questions.increase);
     let mut table = Table::new(view, &level.counters, &level.gauges, window.seconds(), statements, None);
     if app.shows_observer() {
@@ -91,7 +94,7 @@ fn heading(view: &View) -> String {
     format!("{} ({})", view.about, view.name)
 }
 
-/// Count and time: a second, a statement, and each.
+/// Count and time, per second, per statement and per event.
 fn events(table: &Table) -> Listing {
     let [count, time] = [&table.view.columns[0], &table.view.columns[1]];
     let total = table.total().values.get(1).copied().flatten().unwrap_or(0.0);
@@ -129,7 +132,7 @@ fn events(table: &Table) -> Listing {
     }
 }
 
-/// Views with many numbers: each a second, levels as they are. Columns in which nothing was counted are left out.
+/// Views with many numbers: counters per second, levels as they are. Columns in which nothing was counted are left out.
 fn wide(table: &Table) -> Listing {
     let total = table.total();
     let has = |at: usize| total.values.get(at).copied().flatten().is_some_and(|sum| sum > 0.0);

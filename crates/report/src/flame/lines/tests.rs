@@ -52,13 +52,13 @@ fn times(flame: &Flame, lines: &LineTree) -> Vec<(f64, f64)> {
     for sample in &flame.profile.samples {
         let mut at = lines.places[&sample.stack];
         times[lines.lines[at]].0 += sample.weight_ns;
-        let mut seen = BTreeSet::from([lines.lines[at]]);
+        let mut lines_of_stack = BTreeSet::from([lines.lines[at]]);
         while lines.depths[at] > 0 {
             let depth = lines.depths[at];
             at = (0..at).rev().find(|before| lines.depths[*before] < depth).unwrap();
-            seen.insert(lines.lines[at]);
+            lines_of_stack.insert(lines.lines[at]);
         }
-        seen.into_iter().for_each(|line| times[line].1 += sample.weight_ns);
+        lines_of_stack.into_iter().for_each(|line| times[line].1 += sample.weight_ns);
     }
     times
 }
@@ -82,7 +82,7 @@ proptest! {
             let name = names[name.unwrap()] as usize;
             let of_function = source_times(&flame.profile, &flame.places, SourceFilter::Function(&function.function));
             let column = flame.profile.samples[0].metric;
-            let here = |place: Place| lines.names.iter().position(|one| *one == (name, place)).map_or((0.0, 0.0), |at| times[at]);
+            let here = |place: Place| lines.names.iter().position(|line| *line == (name, place)).map_or((0.0, 0.0), |at| times[at]);
             for (place, time) in &of_function.lines {
                 prop_assert_eq!(here(Place::At(0, place.line)), (time.exclusive_ns[column], time.inclusive_ns[column]));
             }
@@ -133,7 +133,7 @@ fn text_stands_around_the_lines_with_the_most_time_and_what_is_too_much_is_count
     let read = |file: &str| (file == "f.c").then(|| text.clone());
     let texts = serde_json::to_value(texts_of(&lines, &read, 18)).unwrap();
     let numbers: Vec<u64> =
-        texts["files"][0]["lines"].as_array().unwrap().iter().map(|one| one[0].as_u64().unwrap()).collect();
+        texts["files"][0]["lines"].as_array().unwrap().iter().map(|line| line[0].as_u64().unwrap()).collect();
     assert_eq!(numbers, (16..=24).chain(46..=54).collect::<Vec<u64>>());
     let first = texts["files"][0]["lines"][0][1].as_str().unwrap();
     assert!(first.starts_with("    line 16") && first.len() == 160, "{first}");

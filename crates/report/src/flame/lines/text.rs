@@ -9,12 +9,12 @@ use crate::profile::{ReadSource, SourceText};
 
 /// Lines before and after one that has time.
 const AROUND: u32 = 4;
-/// The most lines of text that the page is given: those around the lines with the most time come first.
+/// The most lines of text that the page has. Those around the lines with the most time come first.
 const LINES_MAX: usize = 20_000;
 /// Longest line of text, in characters.
 const TEXT_MAX: usize = 160;
 
-/// The text of the sources that the page is given, and how it was chosen.
+/// The text of the sources that the page has, and how it was chosen.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Texts {
     files: Vec<FileText>,
@@ -37,7 +37,7 @@ struct FileText {
     lines: Vec<(u32, String)>,
 }
 
-/// Without `read` no file is.
+/// Returns the text around lines with time. Without `read`, no file has a text.
 pub(crate) fn texts(tree: &LineTree, read: Option<ReadSource<'_>>) -> Texts {
     texts_of(tree, read.unwrap_or(&|_| None), LINES_MAX)
 }
@@ -46,7 +46,7 @@ pub(super) fn texts_of(tree: &LineTree, read: ReadSource<'_>, lines_max: usize) 
     let mut worth: Vec<((usize, u32), f64)> = tree.worth().into_iter().collect();
     worth.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut found: BTreeMap<usize, (SourceText, BTreeSet<u32>)> = BTreeMap::new();
-    let (mut taken, mut without) = (0, 0);
+    let (mut line_count, mut without) = (0, 0);
     for ((file, line), _) in worth {
         let (text, shown) = found
             .entry(file)
@@ -57,11 +57,11 @@ pub(super) fn texts_of(tree: &LineTree, read: ReadSource<'_>, lines_max: usize) 
         }
         let around = line.saturating_sub(AROUND).max(1)..=line.saturating_add(AROUND).min(length);
         let more: Vec<u32> = around.filter(|line| !shown.contains(line)).collect();
-        if taken + more.len() > lines_max {
+        if line_count + more.len() > lines_max {
             without += usize::from(!shown.contains(&line));
             continue;
         }
-        taken += more.len();
+        line_count += more.len();
         shown.extend(more);
     }
     let file = |(place, name): (usize, &String)| {

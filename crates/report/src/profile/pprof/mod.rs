@@ -28,54 +28,57 @@ pub struct ForPprof<'a> {
     pub frames: &'a [StackFrame],
 }
 
-/// The file. Each metric has two sample types, its time in nanoseconds (`cpu`) and its number of samples (`cpu_samples`); the first metric's
-/// time is what is shown unless another is asked for. Each sample has its thread's `role` and `thread`, the kernel's number, for labels.
+/// Returns the file. Each metric has two sample types: its time in nanoseconds (`cpu`), and its number of samples (`cpu_samples`). Programs show the
+/// first metric's time unless the user chooses another. Each sample has its thread's `role` and `thread`, the kernel's number, as labels.
 ///
 /// # Errors
-/// None that is known: it is made in memory.
+/// None that is known, since the file is written in memory.
 pub fn pprof(of: ForPprof<'_>) -> Result<Vec<u8>, Error> {
-    let mut made = ProfileBuilder::new();
+    let mut builder = ProfileBuilder::new();
     let metrics = &of.profile.metrics;
     for metric in metrics {
         for (kind, unit) in [(metric.clone(), "nanoseconds"), (format!("{metric}_samples"), "count")] {
-            let value_type = messages::ValueType { kind: made.text(&kind), unit: made.text(unit) };
-            made.profile.sample_types.push(value_type);
+            let value_type = messages::ValueType { kind: builder.text(&kind), unit: builder.text(unit) };
+            builder.profile.sample_types.push(value_type);
         }
     }
-    made.profile.default_sample_type = made.profile.sample_types.first().map_or(0, |first| first.kind);
-    made.profile.time_ns = wall_ns(of.run, of.window.begin_ns);
-    made.profile.duration_ns = of.window.end_ns - of.window.begin_ns;
+    builder.profile.default_sample_type = builder.profile.sample_types.first().map_or(0, |first| first.kind);
+    builder.profile.time_ns = wall_ns(of.run, of.window.begin_ns);
+    builder.profile.duration_ns = of.window.end_ns - of.window.begin_ns;
     for comment in [format!("whyso run {}: {}", of.run.id, of.words), of.run.server.version.clone()] {
-        let place = made.text(&comment);
-        made.profile.comments.push(place);
+        let place = builder.text(&comment);
+        builder.profile.comments.push(place);
     }
     if let Some(frame) = of.frames.iter().find(|frame| is_of_program(frame)) {
         // The first mapping is what pprof takes for the program.
-        made.mapping(frame);
+        builder.mapping(frame);
     }
-    let stacks = made.stacks(of.frames);
+    let stacks = builder.stacks(of.frames);
     for ((stack, (tid, role)), values) in summed(of) {
         let Some(locations) = stacks.get(&stack) else { continue };
         let labels = [("role", role.clone()), ("thread", tid.to_string())];
-        let label =
-            |(key, text): (&str, String)| messages::Label { key: made.text(key), text: made.text(&text) };
+        let label = |(key, text): (&str, String)| messages::Label {
+            key: builder.text(key),
+            text: builder.text(&text),
+        };
         let labels = labels.map(label).to_vec();
-        made.profile.samples.push(messages::Sample { locations: locations.clone(), values, labels });
+        builder.profile.samples.push(messages::Sample { locations: locations.clone(), values, labels });
     }
-    made.profile.strings = made.strings.list;
+    builder.profile.strings = builder.strings.list;
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    gzip.write_all(&made.profile.encode_to_vec())?;
+    gzip.write_all(&builder.profile.encode_to_vec())?;
     Ok(gzip.finish()?)
 }
 
-/// A stack, and the number and role of the thread that it was taken of.
+/// A stack, and the number and role of its thread.
 type StackOfThread<'a> = (u32, &'a (u32, String));
 
 /// Of each stack of each thread: by metric its time in nanoseconds, and its samples.
 fn summed(of: ForPprof<'_>) -> BTreeMap<StackOfThread<'_>, Vec<i64>> {
     let metrics = of.profile.metrics.len();
     let mut sums: BTreeMap<StackOfThread<'_>, (Vec<f64>, Vec<i64>)> = BTreeMap::new();
-    for (sample, thread) in of.profile.samples.iter().zip(of.threads).filter(|(one, _)| one.metric < metrics)
+    for (sample, thread) in
+        of.profile.samples.iter().zip(of.threads).filter(|(sample, _)| sample.metric < metrics)
     {
         let new = || (vec![0.0; metrics], vec![0; metrics]);
         let (ns, count) = sums.entry((sample.stack, thread)).or_insert_with(new);
@@ -110,7 +113,7 @@ struct Strings {
 /// A function, or several that the compiler put into each other, at one address.
 type LocationKey = (u64, u64, Vec<(u64, i64)>);
 
-/// A file that is being made.
+/// A file as it is put together.
 struct ProfileBuilder {
     profile: messages::Profile,
     strings: Strings,
@@ -121,15 +124,15 @@ struct ProfileBuilder {
 
 impl ProfileBuilder {
     fn new() -> ProfileBuilder {
-        let mut made = ProfileBuilder {
+        let mut builder = ProfileBuilder {
             profile: messages::Profile::default(),
             strings: Strings::default(),
             mappings: HashMap::new(),
             functions: HashMap::new(),
             locations: HashMap::new(),
         };
-        made.text("");
-        made
+        builder.text("");
+        builder
     }
 
     fn text(&mut self, text: &str) -> i64 {
@@ -159,10 +162,10 @@ impl ProfileBuilder {
         let mapping = self.mapping(first);
         let lines: Vec<(u64, i64)> =
             frames.iter().map(|frame| (self.function(frame), frame.line.map_or(0, i64::from))).collect();
-        if let Some(known) = self.profile.mappings.iter_mut().find(|known| known.id == mapping) {
-            known.has_file_names |= frames.iter().any(|frame| frame.source_file.is_some());
-            known.has_line_numbers |= frames.iter().any(|frame| frame.line.is_some());
-            known.has_inline_frames |= frames.len() > 1;
+        if let Some(entry) = self.profile.mappings.iter_mut().find(|entry| entry.id == mapping) {
+            entry.has_file_names |= frames.iter().any(|frame| frame.source_file.is_some());
+            entry.has_line_numbers |= frames.iter().any(|frame| frame.line.is_some());
+            entry.has_inline_frames |= frames.len() > 1;
         }
         let next = self.locations.len() as u64 + 1;
         let id = *self.locations.entry((mapping, address, lines.clone())).or_insert(next);
@@ -264,7 +267,7 @@ mod tests {
         assert_eq!((file.time_ns, file.duration_ns), (7_000, 1_000));
         let text = |place: i64| file.strings[place as usize].as_str();
         let types: Vec<(&str, &str)> =
-            file.sample_types.iter().map(|one| (text(one.kind), text(one.unit))).collect();
+            file.sample_types.iter().map(|kind| (text(kind.kind), text(kind.unit))).collect();
         assert_eq!(
             types,
             [

@@ -7,13 +7,13 @@ use super::{Row, Sheet};
 use crate::text::dash;
 
 pub(super) fn evenness(answer: &Answer) -> Sheet {
-    let row = |one: &whyso_study::Evenness| {
-        let even = &one.even;
+    let row = |evenness: &whyso_study::Evenness| {
+        let even = &evenness.even;
         Row {
             cells: vec![
                 whole(u64::from(even.users)),
                 even.lock.clone(),
-                one.name.clone(),
+                evenness.name.clone(),
                 whole(even.instances as u64),
                 number(even.per_s),
                 even.ms_per_s.map_or_else(dash, number),

@@ -85,7 +85,7 @@ pub(super) fn resized(answer: &Answer) -> Sheet {
         words: vec![1, 2, 6],
         rows,
         note:
-            "Back is where it reached 95 % of what it was before, or of what it came to where that is less."
+            "\"Back\" is when it reached 95 % of its value before the change, or of its value at the end if that is lower."
                 .to_string(),
     }
 }

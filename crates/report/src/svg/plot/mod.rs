@@ -67,13 +67,13 @@ pub struct PlotLine {
     pub high: Vec<f64>,
 }
 
-/// How many pixels wide each of this many windows is drawn.
+/// Returns how many pixels wide each of this many windows is drawn.
 pub fn plot_panel_width(windows: usize) -> f64 {
     let windows = windows.max(1) as f64;
     ((WIDTH - (windows - 1.0) * GAP) / windows).floor().max(PANEL_WIDTH_MIN)
 }
 
-/// A picture of rows of panels, with a legend each.
+/// Returns a picture of rows of panels, each with its legend.
 pub fn plot(title: &str, subtitle: &str, rows: &[PlotRow]) -> String {
     let windows = rows.first().map_or(&[][..], |row| &row.panels);
     let panel_width = plot_panel_width(windows.len());

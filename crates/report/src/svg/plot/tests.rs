@@ -57,11 +57,11 @@ fn a_scale_begins_at_zero_unless_that_says_nothing_and_only_what_is_shown_makes_
     assert_eq!(extent(&PlotRow { from_zero: false, ..values(&[1000.0, 1100.0]) }), (995.0, 1105.0));
     assert_eq!(extent(&values(&[0.0, 0.0])), (0.0, 1.0));
     assert_eq!(extent(&PlotRow { from_zero: false, ..values(&[1.0, 101.0]) }), (0.0, 106.0));
-    let mut beside = values(&[1.0, 2.0, 900.0]);
-    beside.panels[0].to_s = 1.5;
-    assert_eq!(extent(&beside), (0.0, 451.0 * 1.05), "the line passes the edge at 451");
-    beside.panels[0].to_s = 1.0;
-    assert_eq!(extent(&beside), (0.0, 2.1));
+    let mut cut = values(&[1.0, 2.0, 900.0]);
+    cut.panels[0].to_s = 1.5;
+    assert_eq!(extent(&cut), (0.0, 451.0 * 1.05), "the line passes the edge at 451");
+    cut.panels[0].to_s = 1.0;
+    assert_eq!(extent(&cut), (0.0, 2.1));
 }
 
 #[test]
