@@ -95,7 +95,7 @@ fn without_stacks(mut input: Input) -> Input {
 
 fn without_wait_stacks(mut input: Input) -> Input {
     for level in &mut input.levels {
-        level.wait_classes.retain(|one| one.state == Part::Cpu.name());
+        level.wait_classes.retain(|class| class.state == Part::Cpu.name());
         level.ended_waits.clear();
     }
     drop_missing(&mut input, |source| source == Missing::WaitStacks);
@@ -311,8 +311,11 @@ mod tests {
         assert_eq!(sources(&input).join(" "), left);
         let waiting = |input: &Input| input.levels[0].gauges[1].max;
         assert_eq!(waiting(&input), 0.0);
-        let objects: Vec<(&str, &str)> =
-            input.levels[0].lock_objects.iter().map(|one| (one.kind.name(), one.object.as_str())).collect();
+        let objects: Vec<(&str, &str)> = input.levels[0]
+            .lock_objects
+            .iter()
+            .map(|object| (object.kind.name(), object.object.as_str()))
+            .collect();
         assert_eq!(objects, [("metadata", "")]);
         assert_eq!((input.performance_schema, input.performance_schema_lost.len()), (None, 0));
         assert_eq!(input.variables["performance_schema"], "OFF");

@@ -247,8 +247,8 @@ impl<'a> Level<'a> {
 
     /// Returns the time that clients waited for new connections, per transaction; 0 where none were made, or nobody measured it.
     pub(crate) fn connect_ms(&self) -> f64 {
-        let connects = self.statements.iter().filter(|one| one.kind == CONNECT);
-        let ms: f64 = connects.map(|one| one.count as f64 * one.mean_ms).sum();
+        let connects = self.statements.iter().filter(|statement| statement.kind == CONNECT);
+        let ms: f64 = connects.map(|connect| connect.count as f64 * connect.mean_ms).sum();
         let per_transaction = ms / self.transactions.max(1) as f64;
         if (0.0..1e12).contains(&per_transaction) { per_transaction } else { 0.0 }
     }

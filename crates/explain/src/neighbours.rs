@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(first.id, Cause::NoisyNeighbour, "{:#?}", explained.suspects);
         assert!(first.text.contains("busyloop 85 % of the CPUs"), "{}", first.text);
         assert!(!first.text.contains("cron") && !first.text.contains("app"), "{}", first.text);
-        let finding = explained.findings.iter().find(|one| one.id == "other-load").unwrap();
+        let finding = explained.findings.iter().find(|finding| finding.id == "other-load").unwrap();
         assert!(finding.text.contains("busyloop 85 % of the CPUs"), "{}", finding.text);
     }
 
@@ -168,9 +168,9 @@ mod tests {
             &[],
         ] {
             let explained = explained(neighbours, 0.0);
-            let is_suspected = explained.suspects.iter().any(|one| one.id == Cause::NoisyNeighbour);
+            let is_suspected = explained.suspects.iter().any(|suspect| suspect.id == Cause::NoisyNeighbour);
             assert!(!is_suspected, "{neighbours:?}: {:#?}", explained.suspects);
-            assert!(explained.findings.iter().all(|one| one.id != "other-load"), "{neighbours:?}");
+            assert!(explained.findings.iter().all(|finding| finding.id != "other-load"), "{neighbours:?}");
         }
     }
 }

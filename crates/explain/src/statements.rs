@@ -189,7 +189,7 @@ mod tests {
         commands.push(command("PING", None, 1, 0));
         let times = by_statement(&commands, CommandMetric::Response);
         let told: Vec<(&str, u64, &[u64])> =
-            times.iter().map(|one| (one.command.as_str(), one.count, &one.sums[..5])).collect();
+            times.iter().map(|time| (time.command.as_str(), time.count, &time.sums[..5])).collect();
         // Of 1..=100 the halves, rounded down, add up to 2500.
         assert_eq!(
             told,

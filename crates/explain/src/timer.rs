@@ -83,7 +83,7 @@ impl Timing {
 /// CPU time, in seconds, of timing this many events. `None` where the server does not say what it takes, as where the CPU's
 /// cycles can't be counted.
 pub fn timing_cpu_s(timers: &[Timer], timer: &str, events: f64) -> Option<f64> {
-    let named = |name: &str| timers.iter().find(|one| one.name == name);
+    let named = |name: &str| timers.iter().find(|timer| timer.name == name);
     let hertz = named(CYCLE)?.frequency.filter(|hertz| *hertz > 0.0)?;
     let overhead_cycles = named(timer)?.overhead_cycles?;
     Some(events.max(0.0) * READINGS * overhead_cycles / hertz)
@@ -192,7 +192,8 @@ impl PfsSetup {
     /// The timer of a class of events, and whether the server said so. Where it has no such table it is the one that MySQL's manual names:
     /// cycles for waits, nanoseconds for everything else where the machine has them, else microseconds.
     fn timer_of(&self, class: &str) -> (&str, bool) {
-        let is_there = |name: &str| self.timers.iter().any(|one| one.name == name && one.frequency.is_some());
+        let is_there =
+            |name: &str| self.timers.iter().any(|timer| timer.name == name && timer.frequency.is_some());
         match self.used.get(class) {
             Some(timer) => (timer, true),
             None if class == "wait" => (CYCLE, false),

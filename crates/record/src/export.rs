@@ -1,4 +1,4 @@
-//! A recording in the long form that any tool reads: one row a value.
+//! A recording in the long form that any tool reads: one row per value.
 
 use std::io::Write;
 use std::path::Path;

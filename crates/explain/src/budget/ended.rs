@@ -18,7 +18,7 @@ const FILE_SHARE_MIN: f64 = 0.8;
 
 /// " The threads that ended these waits for redo flush spent 94 % of that time waiting for syncs of files (ib_logfile0)."
 pub(super) fn sentence(level: &Level) -> String {
-    let all_ns: f64 = level.ended_waits.iter().map(|one| one.ns).sum();
+    let all_ns: f64 = level.ended_waits.iter().map(|wait| wait.ns).sum();
     let largest = level.ended_waits.iter().max_by(|a, b| a.ns.total_cmp(&b.ns));
     let Some(one) = largest.filter(|one| one.ns >= CLASS_SHARE_MIN * all_ns && one.count >= WAITS_MIN) else {
         return String::new();

@@ -103,7 +103,7 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
         }
     }
     if let Some((ms, series)) = relayed(&sums).filter(|_| is_server_traced && is_client_traced) {
-        budget.parts.retain(|one| one.part != Part::TransitOut);
+        budget.parts.retain(|part| part.part != Part::TransitOut);
         budget.push(Part::TransitOut, ms, series);
         budget.notes.push(
             "Something relays between the load and the server, such as a proxy or a network: what it takes in both directions \
@@ -130,11 +130,11 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
     }
     let connect_ms = level.connect_ms();
     if connect_ms > 0.0 {
-        let open_ms = response_ms - budget.parts.iter().map(|one| one.ms).sum::<f64>();
+        let open_ms = response_ms - budget.parts.iter().map(|part| part.ms).sum::<f64>();
         budget.push(Part::Connect, connect_ms.min(open_ms.max(0.0)), Vec::new());
     }
-    budget.parts.sort_by_key(|one| one.part);
-    budget.unaccounted_ms = response_ms - budget.parts.iter().map(|one| one.ms).sum::<f64>();
+    budget.parts.sort_by_key(|part| part.part);
+    budget.unaccounted_ms = response_ms - budget.parts.iter().map(|part| part.ms).sum::<f64>();
     if budget.unaccounted_ms.abs() < ROUNDING * response_ms {
         budget.unaccounted_ms = 0.0;
     }

@@ -106,7 +106,7 @@ fn a_remote_server_has_one_part_past_the_wire() {
     assert!(budget.remote);
     assert!(near(budget.ms(Part::ServerAndNetwork), 1.8) && near(budget.unaccounted_ms, 0.0));
     assert!(budget.notes.iter().any(|note| note.contains("stops at the wire")));
-    assert!(!budget.parts.iter().any(|one| one.part == Part::Cpu));
+    assert!(!budget.parts.iter().any(|part| part.part == Part::Cpu));
 }
 
 #[test]

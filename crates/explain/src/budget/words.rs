@@ -140,7 +140,7 @@ fn growth_finding(from: &Budget, to: &Budget, best: &Level, last: &Level) -> Opt
         return None;
     }
     let mut grown: Vec<(&PartTime, f64)> =
-        to.parts.iter().map(|one| (one, one.ms - from.ms(one.part))).collect();
+        to.parts.iter().map(|part| (part, part.ms - from.ms(part.part))).collect();
     grown.retain(|(_, ms)| *ms >= NAMED_SHARE_MIN * grown_ms);
     grown.sort_by(|a, b| b.1.total_cmp(&a.1));
     grown.truncate(NAMED_MAX);

@@ -75,7 +75,7 @@ fn correlation(windows: &[&(Vec<f64>, usize)]) -> f64 {
     let (mut products, mut squares, mut count) = (0.0, 0.0, 0.0);
     for (readings, _) in windows {
         let mean = whyso_inference::bins::mean_of(readings);
-        squares += readings.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
+        squares += readings.iter().map(|reading| (reading - mean).powi(2)).sum::<f64>();
         products += readings.windows(2).map(|two| (two[0] - mean) * (two[1] - mean)).sum::<f64>();
         count += readings.len() as f64;
     }

@@ -12,7 +12,7 @@ const CHAIN_MAX: usize = 16;
 
 /// All that waited at one look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LockLook {
+pub struct LockSnapshot {
     pub t_ns: i64,
     pub waits: Vec<LockWait>,
 }
@@ -42,7 +42,7 @@ pub struct LockObject {
 }
 
 /// Everything that was waited for, the most samples of all first. `waited_ns` is the time that connections waited, by kind of lock.
-pub fn objects(looks: &[LockLook], waited_ns: &BTreeMap<LockKind, f64>) -> Vec<LockObject> {
+pub fn objects(looks: &[LockSnapshot], waited_ns: &BTreeMap<LockKind, f64>) -> Vec<LockObject> {
     type Key<'a> = (&'a str, &'a str, &'a str);
     let mut found: BTreeMap<Key, Vec<(&LockWait, Option<&str>)>> = BTreeMap::new();
     let mut of_kind: BTreeMap<&str, u64> = BTreeMap::new();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn samples_are_added_up_by_table_and_index_with_what_the_head_of_the_queue_executes() {
-        let first = LockLook {
+        let first = LockSnapshot {
             t_ns: 1,
             waits: vec![
                 lock_wait(2, 1, "t.accounts", Some("COMMIT")),
@@ -130,7 +130,7 @@ mod tests {
                 lock_wait(4, 9, "t.log", None),
             ],
         };
-        let second = LockLook { t_ns: 2, waits: vec![lock_wait(3, 1, "t.accounts", Some("COMMIT"))] };
+        let second = LockSnapshot { t_ns: 2, waits: vec![lock_wait(3, 1, "t.accounts", Some("COMMIT"))] };
         let waited = BTreeMap::from([(LockKind::Row, 8e9)]);
         let found = objects(&[first, second], &waited);
         let [accounts, log] = &found[..] else { panic!("{found:?}") };
@@ -145,7 +145,7 @@ mod tests {
         #[test]
         fn any_looks_keep_every_sample_and_no_circle_hangs(pairs in prop::collection::vec((0u64..6, 0u64..6, 0u8..3), 0..30)) {
             let waits: Vec<LockWait> = pairs.iter().map(|(a, b, o)| lock_wait(*a, *b, &o.to_string(), Some("S"))).collect();
-            let found = objects(&[LockLook { t_ns: 0, waits: waits.clone() }], &BTreeMap::new());
+            let found = objects(&[LockSnapshot { t_ns: 0, waits: waits.clone() }], &BTreeMap::new());
             prop_assert_eq!(found.iter().map(|one| one.samples).sum::<u64>(), waits.len() as u64);
             prop_assert!(found.iter().all(|one| (0.0..=1.0).contains(&one.share) && one.waited_ns.is_none()));
         }

@@ -90,8 +90,8 @@ impl Table {
         let mut lines: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
         let mut own: BTreeMap<&str, f64> = BTreeMap::new();
         let place = |metric: &str| view.columns.iter().position(|column| column.metric == metric);
-        let grown = counters.iter().map(|one| (&one.series, one.increase));
-        let levels = gauges.iter().map(|one| (&one.series, one.mean));
+        let grown = counters.iter().map(|counter| (&counter.series, counter.increase));
+        let levels = gauges.iter().map(|gauge| (&gauge.series, gauge.mean));
         for (series, value) in grown.chain(levels) {
             if series.source != view.source || value.is_nan() || value.abs() >= INCREASE_MAX {
                 continue;

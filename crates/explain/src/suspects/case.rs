@@ -158,8 +158,12 @@ impl<'a, 'b> Case<'a, 'b> {
     /// Time of the mean transaction that connections were found waiting for locks of a kind whose mode is one of these, in ms;
     /// `None` where too few were found waiting to go by.
     pub(super) fn lock_sampled_ms(&self, kind: LockKind, is_mode: impl Fn(&str) -> bool) -> Option<f64> {
-        let found: Vec<_> =
-            self.level.lock_objects.iter().filter(|one| one.kind == kind && is_mode(&one.mode)).collect();
+        let found: Vec<_> = self
+            .level
+            .lock_objects
+            .iter()
+            .filter(|object| object.kind == kind && is_mode(&object.mode))
+            .collect();
         if found.iter().map(|one| one.samples).sum::<u64>() < locks::SAMPLES_MIN {
             return None;
         }
@@ -308,7 +312,7 @@ impl<'a, 'b> Case<'a, 'b> {
         let Some(budget) = self.budget else {
             return vec![self.level_quantity("latency_mean_ms")];
         };
-        let shown = budget.parts.iter().filter(|one| parts.contains(&one.part) && one.ms > 0.0);
+        let shown = budget.parts.iter().filter(|part| parts.contains(&part.part) && part.ms > 0.0);
         shown.flat_map(|one| self.all_series(&one.series)).collect()
     }
 

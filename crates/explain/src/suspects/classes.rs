@@ -71,13 +71,13 @@ const FOLLOWED_MIN: u64 = 20;
 
 /// Whether it is known what those did that the level's connections waited for.
 pub(super) fn are_chains_followed(level: &Level) -> bool {
-    level.ended_waits.iter().map(|one| one.count).sum::<u64>() >= FOLLOWED_MIN
+    level.ended_waits.iter().map(|wait| wait.count).sum::<u64>() >= FOLLOWED_MIN
 }
 
 /// Of the time of a class's followed waits, the share in which those that were waited for, at the ends of the chains,
 /// were ready to run and had no CPU; with the number of waits. `None` where too few were followed.
 fn without_cpu(level: &Level, class: &str) -> Option<(f64, u64)> {
-    let waits = level.ended_waits.iter().find(|one| one.class == class)?;
+    let waits = level.ended_waits.iter().find(|wait| wait.class == class)?;
     let ready = waits.deeds.iter().filter(|deed| deed.state == Part::Runqueue.name());
     let share: f64 = ready.map(|deed| deed.share).sum();
     (waits.count >= FOLLOWED_MIN && (0.0..=1.0).contains(&share)).then_some((share, waits.count))
@@ -202,7 +202,7 @@ fn describe(case: &Case, sum: &ClassWaits) -> String {
 /// CPU time of the mean transaction that was spent spinning, in ms; `None` where no stacks were sampled.
 pub(super) fn spun(case: &Case) -> Option<(f64, u64, Vec<String>)> {
     let budget = case.budget?;
-    let on_cpu = || case.level.wait_classes.iter().filter(|one| one.state == Part::Cpu.name());
+    let on_cpu = || case.level.wait_classes.iter().filter(|class| class.state == Part::Cpu.name());
     if on_cpu().map(|one| one.count).sum::<u64>() < COUNT_MIN {
         return None;
     }
@@ -266,7 +266,7 @@ mod tests {
 
     fn shares(explained: &Explanation) -> Vec<(&'static str, f64)> {
         let rounded = |share: f64| (share * 100.0).round() / 100.0;
-        explained.suspects.iter().map(|one| (one.id.name(), rounded(one.share))).collect()
+        explained.suspects.iter().map(|suspect| (suspect.id.name(), rounded(suspect.share))).collect()
     }
 
     #[test]
@@ -309,7 +309,8 @@ mod tests {
         for expected in [("redo-flush", 0.48), ("metadata-lock", 0.16), ("preempted-holder", 0.16)] {
             assert!(told.contains(&expected), "{told:?}");
         }
-        let preempted = explained.suspects.iter().find(|one| one.id == Cause::PreemptedHolder).unwrap();
+        let preempted =
+            explained.suspects.iter().find(|suspect| suspect.id == Cause::PreemptedHolder).unwrap();
         assert!(preempted.text.contains("1.6 ms per transaction"), "{}", preempted.text);
         assert!(preempted.text.contains("by 60 waits"), "{}", preempted.text);
     }
@@ -326,7 +327,8 @@ mod tests {
     #[test]
     fn spinning_is_what_was_seen_to_spin() {
         let spin_rounds = [("Innodb_mutex_spin_rounds", 1e6)];
-        let spins = |explained: Explanation| explained.suspects.iter().any(|one| one.id == Cause::Spin);
+        let spins =
+            |explained: Explanation| explained.suspects.iter().any(|suspect| suspect.id == Cause::Spin);
         let may_spin = |explained: Explanation| explained.possible.iter().any(|one| one.id == Cause::Spin);
         assert!(spins(explained(&[("cpu", "page_latch", 40, 40.0), ("cpu", "", 60, 60.0)], &[])));
         assert!(!spins(explained(&[], &spin_rounds)) && may_spin(explained(&[], &spin_rounds)));

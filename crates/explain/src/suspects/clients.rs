@@ -46,7 +46,7 @@ fn slow_reader(case: &Case) -> Option<Claim> {
 
 /// Connections that were found waiting for a kind of lock.
 fn samples(case: &Case, kind: LockKind) -> u64 {
-    case.level.lock_objects.iter().filter(|one| one.kind == kind).map(|one| one.samples).sum()
+    case.level.lock_objects.iter().filter(|object| object.kind == kind).map(|object| object.samples).sum()
 }
 
 /// Time of the mean transaction in which connections waited for a kind of lock, in ms, by samples of who waits; `None` where those are

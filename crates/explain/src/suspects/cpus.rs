@@ -195,7 +195,8 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
         .certain(0.9)
         .by(Class::Inferred);
     let claim = if case.are_cpus_full() { claim } else { claim.certain(0.4) };
-    let series = neighbours.iter().flat_map(|one| one.named(case.machine)).map(|one| one.series.clone());
+    let series =
+        neighbours.iter().flat_map(|neighbour| neighbour.named(case.machine)).map(|one| one.series.clone());
     let series: Vec<_> = series.collect();
     Some(claim.rests_on([case.level_quantity("cpu")]).rests_on(case.all_series(&series)))
 }

@@ -115,7 +115,7 @@ fn unsaturated(case: &Case) -> Option<Claim> {
     // A lock that they queue for may be held all the time, however long they pause.
     let is_queue = |part: Part| part.is_waiting() && !(paused && part == Part::Runqueue);
     let queueing_ms = match case.budget {
-        Some(budget) => budget.parts.iter().filter(|one| is_queue(one.part)).map(|one| one.ms).sum(),
+        Some(budget) => budget.parts.iter().filter(|part| is_queue(part.part)).map(|part| part.ms).sum(),
         None => case.counts(&["Innodb_row_lock_time"]).0,
     };
     let queueing = case.share(queueing_ms);

@@ -30,7 +30,8 @@ impl KindTime<'_> {
 /// Returns the times of all kinds at the level with the fewest users; empty where nobody measured them.
 pub(super) fn times<'b>(case: &Case<'_, 'b>) -> Vec<KindTime<'b>> {
     let level = unqueued(case);
-    let statements = level.statements.iter().filter(|one| one.kind != CONNECT && one.mean_ms > 0.0);
+    let statements =
+        level.statements.iter().filter(|statement| statement.kind != CONNECT && statement.mean_ms > 0.0);
     let per_transaction = |count: u64| count as f64 / level.transactions.max(1) as f64;
     statements
         .map(|one| KindTime {

@@ -328,7 +328,11 @@ mod tests {
     }
 
     fn shares(explained: &Explanation) -> Vec<(Cause, f64)> {
-        explained.suspects.iter().map(|one| (one.id, (one.share * 100.0).round() / 100.0)).collect()
+        explained
+            .suspects
+            .iter()
+            .map(|suspect| (suspect.id, (suspect.share * 100.0).round() / 100.0))
+            .collect()
     }
 
     #[test]
@@ -360,7 +364,7 @@ mod tests {
             "6 connected clients did 20 requests/s; 5 of them were in a statement, on average of 20 snapshots of the process list."
         );
         assert!(
-            explained.findings.iter().all(|one| !one.text.contains("0 users")),
+            explained.findings.iter().all(|finding| !finding.text.contains("0 users")),
             "{:#?}",
             explained.findings
         );
@@ -448,7 +452,7 @@ mod tests {
         let mut named = shares(&explained);
         named.sort_by_key(|(cause, _)| *cause);
         assert_eq!(named, [(Cause::BufferPoolMiss, 0.5), (Cause::Unknown, 0.5)], "{:#?}", explained.suspects);
-        let unknown = explained.suspects.iter().find(|one| one.id == Cause::Unknown).unwrap();
+        let unknown = explained.suspects.iter().find(|suspect| suspect.id == Cause::Unknown).unwrap();
         let words = "95 % of the statements' time was that of SELECT `v` FROM `orders` WHERE `w` = ?";
         assert!(unknown.text.contains(words), "{}", unknown.text);
     }

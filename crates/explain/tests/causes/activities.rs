@@ -43,7 +43,7 @@ fn ordinary_work_is_the_cause_where_nothing_else_holds_a_fifth() {
     let text = &explanation.suspects[0].text;
     assert!(text.contains("reading rows by an index 60 %") && text.contains("parsing 30 %"), "{text}");
     assert!(
-        explanation.suspects.iter().any(|one| one.id == Cause::TmpTableSort),
+        explanation.suspects.iter().any(|suspect| suspect.id == Cause::TmpTableSort),
         "it is listed all the same"
     );
 }
@@ -137,7 +137,7 @@ fn rows_that_are_sorted_are_read_for_the_sort() {
     let work = [(Activity::IndexRead, 50), (Activity::Sort, 30), (Activity::Network, 20)];
     let explanation = full(&work).status(&read).is(Cause::TmpTableSort);
     assert!((explanation.suspects[0].share - 0.72).abs() < 0.01, "{:#?}", explanation.suspects[0]);
-    assert!(explanation.suspects.iter().all(|one| one.id != Cause::FullScan));
+    assert!(explanation.suspects.iter().all(|suspect| suspect.id != Cause::FullScan));
 }
 
 #[test]
@@ -174,6 +174,10 @@ fn pauses_that_a_script_asks_for_are_not_the_load_generators_time() {
         ..whyso_explain::model::UserSeconds::default()
     });
     let explanation = made.explained();
-    assert!(explanation.suspects.iter().all(|one| one.id != Cause::Generator), "{:#?}", explanation.suspects);
+    assert!(
+        explanation.suspects.iter().all(|suspect| suspect.id != Cause::Generator),
+        "{:#?}",
+        explanation.suspects
+    );
     assert_eq!(explanation.limit.unwrap().id, Resource::None);
 }

@@ -36,7 +36,7 @@ fn commits_that_wait_for_whoever_syncs_the_redo_log() {
         "{}",
         first.text
     );
-    let unknown = explanation.suspects.iter().find(|one| one.id == Cause::Unknown);
+    let unknown = explanation.suspects.iter().find(|suspect| suspect.id == Cause::Unknown);
     assert!(unknown.is_none_or(|one| one.share < 0.15), "{unknown:?}");
 }
 
@@ -55,7 +55,7 @@ fn commits_that_wait_for_whoever_writes_the_binary_log() {
 fn answers_are_no_commits_where_few_statements_commit_or_nobody_waits_for_the_log() {
     let states = [("Updating status", 143.0), ("Updating", 4.0)];
     let names_redo = |made: RunBuilder| {
-        made.explained().suspects.iter().any(|one| one.id == Cause::RedoFlush && one.share > 0.2)
+        made.explained().suspects.iter().any(|suspect| suspect.id == Cause::RedoFlush && suspect.share > 0.2)
     };
     assert!(names_redo(committing(&states, &DURABLE, 1.0)));
     assert!(!names_redo(committing(&states, &DURABLE, 10.0)));

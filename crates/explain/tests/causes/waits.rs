@@ -75,7 +75,7 @@ fn a_quota_of_cpu_time() {
         assert!((first.share - 0.86).abs() < 0.01, "{first:?}");
         assert!(first.text.contains("0.86 s in each second"), "{}", first.text);
         assert!(
-            explanation.suspects.iter().all(|one| one.id != Cause::Runqueue),
+            explanation.suspects.iter().all(|suspect| suspect.id != Cause::Runqueue),
             "{:#?}",
             explanation.suspects
         );

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use whyso_explain::locks::{LockLook, Snapshots};
+use whyso_explain::locks::{LockSnapshot, Snapshots};
 use whyso_explain::model::{Counter, Gauge, LevelInput, Pacing, SeriesName};
 use whyso_model::LockWait;
 use whyso_record::data::{Event, Kind, SeriesKey, TextRows};
@@ -168,14 +168,14 @@ impl History {
     }
 
     /// Who waited for whom when it was looked, the oldest look first.
-    pub(crate) fn lock_looks(&self, window: Window) -> Vec<LockLook> {
+    pub(crate) fn lock_looks(&self, window: Window) -> Vec<LockSnapshot> {
         let inner = self.lock();
         let Some(tables) = inner.tables.get(LockWait::SOURCE) else { return Vec::new() };
         tables.within(window.begin_ns, window.end_ns).map(|(_, rows)| lock_look(rows)).collect()
     }
 
     /// Who waits for whom at a time.
-    pub(crate) fn lock_look_at(&self, t_ns: i64) -> Option<LockLook> {
+    pub(crate) fn lock_look_at(&self, t_ns: i64) -> Option<LockSnapshot> {
         self.lock_looks(Window { begin_ns: t_ns - LOCK_LOOK_NS, end_ns: t_ns }).pop()
     }
 
@@ -299,10 +299,10 @@ impl<'a> Cells<'a> {
     }
 }
 
-fn lock_look(rows: &TextRows) -> LockLook {
+fn lock_look(rows: &TextRows) -> LockSnapshot {
     let seen = |row: &Vec<Option<String>>| {
         let cells = Cells { columns: &rows.columns, row };
         LockWait::from_cells(|name| cells.text(name))
     };
-    LockLook { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(seen).collect() }
+    LockSnapshot { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(seen).collect() }
 }

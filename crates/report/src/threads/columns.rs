@@ -132,7 +132,7 @@ fn thinned(table: &ThreadTable, kept_ns: &[i64], most: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_series::{Look, ThreadSnapshot};
+    use whyso_series::{Snapshot, ThreadSnapshot};
 
     /// Threads that are on a CPU all the time, looked at every second.
     fn busy(threads: u32, looks: i64) -> ThreadTable {
@@ -142,7 +142,7 @@ mod tests {
             states_ns: vec![t_ns as u64],
             ..ThreadSnapshot::default()
         };
-        let look = |t_ns| Look { t_ns, threads: (0..threads).map(|tid| seen(tid, t_ns)).collect() };
+        let look = |t_ns| Snapshot { t_ns, threads: (0..threads).map(|tid| seen(tid, t_ns)).collect() };
         let looks = (0..looks).map(|second| look(second * 1_000_000_000)).collect();
         ThreadTable::new(vec!["cpu".to_string()], looks, &[])
     }
