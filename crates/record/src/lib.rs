@@ -1,7 +1,7 @@
 //! A run on disk: what is recorded during it, and what is read back afterwards.
 //!
-//! [`Recorder`] takes readings, text tables, events and the load's intervals, and never holds its caller up. [`Recording`] opens what
-//! it wrote, also during the run and after a crash. Only this crate knows the names and columns of the files,
+//! [`Recorder`] takes readings, text tables, events and the load's intervals. It never holds its caller up.
+//! [`Recording`] opens what it wrote, also during the run and after a crash. Only this crate knows the names and columns of the files,
 //! which `docs/reference/recording.md` gives in full for other tools. It never judges what it records, never computes a rate except for
 //! roll-ups and envelopes, and never changes a recording that it opened for reading.
 //!

@@ -121,7 +121,7 @@ impl ThreadTable {
             let Some(((begin, first), (end, _))) = lives.first().zip(lives.last()) else { continue };
             let mut at = lives.iter().peekable();
             let mut before: Option<&ThreadSnapshot> = None;
-            for snapshot in 0..snapshots.len() {
+            for (snapshot, history) in histories.iter().enumerate() {
                 let now = at.next_if(|(place, _)| *place == snapshot).map(|(_, now)| *now);
                 if let Some(now) = now {
                     // What the first snapshot found lies before it.
@@ -141,7 +141,7 @@ impl ThreadTable {
                     }
                 }
                 table.running_requests.push(requests);
-                let history = now.map(|_| &histories[snapshot]);
+                let history = now.map(|_| history);
                 table.connection.push(history.and_then(|history| history.connection(first.tid)));
                 let text = history.and_then(|history| history.statement(first.tid));
                 table.statement.push(text.map(|text| {
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    fn table(snapshots: &[(i64, Vec<ThreadSnapshot>)]) -> ThreadTable {
+    fn table_of(snapshots: &[(i64, Vec<ThreadSnapshot>)]) -> ThreadTable {
         let states = vec!["cpu".to_string(), "lock".to_string()];
         let snapshot =
             |(t_ns, threads): &(i64, Vec<ThreadSnapshot>)| Snapshot { t_ns: *t_ns, threads: threads.clone() };
@@ -295,21 +295,21 @@ mod tests {
     #[test]
     fn a_thread_that_took_the_number_of_another_starts_from_nothing() {
         let same =
-            table(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "a", 5, &[700, 0])])]);
+            table_of(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "a", 5, &[700, 0])])]);
         let times = same.between(0, 1);
         assert_eq!((times[0].states_ns[0], times[0].requests, times[0].window_ns), (600, 0, 600));
         let other =
-            table(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "b", 5, &[70, 0])])]);
+            table_of(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "b", 5, &[70, 0])])]);
         let times = other.between(0, 1);
         assert_eq!((times.len(), times[0].states_ns[0], times[0].requests), (1, 70, 5));
         let again =
-            table(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "a", 1, &[70, 0])])]);
+            table_of(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "a", 1, &[70, 0])])]);
         assert_eq!(again.between(0, 1)[0].states_ns[0], 70);
     }
 
     #[test]
     fn a_thread_that_ends_within_a_window_is_counted_up_to_its_last_snapshot() {
-        let table = table(&[
+        let table = table_of(&[
             (0, vec![thread(1, "a", 0, &[0, 0])]),
             (10, vec![thread(1, "a", 3, &[6, 4])]),
             (20, vec![thread(2, "b", 0, &[1, 9])]),
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_window_is_covered_by_the_snapshots_nearest_to_its_ends() {
-        let table = table(&[(0, vec![]), (10, vec![]), (20, vec![]), (30, vec![])]);
+        let table = table_of(&[(0, vec![]), (10, vec![]), (20, vec![]), (30, vec![])]);
         assert_eq!(table.covering(9, 22), Some((1, 2)));
         assert_eq!(table.covering(-50, 500), Some((0, 3)));
         // Between two snapshots, before the first and after the last.
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(table.covering(17, 18), Some((1, 2)));
         assert_eq!(table.covering(-9, -8), Some((0, 1)));
         assert_eq!(table.covering(90, 91), Some((2, 3)));
-        assert_eq!(table(&[(5, vec![])]).covering(0, 9), None);
+        assert_eq!(table_of(&[(5, vec![])]).covering(0, 9), None);
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
                 let threads = if *there { vec![thread(3, "a", sums[1], &[sums[0], 1])] } else { Vec::new() };
                 snapshots.push((place as i64 * 10, threads));
             }
-            let table = table(&snapshots);
+            let table = table_of(&snapshots);
             let last = snapshots.len() - 1;
             let cut = cut.min(last - 1);
             let of = |from, to| table.between(from, to).iter().map(|time| time.window_ns).sum::<u64>();
