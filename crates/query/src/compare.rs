@@ -300,8 +300,8 @@ pub(crate) fn values(input: LevelInput) -> Vec<MetricValue> {
         count: None,
         per_second: false,
     };
-    let gauges = input.gauges.into_iter().map(gauge);
-    input.counters.into_iter().map(counter).chain(gauges).collect()
+    let gauges = input.gauges.into_iter().map(of_gauge);
+    input.counters.into_iter().map(of_counter).chain(gauges).collect()
 }
 
 #[cfg(test)]

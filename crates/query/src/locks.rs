@@ -101,7 +101,7 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
     Ok(LocksOver {
         window,
         snapshot_count: count_snapshots(recording, window)?,
-        snapshots: snapshots(recording, window, &measured, in_window, time_ns)?,
+        snapshots: snapshot_quality(recording, window, &measured, in_window, time_ns)?,
         objects: objects(in_window, &waited_ns(&measured)),
         row_locks_counted: waits.zip(time_ns),
         instruments: instruments(&measured.counters),
@@ -158,7 +158,7 @@ fn count_snapshots(recording: &Recording, window: Window) -> Result<u64, Error> 
 }
 
 /// How well the lock tables were read over a window. `row_wait_ns`: what InnoDB counted of waits for rows meanwhile.
-fn snapshots(
+fn snapshot_quality(
     recording: &Recording,
     window: Window,
     measured: &LevelInput,
@@ -190,7 +190,7 @@ fn snapshots(
         .count();
     Ok(Snapshots {
         seconds: window.seconds(),
-        taken: count,
+        count,
         failed: of_sampler("failed") + of_sampler("missed"),
         last_good_s: last_ns.map(|last_ns| (window.end_ns - last_ns) as f64 / 1e9),
         last_took_ms: gauge(LockWait::SOURCE, "snapshot_ns").map(|gauge| gauge.mean / 1e6),
@@ -307,7 +307,7 @@ mod tests {
 
         let over = locks_in(&recording, Window { begin_ns: 0, end_ns: 10 * S }).unwrap();
         let snapshots = over.snapshots;
-        assert_eq!((snapshots.taken, snapshots.failed, snapshots.last_good_s), (1, 3, Some(8.0)));
+        assert_eq!((snapshots.count, snapshots.failed, snapshots.last_good_s), (1, 3, Some(8.0)));
         assert_eq!(snapshots.last_took_ms, Some(1_900.0));
         assert!((snapshots.row_wait_s.unwrap() - 20.0).abs() < 1e-6 && !snapshots.are_good());
         let text = whyso_report::locks(over.for_window("the whole run"));

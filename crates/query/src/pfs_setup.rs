@@ -3,7 +3,7 @@
 use whyso_explain::model::{Instruments, PfsSetup, Timer};
 use whyso_model::{PerformanceSchema, RunSpec};
 
-/// What is said of a setup that nobody asked for and of which the recording says nothing else.
+/// Text for a setup that nobody asked for and of which the recording has nothing else.
 const AS_IT_WAS: &str = "as the server had it";
 
 /// Returns how the Performance Schema was set; `None` if the recording has nothing of it.
@@ -36,7 +36,7 @@ pub(crate) fn of_run(spec: &RunSpec) -> Option<PfsSetup> {
     })
 }
 
-/// Returns what was asked for and what became of it, as the finding says it.
+/// Returns what was asked for and what became of it, as the finding has it.
 fn asked_words(recorded: &PerformanceSchema, asked: &str) -> String {
     let in_force = recorded.in_force.clone().unwrap_or_default();
     let mut words = format!("The Performance Schema was asked for {asked}");

@@ -27,7 +27,7 @@ pub struct CommandFilter {
 }
 
 impl CommandFilter {
-    /// Whether a command is asked for, whoever sent it. `texts`: of the statements, by number.
+    /// Whether a command is asked for, of any sender. `texts`: of the statements, by number.
     fn asked_of(&self, texts: &HashMap<u32, String>) -> impl Fn(&ClientCommand) -> bool {
         let part = self.statement.as_ref().map(|part| part.to_lowercase());
         let contains = |text: &str, part: &str| text.to_lowercase().contains(part);
@@ -49,7 +49,7 @@ impl CommandFilter {
         }
     }
 
-    /// Whether some commands are left out by more than who sent them.
+    /// Whether it leaves out commands by more than their sender.
     pub fn is_set(&self) -> bool {
         !self.threads.is_empty() || !self.connections.is_empty() || self.statement.is_some()
     }
