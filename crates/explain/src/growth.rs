@@ -1,9 +1,11 @@
 //! What grows per transaction from the best level to the last: counters that go with the change.
 //!
-//! A ratio alone accuses the wrong ones: a counter that went from 1 to 3 in a million transactions
-//! tripled. Here the lower end of the ratio's 95 % interval counts (counts vary as Poisson's law
-//! says), weighed by what the counter means, by how much of it there is, and, for waiting time, by
-//! the part of the response time's growth that it covers.
+//! Just a ratio accuses the wrong ones: a counter that went from 1 to 3 in a million transactions tripled. So the lower end of the
+//! ratio's 95 % interval counts, where counts vary by Poisson's law. It is weighed:
+//!
+//! - by what the counter means,
+//! - by how much of it there is,
+//! - for waiting time, by the part of the response time's growth that it covers.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +21,11 @@ const WINDOW_NOISE: f64 = 0.02;
 /// Growth beyond this says no more.
 const RATIO_MAX: f64 = 100.0;
 
-/// Events per transaction at which half of the weight is given.
+/// Events per transaction that have half of the weight.
 const MATTERS_COUNT: f64 = 0.01;
 const MATTERS_BYTES: f64 = 200.0;
 
-/// A waiting time is given all its weight from this share of the response time.
+/// A waiting time has all its weight from this share of the response time on.
 const MATTERS_SHARE_OF_RESPONSE: f64 = 0.1;
 
 /// A counter that grows no faster per second than before is the background's, not the load's.
@@ -52,8 +54,8 @@ pub(crate) struct CounterGrowth {
     pub(crate) matters: f64,
 }
 
-/// From the best level to the valid one with the most users; from the first level of the peak where
-/// the best one is the last itself. `None` where there is no second level.
+/// From the best level to the valid one with the most users. Where the best one is the last itself: from the first level of the peak.
+/// `None` where there is no second level.
 pub(crate) fn span<'a, 'b>(levels: &'b [Level<'a>], shape: &Shape) -> Option<Span<'a, 'b>> {
     let last =
         levels.iter().filter(|level| !level.repeat && level.verdict.valid).max_by_key(|level| level.users)?;

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(explanation.findings[0].id, "peak");
     }
 
-    /// The headline said "peaks at 4 users" where a finding said "still rising at 4 users".
+    /// The headline was "peaks at 4 users" where a finding was "still rising at 4 users".
     #[test]
     fn the_headline_says_of_the_peak_what_the_finding_says() {
         let explanation = explained(sweep()[..3].to_vec(), Machine::default());

@@ -111,7 +111,7 @@ pub(crate) fn finding(
         }
         Cpus::Unknown => {
             let text = format!(
-                "Whether the CPUs were the limit at {users}, the best level, can't be said: their use was not measured."
+                "Whether the CPUs were the limit at {users}, the best level, is unknown: their use was not measured."
             );
             ("limit-unknown", text)
         }

@@ -283,7 +283,7 @@ proptest! {
         // What nothing queues for is counted by the others, too.
         let queued = explanation.suspects.iter().filter(|suspect| suspect.id != Cause::Unsaturated);
         let held: f64 = queued.map(|suspect| suspect.share).sum();
-        // Shares are not made to fit: where they do not, a finding says so.
+        // Shares are not adjusted to fit: where they do not, a finding reports it.
         let overlap = explanation.findings.iter().any(|finding| finding.id == "suspects-overlap");
         prop_assert!(held <= 1.011 || overlap, "{held}: {:#?}", explanation.suspects);
         for possible in &explanation.possible {

@@ -1,8 +1,8 @@
 //! The time budget: where the time of a level's transactions went, part by part, and what remains.
 //!
 //! For N users over T seconds there are exactly N·T user-seconds. The tracer counts, as ever-growing sums, what the load's
-//! requests spent in which state; a part is the increase of its sums over a level's measured window, divided by the
-//! transactions that ended in it. The remainder to the mean response time is shown with its sign, never spread.
+//! requests spent in which state. A part is the increase of its sums over a level's measured window, divided by the transactions that
+//! ended in it. The remainder to the mean response time is shown with its sign, never spread.
 
 mod background;
 mod classes;
@@ -91,9 +91,9 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
         }
     }
     if let (true, Some(transit)) = (is_server_traced, sums.of("transit_in_ns")) {
-        let known = ["transit_in_wakeup_ns", "transit_in_runqueue_ns"].map(|metric| sums.of(metric));
-        let known_ms: f64 = known.iter().flatten().map(|sum| sum.ms).sum();
-        budget.push(Part::TransitIn, (transit.ms - known_ms).max(0.0), vec![transit.series]);
+        let delays = ["transit_in_wakeup_ns", "transit_in_runqueue_ns"].map(|metric| sums.of(metric));
+        let delays_ms: f64 = delays.iter().flatten().map(|sum| sum.ms).sum();
+        budget.push(Part::TransitIn, (transit.ms - delays_ms).max(0.0), vec![transit.series]);
     }
     for (part, metrics) in SERVER_SUMS {
         let found: Vec<Sum> = metrics.iter().filter_map(|metric| sums.of(metric)).collect();

@@ -82,12 +82,12 @@ impl Budget {
 
     /// Time in one part; 0 where it was not measured.
     pub fn ms(&self, part: Part) -> f64 {
-        self.parts.iter().find(|one| one.part == part).map_or(0.0, |one| one.ms)
+        self.parts.iter().find(|found| found.part == part).map_or(0.0, |found| found.ms)
     }
 
     /// The classes of a part.
     pub fn classes_of(&self, part: Part) -> impl Iterator<Item = &ClassTime> {
-        self.classes.iter().filter(move |one| one.part == part)
+        self.classes.iter().filter(move |class| class.part == part)
     }
 
     /// The largest part first.

@@ -1,4 +1,4 @@
-//! Recordings that were made one by one, against each other: two sides of them ([`compare`]), or many in order of time ([`history`]).
+//! Recordings of different starts, against each other: two sides of them ([`compare`]), or many in order of time ([`history`]).
 //!
 //! Each recording is one fresh start of a server. What must be equal for two of them to be comparable is a fact of kind [`FactOf::Work`].
 

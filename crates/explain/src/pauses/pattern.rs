@@ -1,4 +1,4 @@
-//! Threads that pause alike, taken together.
+//! Threads that pause alike, as one pattern.
 
 use whyso_model::Moments;
 

@@ -84,8 +84,8 @@ fn user_lock(case: &Case) -> Option<Claim> {
 fn sleep(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let found = case.level.counter(SESSIONS, "in_statement", USER_SLEEP)?;
-    let looks = case.level.counter(SESSIONS, "looks", "")?;
-    let slept_ms = found.increase / looks.increase * case.level.seconds * 1e3 / case.transactions;
+    let snapshots = case.level.counter(SESSIONS, "looks", "")?;
+    let slept_ms = found.increase / snapshots.increase * case.level.seconds * 1e3 / case.transactions;
     let ms = slept_ms.min(case.lock_ms());
     if !ms.is_finite() || found.increase < locks::SAMPLES_MIN as f64 || case.share(ms) < SHARE_MIN {
         return None;

@@ -194,7 +194,7 @@ impl History {
         Snapshots {
             seconds: window.seconds(),
             // Of readings with the same value the history keeps two: how many there were is by the interval between them.
-            taken: if is_within { (window.seconds() * LOCK_LOOKS_PER_S).max(1.0) as u64 } else { 0 },
+            count: if is_within { (window.seconds() * LOCK_LOOKS_PER_S).max(1.0) as u64 } else { 0 },
             failed: 0,
             last_good_s: last.map(|(t_ns, _)| (window.end_ns - t_ns) as f64 / 1e9),
             last_took_ms: last_of(("lock_waits", "snapshot_ns")).map(|(_, ns)| ns / 1e6),
