@@ -17,7 +17,7 @@ use crate::level_series::{add_chosen_within, series_name};
 const ROLLED_UP_S_MIN: f64 = 80.0;
 /// Readings from which the correlation of neighbouring ones is estimated.
 const READINGS_MAX: usize = 600;
-/// Readings of so long before and after a part tell what a counter had at its edges.
+/// Readings of this time before and after a part show what a counter had at its edges.
 const BESIDE_NS: i64 = 30_000_000_000;
 const TRANSACTION: &str = "transaction";
 

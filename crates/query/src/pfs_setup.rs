@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_not_asked_for_is_a_setup_too_and_an_old_recording_tells_of_none() {
+    fn what_was_not_asked_for_is_a_setup_too_and_an_old_recording_has_none() {
         let spec = |performance_schema: serde_json::Value| -> RunSpec {
             serde_json::from_value(json!({"performance_schema": performance_schema})).unwrap()
         };

@@ -141,7 +141,7 @@ pub fn profile_in(
 }
 
 impl RecordedProfile {
-    /// Where in the sources each function of a stack was, in the order of [`Profile::stacks`]; `None` where the build does not tell.
+    /// Where in the sources each function of a stack was, in the order of [`Profile::stacks`]; `None` where the build does not have it.
     pub fn source_places(&self) -> BTreeMap<u32, Vec<Option<SourcePlace>>> {
         let mut places: BTreeMap<u32, Vec<Option<SourcePlace>>> = BTreeMap::new();
         for frame in &self.frames {

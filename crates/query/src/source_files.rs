@@ -1,4 +1,4 @@
-//! Source files that a program was built from, where the user says that they are on this machine.
+//! Source files that a program was built from, where the user names a place on this machine.
 //!
 //! The path of a file comes from the recording, which may be a stranger's: it does not decide by itself what is read. Only files below a folder that
 //! the user names are read.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_the_folder_is_read_whatever_a_recording_says() {
+    fn nothing_outside_the_folder_is_read_whatever_a_recording_names() {
         let folder = tempfile::tempdir().unwrap();
         let sources = folder.path().join("sources");
         fs::create_dir(&sources).unwrap();

@@ -106,7 +106,7 @@ pub fn commands_in(
         let because = recording.run().not_measured.iter().find(|line| line.source == Missing::Commands);
         let why = because.map_or(String::new(), |line| format!(" ({line})"));
         return Err(Error::NotRecorded(format!(
-            "this run does not have which connection a command was of{why}: leave --connection away"
+            "it was not recorded which connection a command was of{why}: leave --connection away"
         )));
     }
     let texts = recording.statements()?;

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_come_back_as_they_were_given_and_those_of_a_window_alone() {
+    fn commands_come_back_as_they_were_written_and_only_those_of_a_window() {
         let whole = ClientCommand {
             t_ns: 5,
             tid: 7,

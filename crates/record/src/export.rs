@@ -35,7 +35,7 @@ impl Filter {
     }
 }
 
-/// Writes `t_ns,host,source,metric,instance,kind,unit,value`, a header first; readings by series, then by time. Text is quoted as RFC 4180 says.
+/// Writes `t_ns,host,source,metric,instance,kind,unit,value`, a header first; readings by series, then by time. Text is quoted by RFC 4180.
 /// Returns the number of rows.
 pub fn to_csv(recording: &Recording, out: &mut impl Write, filter: &Filter) -> Result<u64> {
     let mut rows = 0;

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stamp_tells_what_changed() {
+    fn the_stamp_changes_with_the_files() {
         let folder = tempfile::tempdir().unwrap();
         let before = stamp(folder.path());
         assert_eq!(before, stamp(folder.path()));

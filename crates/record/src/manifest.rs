@@ -49,7 +49,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads it; empty where there is none, as in recordings of older versions. Also says what is wrong with it.
+    /// Reads it; empty where there is none, as in recordings of older versions. Also returns what is wrong with it.
     pub(crate) fn read(dir: &Path, is_live: bool) -> (Manifest, Vec<String>) {
         let path = dir.join(layout::MANIFEST);
         let mut content = Vec::new();

@@ -92,7 +92,7 @@ mod tests {
     use crate::note_file::notes;
 
     #[test]
-    fn a_note_is_kept_and_a_broken_line_loses_no_other() {
+    fn a_note_is_read_back_and_a_broken_line_loses_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path();
         assert!(matches!(add_note(dir, 1, "x"), Err(Error::NotARecording(_))));

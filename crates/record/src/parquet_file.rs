@@ -282,7 +282,7 @@ fn is_written(data_type: &DataType) -> bool {
     }
 }
 
-/// Checked before anything is allocated by what a footer says.
+/// Checks a footer's offsets and lengths, before anything is allocated by them.
 fn lies_within(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
     let begin = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
     let end = begin.checked_add(column.compressed_size());

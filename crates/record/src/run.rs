@@ -139,7 +139,7 @@ pub struct HostFacts {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerFacts {
-    /// As the server says it, such as "10.11.14-MariaDB-0+deb12u2".
+    /// As the server reports it, such as "10.11.14-MariaDB-0+deb12u2".
     pub version: String,
     pub version_comment: String,
     /// "MariaDB" or "MySQL".

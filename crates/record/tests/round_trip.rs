@@ -362,7 +362,7 @@ fn keep(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_damaged_file_is_told_and_the_rest_is_read() {
+fn a_damaged_file_is_reported_and_the_rest_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let recorder = Recorder::create(&dir, options()).unwrap();
@@ -388,7 +388,7 @@ fn a_damaged_file_is_told_and_the_rest_is_read() {
 }
 
 #[test]
-fn what_comes_too_fast_is_lost_and_told() {
+fn what_comes_too_fast_is_lost_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let recorder = Recorder::create(&dir, Options { queue_bytes_max: 0, ..options() }).unwrap();

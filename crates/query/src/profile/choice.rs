@@ -140,7 +140,7 @@ impl<'a> Choice<'a> {
 fn statements_at_work(recording: &Recording, window: Window) -> Result<Spans<Arc<str>>, Error> {
     recording.statements_at_work(Some(window))?.ok_or_else(|| {
         Error::NotRecorded(
-            "this run does not have since when statements ran, so that no stack is known to be of one: record it again, or \
+            "it was not recorded since when statements ran, so that no stack is known to be of one: record it again, or \
              leave --statement away"
                 .to_string(),
         )

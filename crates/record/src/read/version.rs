@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_newer_one_is_read_what_can_be_and_told_what_can_not() {
+    fn of_a_newer_one_is_read_what_can_be_and_reported_what_can_not() {
         let mut value = written();
         value["format"] = json!(FORMAT + 2);
         value["tool_version"] = json!("9.4.0");
