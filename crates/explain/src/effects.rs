@@ -100,10 +100,10 @@ pub(crate) fn findings(actions: &[ActionInput], effects: &[ActionEffect], levels
 
 fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) -> String {
     if !action.error.is_empty() {
-        return format!("In mid-run, \"{}\" was tried and failed: {}.", action.text, action.error);
+        return format!("During the run, \"{}\" was tried and failed: {}.", action.text, action.error);
     }
     let Some(level) = level else {
-        return format!("\"{}\" was done in mid-run, but while no level was measured.", action.text);
+        return format!("\"{}\" was done during the run, but while no level was measured.", action.text);
     };
     let part = |estimate: &Option<Estimate>| match estimate {
         Some(part) => format!("{} ({} to {})", number(part.value), number(part.low95), number(part.high95)),
@@ -111,7 +111,7 @@ fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) 
     };
     let at_s = action.begin_ns.saturating_sub(level.begin_ns) as f64 / 1e9;
     let mut text = format!(
-        "In mid-run, {} into the level of {}, \"{}\": transactions/s before {}, during the {} until steady {}, \
+        "During the run, {} into the level of {}, \"{}\": transactions/s before {}, during the {} until steady {}, \
          after {}",
         whyso_words::seconds(at_s),
         level.name(),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_outside_every_window_or_that_failed_says_so() {
+    fn an_action_outside_every_window_or_that_failed_is_reported_as_such() {
         let input = level_input(vec![100; 50]);
         let levels = [crate::verdict::judge(&input, &Machine::default())];
         let outside = ActionInput { text: "x".to_string(), begin_ns: -1, ..ActionInput::default() };

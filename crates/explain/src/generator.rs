@@ -1,4 +1,4 @@
-//! Was it the generator that limited a level? Then the level says nothing about the server.
+//! Was it the generator that limited a level? Then the level shows nothing about the server.
 
 use crate::level::{Level, levels_evidence, names};
 use crate::model::{Finding, Machine};
@@ -20,7 +20,7 @@ pub fn rate_was_held(due: u64, backlog_begin: u64, backlog_end: u64) -> bool {
     grown <= BACKLOG_GROWTH_MAX.max((due as f64 * BACKLOG_SHARE_MAX) as u64)
 }
 
-/// Why the generator was the bottleneck of a level; `None` where nothing says that it was.
+/// Why the generator was the bottleneck of a level; `None` where nothing shows that it was.
 pub(crate) fn saturated_why(level: &Level, machine: &Machine) -> Option<String> {
     if !level.client_saturated_why.is_empty() {
         return Some(format!("the load generator was the limit: {}", level.client_saturated_why));

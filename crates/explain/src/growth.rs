@@ -15,10 +15,10 @@ use crate::model::{Growth, SeriesName};
 use crate::regime::Shape;
 
 /// Two windows of the same load differ by this much (standard deviation of the logarithm) beyond
-/// what Poisson's law says.
+/// Poisson's law.
 const WINDOW_NOISE: f64 = 0.02;
 
-/// Growth beyond this says no more.
+/// Growth beyond this counts no more.
 const RATIO_MAX: f64 = 100.0;
 
 /// Events per transaction that have half of the weight.
@@ -129,11 +129,11 @@ fn link_same(counters: &mut [CounterGrowth]) {
         let growth = &mut rest[0].growth;
         growth.same_as = before
             .iter()
-            .position(|other| other.growth.same_as.is_none() && says_the_same(&other.growth, growth));
+            .position(|other| other.growth.same_as.is_none() && counts_the_same(&other.growth, growth));
     }
 }
 
-fn says_the_same(a: &Growth, b: &Growth) -> bool {
+fn counts_the_same(a: &Growth, b: &Growth) -> bool {
     let is_near = |a: f64, b: f64| (a - b).abs() <= SAME * a.abs().max(b.abs());
     !a.meaning.is_empty()
         && a.meaning == b.meaning
@@ -223,7 +223,7 @@ pub(crate) fn as_ms(value: f64, unit: &str) -> Option<f64> {
     }
 }
 
-/// One CPU or one thread says less than all of them together.
+/// One CPU or one thread shows less than all of them together.
 fn source_weight(series: &SeriesName) -> f64 {
     let is_total = matches!(series.instance.as_str(), "" | "all" | "server" | "generator");
     let has_parts = series.source == "cpu" || series.source.ends_with("_process");

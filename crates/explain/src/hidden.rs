@@ -23,7 +23,7 @@ const NAMES: [(&str, Source); 4] = [
 
 /// Series that only the tracer records.
 const OF_TRACER: [&str; 6] = ["trace", "threads", "file_waits", "pauses", "trace_cost", "sql"];
-/// What only a run with a tracer says of itself that it lacks.
+/// What only a run with a tracer reports as not measured.
 const MISSING_OF_TRACER: [Missing; 4] =
     [Missing::ServerThreads, Missing::Requests, Missing::Commands, Missing::ThreadConnections];
 /// The same of a run with stacks.

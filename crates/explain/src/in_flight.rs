@@ -10,7 +10,7 @@ const EXPLAINED_SHARE_MIN: f64 = 0.95;
 /// A server that answers nothing for a shorter time at a window's end is not held to hang.
 const SILENCE_S_MIN: f64 = 1.0;
 
-/// Throughput × (mean response time + think time) / users: near 1 where response times tell what users wait for (the
+/// Throughput × (mean response time + think time) / users: near 1 where response times show what users wait for (the
 /// interactive response time law: Lazowska and others, Quantitative System Performance, 1984, chapter 3).
 ///
 /// The mean response time is of transactions that ended in the window, and the think time is the measured time between

@@ -1,4 +1,4 @@
-//! The scalability law over the levels of a run: which of them are fitted, and what the fit says.
+//! The scalability law over the levels of a run: which of them are fitted, and what the fit shows.
 
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Finding, UslFit};

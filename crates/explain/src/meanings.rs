@@ -1,4 +1,4 @@
-//! What the well-known counters stand for, in plain words, and how much the growth of one says
+//! What the well-known counters stand for, in plain words, and how much the growth of one shows
 //! about a server that stopped getting faster.
 
 use crate::model::SeriesName;
@@ -135,7 +135,7 @@ static TABLE: &[Meaning] = &[
     line("*", "Com_*", Statement, "", "", "statements of this kind"),
     line("*", "Prepared_stmt*", Statement, "", "", "prepared statements"),
 
-    // One thread's share says nothing of the others, and which threads are followed changes from level to level.
+    // One thread's share shows nothing of the others, and which threads are followed changes from level to level.
     line("*", "thread_*", Excluded, "", "", "one thread of the process"),
     line("*", "discard*", Bookkeeping, "", "", "room given back to the device, when files were deleted"),
 

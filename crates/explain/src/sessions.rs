@@ -30,7 +30,7 @@ pub(crate) enum SessionState {
     Login,
     /// A wait that has a name, and of which whyso knows no more.
     OtherWait,
-    /// On a CPU, ready for one, or waiting for something that the process list does not tell: a page, a latch.
+    /// On a CPU, ready for one, or waiting for something that the process list does not show: a page, a latch.
     Executing,
 }
 

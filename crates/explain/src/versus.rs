@@ -27,7 +27,7 @@ impl Ratio {
     }
 }
 
-/// b ÷ a from rounds of (a, b). A round in which either is not above 0 says nothing of the ratio and is left out; `None`
+/// b ÷ a from rounds of (a, b). A round in which either is not above 0 shows nothing about the ratio and is left out; `None`
 /// where none is left.
 pub fn ratio_of_rounds(rounds: &[(f64, f64)]) -> Option<Ratio> {
     let is_positive = |value: f64| value.is_finite() && value > 0.0;

@@ -148,7 +148,7 @@ pub(crate) fn cut_short(levels: &[Level]) -> Option<Finding> {
     finding("cut-short", &shown, "seconds", format!("Ended early: {}.", parts.join("; ")))
 }
 
-/// What the input says was not measured, and what the levels show was not.
+/// What was not measured, by the input and by the levels.
 pub(crate) fn not_measured(input: &Input, levels: &[Level]) -> Option<Finding> {
     let mut parts: Vec<String> = input
         .not_measured

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_where_nothing_watched_or_the_cpus_are_not_known() {
+    fn nothing_is_reported_where_nothing_watched_or_the_cpus_are_not_known() {
         assert_eq!(finding_text(vec![counter("cpu", "user_ns", "all", 10e9)]), None);
         assert_eq!(finding_text(vec![counter("watch", "cpu_ns", "status", 10e9)]), None);
         assert_eq!(

@@ -119,7 +119,7 @@ fn a_saturated_generator_makes_levels_invalid() {
 }
 
 #[test]
-fn what_the_hypervisor_took_is_said_with_its_levels() {
+fn what_the_hypervisor_took_is_reported_with_its_levels() {
     let text = std::fs::read_to_string(data("idle-wake.json")).unwrap();
     let mut input: Input = serde_json::from_str(&text).unwrap();
     let steal_text = |input: &Input| {

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_add_up_to_their_part_and_of_the_cpus_only_what_spins_is_told() {
+    fn waits_add_up_to_their_part_and_of_the_cpus_only_what_spins_is_shown() {
         let sampled = [
             sampled("lock", "row_lock", 10, 100.0),
             sampled("lock", "redo_flush", 20, 600.0),

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_class_is_told_with_what_was_done_meanwhile_and_the_file() {
+    fn the_largest_class_is_shown_with_what_was_done_meanwhile_and_the_file() {
         let flush = EndedWaits {
             class: "redo_flush".to_string(),
             count: 300,

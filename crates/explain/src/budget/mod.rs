@@ -47,7 +47,7 @@ const SERVER_SUMS: [(Part, &[&str]); 14] = [
 /// From this share of relayed requests on, what lies between load and server is a part of the budget and no remainder.
 const RELAYED_MIN: f64 = 0.9;
 
-/// What the tracer calls waits that it could not tell the file of.
+/// What the tracer calls waits whose file it could not find out.
 const FILES_LOST: &str = "no place for a file";
 
 /// A remainder below this share of the response time is what rounding leaves.

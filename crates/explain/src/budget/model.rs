@@ -66,7 +66,7 @@ impl ClassTime {
     }
 }
 
-/// `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks can't tell it.
+/// `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks does not have it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuSplit {
     pub samples: u64,

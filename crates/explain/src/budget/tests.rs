@@ -119,7 +119,7 @@ fn the_split_of_cpu_time_has_the_interval_of_its_samples() {
 }
 
 #[test]
-fn growth_is_told_with_what_the_background_did() {
+fn growth_is_reported_with_what_the_background_did() {
     let few =
         traced(8, 4_000, 2.1, &[("request_ns", 2.1), ("request_cpu_ns", 1.1), ("request_lock_ns", 1.0)]);
     let mut many =

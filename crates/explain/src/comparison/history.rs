@@ -14,7 +14,7 @@ pub struct Group {
     pub at: At,
     /// In order of time.
     pub points: Vec<Point>,
-    /// Ids of runs whose level says nothing about the server; they are no points.
+    /// Ids of runs whose level shows nothing about the server; they are no points.
     pub invalid: Vec<String>,
     /// Too few points to look for a change.
     pub too_few: bool,

@@ -10,7 +10,7 @@ use whyso_inference::{Sides, contrast, spread};
 
 /// Most metrics that are shown.
 const SHOWN_MAX: usize = 10;
-/// A counter that moved less on both sides says little: by chance alone such counts differ by a tenth or more.
+/// A counter that moved less on both sides shows little: by chance such counts differ by a tenth or more.
 const COUNT_MIN: f64 = 100.0;
 
 /// A ratio closer to 1 is an error of rounding.

@@ -89,7 +89,7 @@ fn correlation(windows: &[&(Vec<f64>, usize)]) -> f64 {
     (phi.max(0.0) + CORRELATION_ERRORS * error).min(CORRELATION_MAX)
 }
 
-/// What the variance of a window's mean is, as a multiple of what the spread of its parts says.
+/// What the variance of a window's mean is, as a multiple of the one that follows from the spread of its parts.
 fn widening(readings: usize, parts: usize, phi: f64) -> f64 {
     let parts_count = parts as f64;
     let in_part = (readings / parts).max(1) as f64;
@@ -195,7 +195,7 @@ mod tests {
         ar1(noise, seconds, phi).iter().map(|deviation| 1_000.0 * (1.0 + 0.05 * deviation)).collect()
     }
 
-    /// Shares of pairs of windows that do not differ: those with an interval, and those whose interval says that they do. None of the
+    /// Shares of pairs of windows that do not differ: those with an interval, and those whose interval shows a difference. None of the
     /// constants was chosen on these seeds.
     fn judged_and_wrong(seconds: [usize; 2], phi: f64) -> (f64, f64) {
         let (mut judged, mut wrong) = (0, 0);

@@ -94,7 +94,7 @@ fn threads_that_wait_as_long_for_each_command_are_found_with_their_evidence() {
 }
 
 #[test]
-fn the_generators_own_account_tells_its_timers_from_the_network() {
+fn the_generators_own_account_separates_its_timers_from_the_network() {
     let pauses: Vec<Pauses> = (0..12).map(waiting).collect();
     let mut held = level(pauses.clone());
     held.counters.push(sum("client_held_ns", 45.0));
@@ -114,7 +114,7 @@ fn answers_that_wait_for_the_generators_threads_are_no_pauses() {
 }
 
 #[test]
-fn clients_that_think_leave_their_threads_idle_by_design() {
+fn threads_of_clients_that_think_are_idle_by_design() {
     for pacing in [Pacing::ClosedWithPauses, Pacing::Open] {
         assert_eq!(findings_of(vec![LevelInput { pacing, ..level(vec![waiting(1)]) }]), []);
     }

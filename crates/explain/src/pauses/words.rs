@@ -152,7 +152,7 @@ fn how_often(pattern: &Pattern) -> String {
     }
 }
 
-/// Where to look, and the evidence.
+/// Where to look for the reason, and the evidence.
 fn advice(pattern: &Pattern, patterns_of_level: &[Pattern], level: &Level) -> (String, Vec<Evidence>) {
     if pattern.kind == Kind::InRequest {
         return (same_period(pattern, level), Vec::new());

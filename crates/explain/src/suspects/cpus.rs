@@ -118,7 +118,7 @@ fn spin(case: &Case) -> Option<Claim> {
     Some(Claim::new(Cause::Spin, "spinning for locks holds", why).may_be_in(&[Part::Cpu]).rests_on(evidence))
 }
 
-/// Stacks tell it exactly enough: what they show is no matter of counters any more.
+/// Stacks show it exactly enough: counters are not needed for it any more.
 fn seen_spinning(case: &Case, spun_ms: f64, samples: u64, classes: &[String]) -> Option<Claim> {
     let share_of_cpu = Some(spun_ms / case.cpu_ms()).filter(|share| *share >= SPUN_MIN)?;
     let why = format!(

@@ -1,4 +1,4 @@
-//! The limit: which resource or queue bounds throughput. The cause says what fills it.
+//! The limit: which resource or queue bounds throughput. The cause is what fills it.
 //!
 //! Each suspect's time belongs to the resource that it waits for or works on. The resource that holds most of the response time is the limit. Work on
 //! CPUs that are not full is no limit, for nothing waits for it.

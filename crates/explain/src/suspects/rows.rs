@@ -166,7 +166,7 @@ fn auto_increment(case: &Case) -> Option<Claim> {
     )
 }
 
-/// No counter of these servers says how many versions readers step over, nor how long changes are put off.
+/// No counter of these servers counts how many versions readers step over, or how long changes are put off.
 fn purge_lag(case: &Case) -> Option<Claim> {
     let history = ["Innodb_history_list_length", "trx_rseg_history_len", "history_list_length"];
     let history = history.iter().find_map(|name| case.gauge(name))?;

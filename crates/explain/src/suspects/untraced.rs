@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_a_counter_measured_stands_beside_the_samples() {
+    fn time_that_a_counter_measured_stands_next_to_the_samples() {
         let explained = of(level(
             &[("Waiting for row lock", 76.0), ("Sending data", 24.0)],
             // 41 s of the 50 that sessions were in a statement.
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_server_elsewhere_it_is_said_that_its_cpu_is_not_known() {
+    fn of_a_server_elsewhere_it_is_reported_that_its_cpu_is_not_known() {
         let explained = of(level(&[("Sending data", 60.0), ("statistics", 20.0)], &[]));
         assert_eq!(shares(&explained)[0].0, Cause::Unknown);
         let text = &explained.suspects[0].text;

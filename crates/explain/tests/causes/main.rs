@@ -152,7 +152,7 @@ fn a_slow_network() {
 }
 
 #[test]
-fn what_nothing_explains_is_unknown_and_says_what_to_measure_next() {
+fn what_nothing_explains_is_unknown_and_names_what_to_measure_next() {
     let explanation = locked(64).is(Cause::Unknown);
     assert!(
         explanation.suspects[0].text.contains("stacks of their waits"),
@@ -164,7 +164,7 @@ fn what_nothing_explains_is_unknown_and_says_what_to_measure_next() {
 }
 
 #[test]
-fn two_that_are_close_are_said_to_be() {
+fn two_that_are_close_are_reported_as_close() {
     let run = locked(64).stacks(&[("metadata_lock", 150), ("table_lock", 150)]);
     let explanation = run.explained();
     let text = &explanation.suspects[0].text;
