@@ -49,8 +49,8 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Reads both clocks now. The wall time is read between two monotonic readings, whose middle
-    /// is taken.
+    /// Reads both clocks now. The wall time is read between two monotonic readings. The middle of these is the
+    /// monotonic time.
     pub fn now() -> Anchor {
         let before_ns = monotonic_ns();
         let wall_ns = wall_ns();

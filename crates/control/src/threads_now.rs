@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_model::{Stop, state};
 use whyso_query::ThreadsOver;
-use whyso_series::{ConnectionSnapshot, Look, ThreadSnapshot, ThreadTable};
+use whyso_series::{ConnectionSnapshot, Snapshot, ThreadSnapshot, ThreadTable};
 use whyso_server::Dsn;
 use whyso_server::answers::{log_out, within};
 use whyso_trace::{Generator, Pauses, Reading, StackSampling, ThreadSums};
@@ -46,7 +46,7 @@ pub fn threads_now(
     let looks = vec![look(&first), look(&last)];
     let states = state::ALL.map(|state| state.name().to_string()).to_vec();
     let table = ThreadTable::new(states, looks, &[connections]);
-    Ok(ThreadsOver::between_looks(table, waited.iter().map(Pauses::row).collect()))
+    Ok(ThreadsOver::between_snapshots(table, waited.iter().map(Pauses::row).collect()))
 }
 
 /// A server of which the process is on this machine: how it is reached, and the process.
@@ -71,7 +71,7 @@ pub(crate) fn server_here(
     Ok((dsn, pid))
 }
 
-fn look(reading: &Reading) -> Look {
+fn look(reading: &Reading) -> Snapshot {
     let seen = |thread: &ThreadSums| ThreadSnapshot {
         tid: thread.tid,
         born_ns: thread.born_ns,
@@ -80,7 +80,7 @@ fn look(reading: &Reading) -> Look {
         requests: thread.requests,
         states_ns: thread.states.to_vec(),
     };
-    Look { t_ns: reading.at_ns, threads: reading.threads.iter().map(seen).collect() }
+    Snapshot { t_ns: reading.at_ns, threads: reading.threads.iter().map(seen).collect() }
 }
 
 /// What the server says of its connections now, by the thread that works for each.

@@ -1,12 +1,14 @@
 //! The highest rate that holds a service level: which rate to try next, and what the tries come to.
 //!
 //! A try (a *probe*) is one measurement at one rate, and near the limit its outcome is a matter of chance. So the answer
-//! is an interval: at its lower end, and at every lower rate that was tried, every probe held; at its upper end, and at
-//! every higher one, every probe failed; and both ends were tried [`REPEATS`] times. What was tried in between went both
-//! ways.
+//! is an interval:
 //!
-//! The search widens by factors of two until it has a rate that holds and one that fails, halves the gap between them
-//! (on a logarithmic scale) down to [`PRECISION`], and repeats the ends. A repeat that contradicts moves its end.
+//! - At its lower end, and at every lower rate that was tried, every probe held.
+//! - At its upper end, and at every higher rate that was tried, every probe failed.
+//! - Both ends were tried [`REPEATS`] times. What was tried in between went both ways.
+//!
+//! The search widens by factors of two until it has a rate that holds and one that fails. It halves the gap between them (on a
+//! logarithmic scale) down to [`PRECISION`], and repeats the ends. A repeat that contradicts moves its end.
 
 use serde::{Deserialize, Serialize};
 
@@ -94,9 +96,7 @@ impl Answer {
                 "The service level fails already at {} transactions per second; no rate was found that holds it.",
                 whyso_words::number(high)
             ),
-            (None, None) => {
-                "No rate was tried to its end, so nothing can be said of the capacity.".to_string()
-            }
+            (None, None) => "No rate was tried to its end, so the capacity is unknown.".to_string(),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::model::{Counter, CpuUse, SeriesName};
 const NS_PER_S: f64 = 1e9;
 
 /// The use of the CPUs of the server's machine, as fractions of all its CPUs' time, from the counters of source "cpu",
-/// instance "all". `None` where they were not recorded: those of the generator's machine tell nothing of the server.
+/// instance "all". `None` where they were not recorded: those of the generator's machine show nothing about the server.
 pub fn cpu_use(counters: &[Counter]) -> Option<CpuUse> {
     let mut parts = CpuUse::default();
     let mut total = 0.0;

@@ -77,7 +77,7 @@ pub(crate) fn finding(drift: &Drift, levels: &[Level]) -> Option<Finding> {
         )
     } else if change.abs() >= DRIFT_MIN {
         format!(
-            "The level of {users}, repeated at the end, gave {numbers} ({}{}); within the noise of the two, so drift can't be told from chance.",
+            "The level of {users}, repeated at the end, gave {numbers} ({}{}); within the noise of the two, so drift can't be distinguished from chance.",
             if change < 0.0 { "−" } else { "+" },
             whyso_words::percent(change.abs()),
         )

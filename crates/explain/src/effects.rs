@@ -8,15 +8,15 @@ use whyso_inference::steady::{self, Warmup};
 use whyso_words::number;
 
 const BIN_NS: f64 = 1e9 / BINS_PER_S;
-/// "During" ends when a second's mean lies this close to the median of what follows, as a fraction, or within two
-/// standard deviations of such a second where that is more.
+/// "During" ends when a second's mean lies this close to the median of what follows, as a fraction. Where two standard deviations of
+/// such a second are more, these count.
 const BACK_TO_STEADY: f64 = 0.05;
 
 /// The part after an action begins where it resembles its later half. Among fewer values that are correlated this choice shows, and an
 /// interval would be too narrow. Chosen by simulation, see `bench/statistics`.
 const INDEPENDENT_VALUES_MIN: f64 = 10.0;
 
-/// One effect an action, in order.
+/// One effect per action, in order.
 pub(crate) fn effects(actions: &[ActionInput], levels: &[Level]) -> Vec<ActionEffect> {
     actions.iter().map(|action| effect(action, levels)).collect()
 }
@@ -30,8 +30,8 @@ fn effect(action: &ActionInput, levels: &[Level]) -> ActionEffect {
         during_s: 0.0,
         after: None,
     };
-    let inside = |level: &&Level| (level.begin_ns..level.end_ns).contains(&action.begin_ns);
-    let Some(level) = levels.iter().find(inside) else { return effect };
+    let has_action = |level: &&Level| (level.begin_ns..level.end_ns).contains(&action.begin_ns);
+    let Some(level) = levels.iter().find(has_action) else { return effect };
     let bins = &level.bins;
     let bin_of = |t_ns: i64| {
         let bin = (t_ns.saturating_sub(level.begin_ns)) as f64 / BIN_NS;
@@ -100,10 +100,10 @@ pub(crate) fn findings(actions: &[ActionInput], effects: &[ActionEffect], levels
 
 fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) -> String {
     if !action.error.is_empty() {
-        return format!("In mid-run, \"{}\" was tried and failed: {}.", action.text, action.error);
+        return format!("During the run, \"{}\" was tried and failed: {}.", action.text, action.error);
     }
     let Some(level) = level else {
-        return format!("\"{}\" was done in mid-run, but while no level was measured.", action.text);
+        return format!("\"{}\" was done during the run, but while no level was measured.", action.text);
     };
     let part = |estimate: &Option<Estimate>| match estimate {
         Some(part) => format!("{} ({} to {})", number(part.value), number(part.low95), number(part.high95)),
@@ -111,7 +111,7 @@ fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) 
     };
     let at_s = action.begin_ns.saturating_sub(level.begin_ns) as f64 / 1e9;
     let mut text = format!(
-        "In mid-run, {} into the level of {}, \"{}\": transactions/s before {}, during the {} until steady {}, \
+        "During the run, {} into the level of {}, \"{}\": transactions/s before {}, during the {} until steady {}, \
          after {}",
         whyso_words::seconds(at_s),
         level.name(),
@@ -122,11 +122,11 @@ fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) 
         part(&effect.after),
     );
     if let (Some(before), Some(after)) = (&effect.before, &effect.after) {
-        let told_apart = after.low95 > before.high95 || after.high95 < before.low95;
-        text.push_str(if told_apart {
+        let is_different = after.low95 > before.high95 || after.high95 < before.low95;
+        text.push_str(if is_different {
             "; before and after differ by more than their 95 % intervals"
         } else {
-            "; before and after can't be told apart"
+            "; before and after can't be distinguished"
         });
     }
     text.push('.');
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_outside_every_window_or_that_failed_says_so() {
+    fn an_action_outside_every_window_or_that_failed_is_reported_as_such() {
         let input = level_input(vec![100; 50]);
         let levels = [crate::verdict::judge(&input, &Machine::default())];
         let outside = ActionInput { text: "x".to_string(), begin_ns: -1, ..ActionInput::default() };

@@ -1,4 +1,4 @@
-//! Was it the generator that limited a level? Then the level says nothing about the server.
+//! Was it the generator that limited a level? Then the level shows nothing about the server.
 
 use crate::level::{Level, levels_evidence, names};
 use crate::model::{Finding, Machine};
@@ -13,14 +13,14 @@ pub(crate) const IDLE_FULL: f64 = 0.05;
 const BACKLOG_GROWTH_MAX: u64 = 10;
 const BACKLOG_SHARE_MAX: f64 = 0.01;
 
-/// Whether an open loop's rate was kept up with over a window: the transactions that were due and not begun grew by no
-/// more than 10, or 1 % of those that became due.
+/// Whether a server kept up with an open loop's rate over a window. The transactions that were due and not begun then grew by no more than
+/// 10, or 1 % of those that became due.
 pub fn rate_was_held(due: u64, backlog_begin: u64, backlog_end: u64) -> bool {
     let grown = backlog_end.saturating_sub(backlog_begin);
     grown <= BACKLOG_GROWTH_MAX.max((due as f64 * BACKLOG_SHARE_MAX) as u64)
 }
 
-/// Why the generator was the bottleneck of a level; `None` where nothing says that it was.
+/// Why the generator was the bottleneck of a level; `None` where nothing shows that it was.
 pub(crate) fn saturated_why(level: &Level, machine: &Machine) -> Option<String> {
     if !level.client_saturated_why.is_empty() {
         return Some(format!("the load generator was the limit: {}", level.client_saturated_why));

@@ -1,9 +1,11 @@
 //! What grows per transaction from the best level to the last: counters that go with the change.
 //!
-//! A ratio alone accuses the wrong ones: a counter that went from 1 to 3 in a million transactions
-//! tripled. Here the lower end of the ratio's 95 % interval counts (counts vary as Poisson's law
-//! says), weighed by what the counter means, by how much of it there is, and, for waiting time, by
-//! the part of the response time's growth that it covers.
+//! Just a ratio accuses the wrong ones: a counter that went from 1 to 3 in a million transactions tripled. So the lower end of the
+//! ratio's 95 % interval counts, where counts vary by Poisson's law. It is weighed:
+//!
+//! - by what the counter means,
+//! - by how much of it there is,
+//! - for waiting time, by the part of the response time's growth that it covers.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +15,17 @@ use crate::model::{Growth, SeriesName};
 use crate::regime::Shape;
 
 /// Two windows of the same load differ by this much (standard deviation of the logarithm) beyond
-/// what Poisson's law says.
+/// Poisson's law.
 const WINDOW_NOISE: f64 = 0.02;
 
-/// Growth beyond this says no more.
+/// Growth beyond this counts no more.
 const RATIO_MAX: f64 = 100.0;
 
-/// Events per transaction at which half of the weight is given.
+/// Events per transaction that have half of the weight.
 const MATTERS_COUNT: f64 = 0.01;
 const MATTERS_BYTES: f64 = 200.0;
 
-/// A waiting time is given all its weight from this share of the response time.
+/// A waiting time has all its weight from this share of the response time on.
 const MATTERS_SHARE_OF_RESPONSE: f64 = 0.1;
 
 /// A counter that grows no faster per second than before is the background's, not the load's.
@@ -52,8 +54,8 @@ pub(crate) struct CounterGrowth {
     pub(crate) matters: f64,
 }
 
-/// From the best level to the valid one with the most users; from the first level of the peak where
-/// the best one is the last itself. `None` where there is no second level.
+/// From the best level to the valid one with the most users. Where the best one is the last itself: from the first level of the peak.
+/// `None` where there is no second level.
 pub(crate) fn span<'a, 'b>(levels: &'b [Level<'a>], shape: &Shape) -> Option<Span<'a, 'b>> {
     let last =
         levels.iter().filter(|level| !level.repeat && level.verdict.valid).max_by_key(|level| level.users)?;
@@ -127,11 +129,11 @@ fn link_same(counters: &mut [CounterGrowth]) {
         let growth = &mut rest[0].growth;
         growth.same_as = before
             .iter()
-            .position(|other| other.growth.same_as.is_none() && says_the_same(&other.growth, growth));
+            .position(|other| other.growth.same_as.is_none() && counts_the_same(&other.growth, growth));
     }
 }
 
-fn says_the_same(a: &Growth, b: &Growth) -> bool {
+fn counts_the_same(a: &Growth, b: &Growth) -> bool {
     let is_near = |a: f64, b: f64| (a - b).abs() <= SAME * a.abs().max(b.abs());
     !a.meaning.is_empty()
         && a.meaning == b.meaning
@@ -221,7 +223,7 @@ pub(crate) fn as_ms(value: f64, unit: &str) -> Option<f64> {
     }
 }
 
-/// One CPU or one thread says less than all of them together.
+/// One CPU or one thread shows less than all of them together.
 fn source_weight(series: &SeriesName) -> f64 {
     let is_total = matches!(series.instance.as_str(), "" | "all" | "server" | "generator");
     let has_parts = series.source == "cpu" || series.source.ends_with("_process");

@@ -90,7 +90,7 @@ fn listed(doubts: &[Doubt]) -> String {
     doubts.iter().map(|doubt| doubt.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-/// The doubts as the first finding; `None` where there are none, or where nothing was measured, which the finding after it says.
+/// The doubts as the first finding; `None` where there are none, or where nothing was measured, which the finding after it reports.
 pub(crate) fn finding(doubts: &[Doubt], levels: &[Level]) -> Option<Finding> {
     if doubts.is_empty() || doubts.iter().any(|doubt| doubt.id == "no-result") {
         return None;
@@ -144,9 +144,9 @@ mod tests {
         assert_eq!(explanation.findings[0].id, "peak");
     }
 
-    /// The headline said "peaks at 4 users" where a finding said "still rising at 4 users".
+    /// The headline was "peaks at 4 users" where a finding was "still rising at 4 users".
     #[test]
-    fn the_headline_says_of_the_peak_what_the_finding_says() {
+    fn the_headline_and_the_finding_agree_on_the_peak() {
         let explanation = explained(sweep()[..3].to_vec(), Machine::default());
         let start =
             "Throughput was still rising at 4 users, the most that could be judged: 1,200 transactions/s";

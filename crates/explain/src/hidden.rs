@@ -1,4 +1,4 @@
-//! Sources that are hidden when a recording is read, as if they had been absent when it was made: one recording then shows what whyso
+//! Sources that are hidden when a recording is read, as if they had been absent when it was taken. One recording then shows what whyso
 //! names with and without them.
 //!
 //! Two things can't be undone: what a source cost the server while it was there, and what other samplers learned from it. The process
@@ -23,7 +23,7 @@ const NAMES: [(&str, Source); 4] = [
 
 /// Series that only the tracer records.
 const OF_TRACER: [&str; 6] = ["trace", "threads", "file_waits", "pauses", "trace_cost", "sql"];
-/// What only a run with a tracer says of itself that it lacks.
+/// What only a run with a tracer reports as not measured.
 const MISSING_OF_TRACER: [Missing; 4] =
     [Missing::ServerThreads, Missing::Requests, Missing::Commands, Missing::ThreadConnections];
 /// The same of a run with stacks.
@@ -95,11 +95,11 @@ fn without_stacks(mut input: Input) -> Input {
 
 fn without_wait_stacks(mut input: Input) -> Input {
     for level in &mut input.levels {
-        level.wait_classes.retain(|one| one.state == Part::Cpu.name());
+        level.wait_classes.retain(|class| class.state == Part::Cpu.name());
         level.ended_waits.clear();
     }
     drop_missing(&mut input, |source| source == Missing::WaitStacks);
-    if input.not_measured.iter().all(|one| one.source != Missing::Stacks) {
+    if input.not_measured.iter().all(|line| line.source != Missing::Stacks) {
         input.not_measured.push(NotMeasured::wait_stacks());
     }
     input
@@ -155,7 +155,7 @@ fn drop_series(level: &mut LevelInput, is_hidden: impl Fn(&SeriesName) -> bool) 
 }
 
 fn drop_missing(input: &mut Input, is_hidden: impl Fn(Missing) -> bool) {
-    input.not_measured.retain(|one| !is_hidden(one.source));
+    input.not_measured.retain(|line| !is_hidden(line.source));
 }
 
 #[cfg(test)]
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(level.wait_classes, [on_cpu]);
         assert!(level.ended_waits.is_empty() && sources(&input).contains(&"stacks"));
         assert_eq!(input.not_measured.last(), Some(&NotMeasured::wait_stacks()));
-        assert_eq!(input.not_measured.iter().filter(|one| one.source == Missing::WaitStacks).count(), 1);
+        assert_eq!(input.not_measured.iter().filter(|line| line.source == Missing::WaitStacks).count(), 1);
     }
 
     #[test]
@@ -297,11 +297,11 @@ mod tests {
         let left =
             ["pfs_file_types", "watch", "watch", "status", "status", "sessions", "lock_waits", "lock_waits"];
         assert_eq!(sources(&input), left);
-        let missing: Vec<Missing> = input.not_measured[3..].iter().map(|one| one.source).collect();
+        let missing: Vec<Missing> = input.not_measured[3..].iter().map(|line| line.source).collect();
         assert_eq!(missing, [Missing::Stacks, Missing::ServerThreads]);
         let line = input.not_measured.last().map(ToString::to_string);
         assert_eq!(line.as_deref(), Some("the time of the server's threads: hidden by --without"));
-        assert!(input.not_measured.iter().all(|one| one.source != Missing::ThreadConnections));
+        assert!(input.not_measured.iter().all(|line| line.source != Missing::ThreadConnections));
     }
 
     #[test]
@@ -311,12 +311,15 @@ mod tests {
         assert_eq!(sources(&input).join(" "), left);
         let waiting = |input: &Input| input.levels[0].gauges[1].max;
         assert_eq!(waiting(&input), 0.0);
-        let objects: Vec<(&str, &str)> =
-            input.levels[0].lock_objects.iter().map(|one| (one.kind.name(), one.object.as_str())).collect();
+        let objects: Vec<(&str, &str)> = input.levels[0]
+            .lock_objects
+            .iter()
+            .map(|object| (object.kind.name(), object.object.as_str()))
+            .collect();
         assert_eq!(objects, [("metadata", "")]);
         assert_eq!((input.performance_schema, input.performance_schema_lost.len()), (None, 0));
         assert_eq!(input.variables["performance_schema"], "OFF");
-        let count = |source| input.not_measured.iter().filter(|one| one.source == source).count();
+        let count = |source| input.not_measured.iter().filter(|line| line.source == source).count();
         assert_eq!(
             (count(Missing::InstrumentWaits), count(Missing::RowLockWaits), count(Missing::Other)),
             (0, 1, 1)

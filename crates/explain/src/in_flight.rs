@@ -10,7 +10,7 @@ const EXPLAINED_SHARE_MIN: f64 = 0.95;
 /// A server that answers nothing for a shorter time at a window's end is not held to hang.
 const SILENCE_S_MIN: f64 = 1.0;
 
-/// Throughput × (mean response time + think time) / users: near 1 where response times tell what users wait for (the
+/// Throughput × (mean response time + think time) / users: near 1 where response times show what users wait for (the
 /// interactive response time law: Lazowska and others, Quantitative System Performance, 1984, chapter 3).
 ///
 /// The mean response time is of transactions that ended in the window, and the think time is the measured time between
@@ -23,7 +23,7 @@ pub fn explained_share(users: u32, seconds: f64, time: &UserSeconds) -> Option<f
 
 /// For how long a server had answered nothing when a window ended, although something was due all that time; in seconds.
 ///
-/// `None` where that is no sign of a server that hangs: it is less than a second, or no longer than the longest time that a
+/// `None` where that is no sign of a server that hangs. It is then less than a second, or no longer than the longest time that a
 /// transaction took. `oldest_s`: age of the oldest transaction in flight.
 pub fn silence_s(since_answer_s: f64, oldest_s: f64, longest_s: f64) -> Option<f64> {
     let silent_s = since_answer_s.min(oldest_s);
@@ -109,12 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn users_in_transactions_that_do_not_end_are_told() {
+    fn users_in_transactions_that_do_not_end_are_reported() {
         let input = Input { levels: vec![level(23.9, 24.0, 0.0)], ..Input::default() };
         let explained = crate::explain(&input);
-        let told = explained.findings.iter().find(|finding| finding.id == "in-flight").unwrap();
+        let finding = explained.findings.iter().find(|finding| finding.id == "in-flight").unwrap();
         assert_eq!(
-            told.text,
+            finding.text,
             "At 8 users 8 transactions were in flight when the window ended, 4 of them longer than any that ended took: the \
              oldest for 5.94 s. Transactions in flight took 50 % of the users' time, which is in no mean response time. Find out what holds these transactions up, or measure for \
              longer than they take (--seconds)."
@@ -124,19 +124,19 @@ mod tests {
 
     #[test]
     fn what_began_before_the_window_makes_up_for_what_ends_after_it() {
-        let said = |input: LevelInput| crate::verdict::judge(&input, &Machine::default()).verdict.stuck;
+        let stuck = |input: LevelInput| crate::verdict::judge(&input, &Machine::default()).verdict.stuck;
         // 6 of 48 user-seconds are in flight, and those that ended had begun 5 before the window.
-        assert_eq!(said(level(6.0, 42.0, 5.0)), "");
-        assert_ne!(said(level(6.0, 42.0, 0.0)), "");
+        assert_eq!(stuck(level(6.0, 42.0, 5.0)), "");
+        assert_ne!(stuck(level(6.0, 42.0, 0.0)), "");
         // Just at the bound, and thinking users.
-        assert_eq!(said(level(2.4, 45.6, 0.0)), "");
-        assert_eq!(said(level(0.1, 1.0, 0.0)), "");
-        assert_eq!(said(LevelInput { pacing: Pacing::Open, ..level(23.9, 24.0, 0.0) }), "");
-        assert_eq!(said(LevelInput { in_flight: None, user_seconds: None, ..level(23.9, 24.0, 0.0) }), "");
+        assert_eq!(stuck(level(2.4, 45.6, 0.0)), "");
+        assert_eq!(stuck(level(0.1, 1.0, 0.0)), "");
+        assert_eq!(stuck(LevelInput { pacing: Pacing::Open, ..level(23.9, 24.0, 0.0) }), "");
+        assert_eq!(stuck(LevelInput { in_flight: None, user_seconds: None, ..level(23.9, 24.0, 0.0) }), "");
     }
 
     #[test]
-    fn a_server_that_falls_silent_is_told_from_one_that_takes_long() {
+    fn a_server_that_falls_silent_differs_from_one_that_takes_long() {
         assert_eq!(silence_s(3.9, 3.8, 0.06), Some(3.8));
         // It answers others, nothing was due, it takes as long otherwise, and a moment is no sign.
         assert_eq!(silence_s(0.001, 5.9, 0.06), None);

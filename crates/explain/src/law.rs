@@ -1,4 +1,4 @@
-//! The scalability law over the levels of a run: which of them are fitted, and what the fit says.
+//! The scalability law over the levels of a run: which of them are fitted, and what the fit shows.
 
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Finding, UslFit};
@@ -6,8 +6,8 @@ use crate::regime::{Point, Shape};
 use crate::wake;
 use whyso_inference::usl::{self, UslPoint};
 
-/// The law is a simple one: it is assumed to miss every level by this share of the best throughput,
-/// on top of the level's own noise. Keeps one very quiet level from ruling the fit.
+/// The law is a simple one. It is assumed to miss every level by this share of the best throughput, in addition to the level's own noise.
+/// Keeps one very quiet level from ruling the fit.
 const MISFIT_SHARE: f64 = 0.02;
 
 /// Below this the law does not describe the levels.

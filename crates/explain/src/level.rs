@@ -1,5 +1,4 @@
-//! A level as the rest of the crate sees it: numbers that make no sense taken out, and what can be
-//! said of the level alone.
+//! A level as the rest of the crate sees it: without numbers that make no sense, and with what follows from only this level.
 
 use std::collections::BTreeMap;
 
@@ -83,15 +82,15 @@ pub(crate) struct Level<'a> {
     pub(crate) pacing: Pacing,
     /// What sessions did, by samples of the process list.
     pub(crate) sessions: Option<Sessions>,
-    /// Something else loaded the server, and nothing saw its requests: their mean time is that of the sampled sessions, divided by the
-    /// number of requests (J. D. C. Little, 1961).
+    /// Whether something else loaded the server, and nothing saw its requests. Their mean time is then that of the sampled sessions,
+    /// divided by the number of requests (J. D. C. Little, 1961).
     pub(crate) is_untraced: bool,
     /// Mean time of a transaction's last attempt; `None` where it was not recorded.
     pub(crate) service_mean_ms: Option<f64>,
     /// Time that attempts of transactions lost to errors, all of them together.
     pub(crate) lost_ms: f64,
     pub(crate) lost_ms_by_code: &'a BTreeMap<String, f64>,
-    /// Time within the window of transactions in flight at its end, less the time before it of those that ended in it; per
+    /// Time within the window of transactions in flight at its end, less the time before it of those that ended in it. In ms per
     /// transaction that ended. The time budget has it, and the mean response time does not. 0 where it was not recorded.
     pub(crate) at_ends_ms: f64,
     /// Where throughput changed for good within the window.
@@ -212,7 +211,7 @@ impl<'a> Level<'a> {
             format!(
                 "; {} of them were in a statement, on average of {} snapshots of the process list",
                 whyso_words::number(sessions.active_mean()),
-                whyso_words::whole(sessions.looks.round() as u64)
+                whyso_words::whole(sessions.snapshots.round() as u64)
             )
         });
         let name = self.name();
@@ -245,10 +244,10 @@ impl<'a> Level<'a> {
         })
     }
 
-    /// Returns the time that clients waited for new connections, per transaction; 0 where none were made, or nobody measured it.
+    /// Returns the time that clients waited for new connections, per transaction; 0 where there were none, or nobody measured it.
     pub(crate) fn connect_ms(&self) -> f64 {
-        let connects = self.statements.iter().filter(|one| one.kind == CONNECT);
-        let ms: f64 = connects.map(|one| one.count as f64 * one.mean_ms).sum();
+        let connects = self.statements.iter().filter(|statement| statement.kind == CONNECT);
+        let ms: f64 = connects.map(|connect| connect.count as f64 * connect.mean_ms).sum();
         let per_transaction = ms / self.transactions.max(1) as f64;
         if (0.0..1e12).contains(&per_transaction) { per_transaction } else { 0.0 }
     }
@@ -299,7 +298,7 @@ pub(crate) fn levels_evidence(quantity: &str, levels: &[&Level]) -> Evidence {
     }
 }
 
-/// Time within the window of transactions in flight at its end, less the time before it of those that ended in it; in ms per
+/// Time within the window of transactions in flight at its end, less the time before it of those that ended in it. In ms per
 /// transaction that ended. 0 where it was not recorded, or no transaction ended.
 fn at_ends_ms(input: &LevelInput) -> f64 {
     let at_ends_s = input.user_seconds.map_or(0.0, |time| time.in_flight - time.before);

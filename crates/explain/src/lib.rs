@@ -1,14 +1,16 @@
 //! Finds out why a server stopped getting faster: the verdicts, causes and findings of a run.
 //!
-//! [`explain`] takes what was measured at each level ([`model::Input`]) and gives, for each level,
-//! its throughput with an interval, whether it was steady, valid, and in which regime; where
-//! throughput peaks; the Universal Scalability Law's fit; what grows per transaction; where a transaction's
-//! time went, part by part; who is suspected of holding throughput back; and sentences, each with the evidence
-//! that it is based on.
+//! [`explain`] takes what was measured at each level ([`model::Input`]) and returns:
 //!
-//! It does no I/O and reads no clock: the same input gives the same findings on any machine. It never
-//! fails, whatever the numbers; what makes no sense is left out, and every number that comes out is
-//! finite. It never names a cause without evidence in its input.
+//! - for each level its throughput with an interval, whether it was steady and valid, and in which regime it was;
+//! - where throughput peaks, and the Universal Scalability Law's fit;
+//! - what grows per transaction;
+//! - where a transaction's time went, part by part;
+//! - what is suspected of holding throughput back;
+//! - sentences, each with the evidence that it is based on.
+//!
+//! It does no I/O and reads no clock: the same input gives the same findings on any machine. It never fails, whatever the numbers. What
+//! makes no sense is left out, and every number that comes out is finite. It never names a cause without evidence in its input.
 //!
 //! ```
 //! use whyso_explain::model::{Input, LevelInput};

@@ -111,7 +111,7 @@ pub(crate) fn finding(
         }
         Cpus::Unknown => {
             let text = format!(
-                "Whether the CPUs were the limit at {users}, the best level, can't be said: their use was not measured."
+                "Whether the CPUs were the limit at {users}, the best level, is unknown: their use was not measured."
             );
             ("limit-unknown", text)
         }
@@ -174,8 +174,8 @@ pub(crate) fn growth_finding(span: Span, counters: &[CounterGrowth]) -> Finding 
     Finding { id: "growth".to_string(), text, evidence }
 }
 
-/// In a closed loop the response time is the users over the throughput (J. D. C. Little, 1961): said
-/// where more users only waited.
+/// In a closed loop the response time is the users over the throughput (J. D. C. Little, 1961). It is in the text where more users only
+/// waited.
 fn waiting_for_a_turn(span: Span) -> Option<String> {
     let Span { best, last } = span;
     if last.is_unstable() {
@@ -236,7 +236,7 @@ fn share_covered(counter: &CounterGrowth, span: Span) -> Option<String> {
         .then(|| format!("as much as {} of the growth in response time", whyso_words::percent(share)))
 }
 
-/// Beyond this a pair of numbers says more than the ratio.
+/// Beyond this a pair of numbers shows more than the ratio.
 const RATIO_AS_FOLD_MAX: f64 = 20.0;
 
 /// The first few that surely grew, one for each thing that they stand for.

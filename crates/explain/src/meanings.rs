@@ -1,4 +1,4 @@
-//! What the well-known counters stand for, in plain words, and how much the growth of one says
+//! What the well-known counters stand for, in plain words, and how much the growth of one shows
 //! about a server that stopped getting faster.
 
 use crate::model::SeriesName;
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Conflict,
     /// Rows, pages and sorts handled.
     Work,
-    /// Memory taken, files opened, connections made.
+    /// Memory allocated, files opened, connections created.
     Resource,
     /// Bytes and packets between client and server.
     Network,
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Unknown,
     /// Grows with every reading of the counters themselves.
     Bookkeeping,
-    /// Says nothing per transaction.
+    /// Means nothing per transaction.
     Excluded,
 }
 
@@ -135,7 +135,7 @@ static TABLE: &[Meaning] = &[
     line("*", "Com_*", Statement, "", "", "statements of this kind"),
     line("*", "Prepared_stmt*", Statement, "", "", "prepared statements"),
 
-    // One thread's share says nothing of the others, and which threads are followed changes from level to level.
+    // One thread's share shows nothing of the others, and which threads are followed changes from level to level.
     line("*", "thread_*", Excluded, "", "", "one thread of the process"),
     line("*", "discard*", Bookkeeping, "", "", "room given back to the device, when files were deleted"),
 
@@ -175,7 +175,7 @@ static TABLE: &[Meaning] = &[
     line("disk", "write_bytes", Io, "bytes", "bytes written to disk", "bytes written to this device"),
     line("disk", "reads", Io, "", "disk reads", "reads that this device served"),
     line("disk", "writes", Io, "", "disk writes", "writes that this device served"),
-    line("disk", "flushes", Sync, "", "disk flushes", "times that this device was told to make its cache safe"),
+    line("disk", "flushes", Sync, "", "disk flushes", "times that this device had to make its cache safe"),
     line("disk", "flush_ns", WaitTime, "ns", "time in disk flushes", "time that flushes of this device took"),
     line("disk", "read_ns", WaitTime, "ns", "time in disk reads", "time that reads took on this device, queueing included"),
     line("disk", "write_ns", WaitTime, "ns", "time in disk writes", "time that writes took on this device, queueing included"),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_that_fits_is_taken() {
+    fn the_first_line_that_fits_counts() {
         assert_eq!(kind("status", "Innodb_row_lock_time"), Kind::WaitTime);
         assert_eq!(kind("innodb_metrics", "lock_row_lock_waits"), Kind::Wait);
         assert_eq!(kind("status", "Com_show_status"), Kind::Bookkeeping);

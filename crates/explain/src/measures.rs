@@ -34,7 +34,7 @@ pub fn of(level: &LevelInput, pfs: Option<&PfsSetup>) -> BTreeMap<String, f64> {
     cpu(level, seconds, &mut put);
 
     let status = |metric: &str| grown(level, "status", metric);
-    // Whoever asks runs, too, and so does MySQL's event scheduler: no more than the load's own can count.
+    // The connection that asks runs, too, and so does MySQL's event scheduler: no more than the load's own can count.
     let running = gauge(level, "status", "Threads_running");
     put("threads_running", running.map(|running| (running - 1.0).clamp(0.0, f64::from(level.users))));
     put("rows_read_per_transaction", rows_read(level).and_then(|rows| share(rows, transactions)));
@@ -85,7 +85,9 @@ fn events(level: &LevelInput, pfs: Option<&PfsSetup>, seconds: f64, put: &mut im
     let unknown = PfsSetup::default();
     let server_s = level.server_cpu_s.or_else(|| crate::server_cpu_s(&level.counters));
     let timing = timing(pfs.unwrap_or(&unknown), &level.counters, seconds, None, server_s);
-    let of = |class: &str| timing.classes.iter().find(|one| one.class == class).map_or(0.0, |one| one.events);
+    let of = |class: &str| {
+        timing.classes.iter().find(|timed| timed.class == class).map_or(0.0, |timed| timed.events)
+    };
     let all: f64 = ["wait", "stage", "statement", "transaction"].map(of).iter().sum();
     if all <= 0.0 {
         return;
@@ -161,18 +163,21 @@ mod tests {
             ]),
             None,
         );
-        let told = |name: &str| found.get(name).copied();
-        assert_eq!(told("transactions_per_s"), Some(100.0));
-        assert_eq!(told("rows_read_per_transaction"), Some(100.0));
-        assert_eq!(told("buffer_pool_hit_percent"), Some(98.0));
-        assert_eq!((told("cpu_user_percent"), told("cpu_idle_percent")), (Some(60.0), Some(30.0)));
-        assert_eq!((told("server_cpus"), told("client_cpus")), (Some(1.0), Some(0.1)));
-        assert!((told("other_cpus").unwrap() - 0.3).abs() < 1e-9, "14 busy, 10 the server's, 1 the load's");
-        assert_eq!(told("server_cpu_us_per_transaction"), Some(10_000.0));
+        let measure = |name: &str| found.get(name).copied();
+        assert_eq!(measure("transactions_per_s"), Some(100.0));
+        assert_eq!(measure("rows_read_per_transaction"), Some(100.0));
+        assert_eq!(measure("buffer_pool_hit_percent"), Some(98.0));
+        assert_eq!((measure("cpu_user_percent"), measure("cpu_idle_percent")), (Some(60.0), Some(30.0)));
+        assert_eq!((measure("server_cpus"), measure("client_cpus")), (Some(1.0), Some(0.1)));
+        assert!(
+            (measure("other_cpus").unwrap() - 0.3).abs() < 1e-9,
+            "14 busy, 10 the server's, 1 the load's"
+        );
+        assert_eq!(measure("server_cpu_us_per_transaction"), Some(10_000.0));
     }
 
     #[test]
-    fn what_was_not_measured_is_not_told() {
+    fn what_was_not_measured_is_left_out() {
         let found = of(&level(&[("status", "Innodb_buffer_pool_reads", "", 5.0)]), None);
         assert!(!found.contains_key("buffer_pool_hit_percent") && !found.contains_key("cpu_user_percent"));
         assert!(!found.contains_key("pfs_events_per_s") && !found.contains_key("rows_read_per_transaction"));

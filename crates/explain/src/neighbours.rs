@@ -71,28 +71,29 @@ impl<'a> Neighbours<'a> {
 
     /// CPUs that all of them kept busy.
     pub(crate) fn cpus(&self) -> f64 {
-        self.each.iter().map(|one| one.cpus).sum()
+        self.each.iter().map(|neighbour| neighbour.cpus).sum()
     }
 
     /// Those that used enough for a sentence.
     pub(crate) fn named(&self, machine: &Machine) -> impl Iterator<Item = &Neighbour<'a>> {
         let least = NAMED_MIN * f64::from(machine.server_cpus.max(1));
-        self.each.iter().take(NAMED_MAX).filter(move |one| one.cpus >= least)
+        self.each.iter().take(NAMED_MAX).filter(move |neighbour| neighbour.cpus >= least)
     }
 
     /// "sh 49 % of the CPUs, dd 3 % with 120 MB/s of disk traffic"; empty where none used enough.
     pub(crate) fn in_words(&self, machine: &Machine) -> String {
         let all = f64::from(machine.server_cpus.max(1));
-        let words = |one: &Neighbour| {
-            let mut text = format!("{} {} of the CPUs", one.name, whyso_words::percent(one.cpus / all));
-            if one.disk_bytes_per_s >= DISK_MIN {
-                let per_s = whyso_words::amount(one.disk_bytes_per_s, "bytes");
+        let words = |neighbour: &Neighbour| {
+            let mut text =
+                format!("{} {} of the CPUs", neighbour.name, whyso_words::percent(neighbour.cpus / all));
+            if neighbour.disk_bytes_per_s >= DISK_MIN {
+                let per_s = whyso_words::amount(neighbour.disk_bytes_per_s, "bytes");
                 text.push_str(&format!(" and {per_s}/s of disk traffic"));
             }
-            if one.resident_bytes >= MEMORY_MIN {
+            if neighbour.resident_bytes >= MEMORY_MIN {
                 text.push_str(&format!(
                     " and {} of memory",
-                    whyso_words::amount(one.resident_bytes, "bytes")
+                    whyso_words::amount(neighbour.resident_bytes, "bytes")
                 ));
             }
             text
@@ -155,7 +156,7 @@ mod tests {
         assert_eq!(first.id, Cause::NoisyNeighbour, "{:#?}", explained.suspects);
         assert!(first.text.contains("busyloop 85 % of the CPUs"), "{}", first.text);
         assert!(!first.text.contains("cron") && !first.text.contains("app"), "{}", first.text);
-        let finding = explained.findings.iter().find(|one| one.id == "other-load").unwrap();
+        let finding = explained.findings.iter().find(|finding| finding.id == "other-load").unwrap();
         assert!(finding.text.contains("busyloop 85 % of the CPUs"), "{}", finding.text);
     }
 
@@ -168,9 +169,9 @@ mod tests {
             &[],
         ] {
             let explained = explained(neighbours, 0.0);
-            let is_suspected = explained.suspects.iter().any(|one| one.id == Cause::NoisyNeighbour);
+            let is_suspected = explained.suspects.iter().any(|suspect| suspect.id == Cause::NoisyNeighbour);
             assert!(!is_suspected, "{neighbours:?}: {:#?}", explained.suspects);
-            assert!(explained.findings.iter().all(|one| one.id != "other-load"), "{neighbours:?}");
+            assert!(explained.findings.iter().all(|finding| finding.id != "other-load"), "{neighbours:?}");
         }
     }
 }

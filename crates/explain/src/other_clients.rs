@@ -12,8 +12,11 @@ const CPU_SHARE_MIN: f64 = 0.01;
 const REQUESTS_SHARE_MIN: f64 = 0.01;
 const CONNECTIONS_SHARE_MIN: f64 = 0.25;
 
-/// `None` where they can't be distinguished from the load: nothing was traced, something else than whyso or its command loaded the server,
-/// or a relay brought the load's requests.
+/// What other clients did. `None` where they can't be distinguished from the load:
+///
+/// - nothing was traced,
+/// - something else than whyso or its command loaded the server,
+/// - or a relay brought the load's requests.
 pub(crate) fn other_clients(level: &Level) -> Option<OtherClients> {
     let grown = |metric: &str| Some(level.counter(SOURCE, metric, "")?.increase);
     let requests = grown("other_clients_requests")?;
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_told_from_the_load_is_unknown() {
+    fn what_can_not_be_distinguished_from_the_load_is_unknown() {
         assert_eq!(find_others(&input([0.0; 3], 10_000.0)), (None, None), "a relay brought all requests");
         assert_eq!(find_others(&LevelInput { counters: Vec::new(), ..input([0.0; 3], 0.0) }), (None, None));
     }

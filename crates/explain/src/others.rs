@@ -5,15 +5,15 @@ use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Evidence, Finding, Machine, SeriesName};
 use crate::neighbours::Neighbours;
 
-/// CPUs' worth of other programs, as a share of the CPUs that the server and the generator may use,
-/// from which a level counts as disturbed. Below lie interrupts and the kernel's own threads.
+/// A level counts as disturbed from this share on of the CPUs that the server and the generator may use. It is that of other programs.
+/// Below lie interrupts and the kernel's own threads.
 const OTHERS_MIN: f64 = 0.15;
 
 /// The kernel counts CPU time by ticks, which misses: less than this many CPUs is never reported.
 const OTHERS_MIN_CPUS: f64 = 0.2;
 
-/// Share of the machine's CPU time that the hypervisor gave to other machines, from which a level counts as disturbed:
-/// a twentieth is what two runs of the same level differ by anyway.
+/// A level counts as disturbed from this share on of the machine's CPU time that the hypervisor gave to other machines. Two runs of the
+/// same level differ by a twentieth anyway.
 pub(crate) const STOLEN_MIN: f64 = 0.05;
 
 /// Metrics of the sampler "cpu" that add up to the time in which a CPU was not idle.
@@ -144,7 +144,7 @@ pub(crate) fn busy_s_of_server_cpus(level: &Level, machine: &Machine) -> Option<
 /// CPUs' worth of time that was neither the server's nor the generator's; `None` where a part is unknown.
 fn others_cpus(level: &Level, machine: &Machine) -> Option<f64> {
     if level.client_cpu_s <= 0.0 {
-        // Of what something else loads, clients are known by their sockets, and no remainder can be told from them.
+        // Of what something else loads, clients are known by their sockets, and no remainder can be distinguished from them.
         return Neighbours::of(level).map(|neighbours| neighbours.cpus());
     }
     let server_cpu_s = level.server_cpu_s?;

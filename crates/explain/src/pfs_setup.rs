@@ -5,7 +5,7 @@ use crate::model::{Counter, Evidence, Finding, Input};
 use crate::timer::timing_costs;
 
 /// Where nobody asked for it, it is reported from this share of the server's CPU on.
-const TOLD_UNASKED_MIN: f64 = 0.01;
+const UNASKED_SHARE_MIN: f64 = 0.01;
 
 /// What was asked for and in force, and what timing it took at the level that was busiest with it.
 pub(crate) fn in_force(input: &Input, levels: &[Level]) -> Option<Finding> {
@@ -21,7 +21,7 @@ pub(crate) fn in_force(input: &Input, levels: &[Level]) -> Option<Finding> {
     let dearest = dearest.filter(|level| cost_s(level) > 0.0);
     let share =
         dearest.and_then(|level| Some(cost_s(level) / level.server_cpu_s.filter(|cpu_s| *cpu_s > 0.0)?));
-    if !setup.asked && share.is_none_or(|share| share < TOLD_UNASKED_MIN) {
+    if !setup.asked && share.is_none_or(|share| share < UNASKED_SHARE_MIN) {
         return None;
     }
     if let Some(level) = dearest {
@@ -50,8 +50,8 @@ pub(crate) fn in_force(input: &Input, levels: &[Level]) -> Option<Finding> {
     Some(Finding { id: "performance-schema".to_string(), text, evidence })
 }
 
-/// What found no room in the Performance Schema's buffers, since the server's start: what was made then and is not counted is missing in
-/// every level.
+/// What found no room in the Performance Schema's buffers, since the server's start. What was created before a level and is not counted
+/// is missing in that level, too.
 pub(crate) fn lost(input: &Input, levels: &[Level]) -> Option<Finding> {
     let mut parts = Vec::new();
     let mut settings = Vec::new();
@@ -88,13 +88,13 @@ pub(crate) fn lost(input: &Input, levels: &[Level]) -> Option<Finding> {
     let remedy = match settings.is_empty() {
         true => String::new(),
         false => {
-            let told = |name: &String| match input.variables.get(name) {
+            let setting = |name: &String| match input.variables.get(name) {
                 Some(value) if value == "-1" => format!("{name} (it is -1: the server sizes it itself)"),
                 Some(value) => format!("{name} (it is {value})"),
                 None => name.clone(),
             };
-            let told: Vec<String> = settings.iter().map(told).collect();
-            format!(" Give it more at the server's start, by --set: {}.", told.join(", "))
+            let settings: Vec<String> = settings.iter().map(setting).collect();
+            format!(" Give it more at the server's start, by --set: {}.", settings.join(", "))
         }
     };
     let text = format!(

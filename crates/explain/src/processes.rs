@@ -6,13 +6,13 @@ use crate::model::{Evidence, FileWait, Finding, LevelInput, ProcessTime, SeriesN
 
 /// Sampler of the threads' states; the instance is their role.
 const SOURCE: &str = "threads";
-/// Files that are kept, those that were waited for longest.
+/// Files that a level lists, those that were waited for longest.
 const FILES_MAX: usize = 50;
 /// States that the sentence names, each from this share of the time on.
-const STATES_TOLD_MAX: usize = 5;
+const STATES_NAMED_MAX: usize = 5;
 const STATE_SHARE_MIN: f64 = 0.005;
 /// Files that have a sentence of their own, each from this share of the time on.
-const FILES_TOLD_MAX: usize = 3;
+const FILES_NAMED_MAX: usize = 3;
 const FILE_SHARE_MIN: f64 = 0.01;
 
 /// More makes no sense: 30 years in nanoseconds, and more threads than the kernel has numbers for.
@@ -85,7 +85,7 @@ pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime])
         });
         let thread_s = time.thread_s();
         let long = time.files.iter().filter(|wait| share(wait.ns / 1e9, thread_s) >= FILE_SHARE_MIN);
-        findings.extend(long.take(FILES_TOLD_MAX).map(|wait| Finding {
+        findings.extend(long.take(FILES_NAMED_MAX).map(|wait| Finding {
             id: "process-file".to_string(),
             text: format!("{window}{}", file_sentence(wait, thread_s)),
             evidence: series_of(level, &wait.state),
@@ -106,16 +106,16 @@ fn sentence(name: &str, time: &ProcessTime) -> String {
         whyso_words::number(time.seconds),
         whyso_words::number(thread_s),
     );
-    let told = time.states.iter().filter(|state| share(state.s, thread_s) >= STATE_SHARE_MIN);
-    let told: Vec<String> = told
-        .take(STATES_TOLD_MAX)
+    let large = time.states.iter().filter(|state| share(state.s, thread_s) >= STATE_SHARE_MIN);
+    let shares: Vec<String> = large
+        .take(STATES_NAMED_MAX)
         .map(|state| {
             format!("{} {}", whyso_words::percent(share(state.s, thread_s)), state_words(&state.state))
         })
         .collect();
-    match told.is_empty() {
+    match shares.is_empty() {
         true => format!("{watched}; none of its threads was seen."),
-        false => format!("{watched}; its threads were {}.", whyso_words::list(&told)),
+        false => format!("{watched}; its threads were {}.", whyso_words::list(&shares)),
     }
 }
 
@@ -164,7 +164,7 @@ fn file_sentence(wait: &FileWait, thread_s: f64) -> String {
 }
 
 fn states_evidence(level: &LevelInput, time: &ProcessTime) -> Vec<Evidence> {
-    time.states.iter().take(STATES_TOLD_MAX).flat_map(|state| series_of(level, &state.state)).collect()
+    time.states.iter().take(STATES_NAMED_MAX).flat_map(|state| series_of(level, &state.state)).collect()
 }
 
 fn series_of(level: &LevelInput, state: &str) -> Vec<Evidence> {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_threads_is_told_by_state_and_by_file_and_nothing_of_requests() {
+    fn the_time_of_threads_is_reported_by_state_and_by_file_and_nothing_of_requests() {
         let explained = crate::explain(&input());
         let texts: Vec<&str> = explained.findings.iter().map(|finding| finding.text.as_str()).collect();
         assert_eq!(
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_of_which_nothing_was_seen_is_told_so() {
+    fn a_process_of_which_nothing_was_seen_has_a_finding_that_shows_it() {
         let mut nothing = input();
         nothing.levels[0] = LevelInput { end_ns: 1_000_000_000, ..LevelInput::default() };
         let explained = crate::explain(&nothing);

@@ -29,7 +29,7 @@ pub(crate) fn finding(levels: &[Level]) -> Finding {
     let (held, missed): (Vec<&Level>, Vec<&Level>) = judged.iter().partition(|level| level.rate_held);
     let mut sentences = Vec::new();
     if judged.is_empty() {
-        sentences.push("No level can be judged, so nothing can be said of the rates.".to_string());
+        sentences.push("No level can be judged, so nothing is known of the rates.".to_string());
     }
     if !held.is_empty() {
         let times = match (
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_over_rates_tells_which_were_kept_up_with_and_no_peak() {
+    fn a_sweep_over_rates_shows_which_were_kept_up_with_and_no_peak() {
         let levels =
             vec![level(0, 500.0, 500, true), level(1, 1000.0, 1000, true), level(2, 2000.0, 1500, false)];
         let explained = explain(&Input { levels, ..Input::default() });

@@ -54,7 +54,7 @@ impl Shape {
             }
         }
         let top = points.get(best)?.clone();
-        let is_same = |point: &Point| !is_told_apart(&top, point);
+        let is_same = |point: &Point| !is_clearly_less(&top, point);
         let is_plateau = |point: &Point| is_same(point) || point.per_s >= (1.0 - PLATEAU_SHARE) * top.per_s;
         let plateau = span(&points, best, is_plateau);
         let last = points.len() - 1;
@@ -83,7 +83,7 @@ impl Shape {
         }
         let point = &self.points[at];
         let top = self.best_point();
-        if point.per_s >= (1.0 - PLATEAU_SHARE) * top.per_s || !is_told_apart(top, point) {
+        if point.per_s >= (1.0 - PLATEAU_SHARE) * top.per_s || !is_clearly_less(top, point) {
             return Regime::Peak;
         }
         // A dip between levels that do better is none of the three.
@@ -96,8 +96,8 @@ impl Shape {
         at.map_or(Regime::Unknown, |at| self.regime(at))
     }
 
-    /// Users that may have the highest throughput. Throughput climbs to one peak and falls after it, so the peak lies between the
-    /// nearest tested neighbours that surely do less; what lies between two levels was not tested.
+    /// Users that may have the highest throughput. Throughput climbs to one peak and falls after it. So the peak lies between the nearest
+    /// tested neighbours that surely do less. What lies between two levels was not tested.
     fn users_interval(&self) -> UsersInterval {
         let below = self.same.0.checked_sub(1).map(|at| self.points[at].users);
         let above = self.points.get(self.same.1 + 1).map(|point| point.users);
@@ -148,7 +148,7 @@ impl Shape {
             if at == self.best || !is_near {
                 continue;
             }
-            let verdict = if !is_told_apart(top, point) {
+            let verdict = if !is_clearly_less(top, point) {
                 if within_intervals(top, point) { "within the intervals" } else { "too little to matter" }
             } else {
                 "outside the intervals"
@@ -291,7 +291,7 @@ pub(crate) fn regimes_finding(shape: &Shape, levels: &[Level]) -> Option<Finding
     })
 }
 
-/// Levels that count, those with the same number of users taken together.
+/// Levels that count. Those with the same number of users are one point.
 fn points(levels: &[Level]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for (position, level) in levels.iter().enumerate() {
@@ -310,7 +310,7 @@ fn points(levels: &[Level]) -> Vec<Point> {
         }
     }
     for point in &mut points {
-        // Beside a level with an interval, one that was too short for it says nothing new.
+        // Next to a level with an interval, one that was too short for it shows nothing new.
         let has_interval = |position: &usize| levels[*position].verdict.transactions_per_s_ci95.is_some();
         point.has_interval = point.positions.iter().any(has_interval);
         if point.has_interval {
@@ -344,7 +344,7 @@ fn within_intervals(top: &Point, other: &Point) -> bool {
     top.per_s - other.per_s <= top.half_width.hypot(other.half_width)
 }
 
-fn is_told_apart(top: &Point, other: &Point) -> bool {
+fn is_clearly_less(top: &Point, other: &Point) -> bool {
     !within_intervals(top, other) && other.per_s < (1.0 - SAME_SHARE) * top.per_s
 }
 

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requirement_is_told_by_where_it_holds_and_where_not() {
+    fn a_requirement_is_reported_by_where_it_holds_and_where_not() {
         let text = |levels: &[LevelInput]| finding(levels).map(|finding| finding.text).unwrap_or_default();
         assert_eq!(text(&[LevelInput::default()]), "");
         assert_eq!(

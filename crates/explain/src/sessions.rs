@@ -1,16 +1,16 @@
-//! What clients' sessions did, by samples of the server's process list: a server shows it to any user with the right to see it, on its own
-//! machine and from afar.
+//! What clients' sessions did, by samples of the server's process list. A server shows it to any user with the right to see it, on its own
+//! machine and from another one.
 //!
-//! Sampling sessions at even intervals estimates the time that they spent: of all samples in a statement, the share in a state is the
-//! share of the statements' time in it. Samples of one snapshot are not independent, for sessions wait for each other; the interval of a
-//! share therefore counts snapshots, and not sessions.
+//! Sampling sessions at even intervals estimates the time that they spent. Of all samples in a statement, the share in a state is the
+//! share of the statements' time in it. Samples of one snapshot are not independent, since sessions wait for each other. So the interval
+//! of a share counts snapshots, and not sessions.
 
 use crate::model::{Counter, Gauge, SeriesName};
 
 /// Sampler of the process list.
 const SOURCE: &str = "sessions";
 /// Fewer snapshots show nothing. A share's interval shows how uncertain a few are.
-const LOOKS_MIN: f64 = 3.0;
+const SNAPSHOTS_MIN: f64 = 3.0;
 /// Fewer samples name no wait.
 pub(crate) const SAMPLES_MIN: f64 = 10.0;
 
@@ -30,7 +30,7 @@ pub(crate) enum SessionState {
     Login,
     /// A wait that has a name, and of which whyso knows no more.
     OtherWait,
-    /// On a CPU, ready for one, or waiting for something that the process list does not tell: a page, a latch.
+    /// On a CPU, ready for one, or waiting for something that the process list does not show: a page, a latch.
     Executing,
 }
 
@@ -98,7 +98,7 @@ fn is_of_definitions(state: &str) -> bool {
 pub(crate) struct InState {
     pub(crate) name: String,
     pub(crate) doing: SessionState,
-    /// Sessions found in it, over all looks.
+    /// Sessions found in it, over all snapshots.
     pub(crate) samples: f64,
     pub(crate) series: SeriesName,
 }
@@ -106,7 +106,7 @@ pub(crate) struct InState {
 /// Samples of sessions in a statement, over a level.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
-    pub(crate) looks: f64,
+    pub(crate) snapshots: f64,
     /// Clients' connections, on average; `None` where that was not recorded.
     pub(crate) clients_mean: Option<f64>,
     /// Those with the most samples first.
@@ -132,8 +132,8 @@ impl Sessions {
                 series.source == SOURCE && series.metric == metric && (0.0..1e15).contains(&counter.increase)
             })
         };
-        let looks = named("looks").map(|counter| counter.increase).sum::<f64>();
-        if looks < LOOKS_MIN {
+        let snapshots = named("looks").map(|counter| counter.increase).sum::<f64>();
+        if snapshots < SNAPSHOTS_MIN {
             return None;
         }
         let clients =
@@ -148,23 +148,23 @@ impl Sessions {
             })
             .collect();
         states.sort_by(|a, b| b.samples.total_cmp(&a.samples).then(a.name.cmp(&b.name)));
-        Some(Sessions { looks, clients_mean: clients.map(|gauge| gauge.mean), states })
+        Some(Sessions { snapshots, clients_mean: clients.map(|gauge| gauge.mean), states })
     }
 
-    /// Samples in a statement, over all looks.
+    /// Samples in a statement, over all snapshots.
     pub(crate) fn samples(&self) -> f64 {
         self.states.iter().map(|state| state.samples).sum()
     }
 
     /// Sessions in a statement, on average.
     pub(crate) fn active_mean(&self) -> f64 {
-        self.samples() / self.looks
+        self.samples() / self.snapshots
     }
 
     /// Seconds that all sessions together were in a statement. Where none was found in one it is what half a sample stands for: the time is
     /// short, and not 0.
     pub(crate) fn in_statement_s(&self, seconds: f64) -> f64 {
-        self.samples().max(0.5) / self.looks * seconds
+        self.samples().max(0.5) / self.snapshots * seconds
     }
 
     /// Whether enough sessions were found in a statement to say what they did.
@@ -177,7 +177,7 @@ impl Sessions {
         let samples: f64 = states.iter().map(|state| state.samples).sum();
         let all = self.samples();
         let value = if all > 0.0 { (samples / all).clamp(0.0, 1.0) } else { 0.0 };
-        let (low, high) = wilson(value, self.looks.min(all));
+        let (low, high) = wilson(value, self.snapshots.min(all));
         Share { value, low, high, samples, states }
     }
 
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_has_the_interval_of_its_looks() {
+    fn a_share_has_the_interval_of_its_snapshots() {
         let counter = |metric: &str, instance: &str, increase| Counter {
             series: SeriesName {
                 source: SOURCE.to_string(),
@@ -279,6 +279,6 @@ mod tests {
         // 16 of 20, as published tables of Wilson's interval have it.
         assert!((share.low - 0.584).abs() < 0.001 && (share.high - 0.919).abs() < 0.001);
         assert_eq!(sessions.share_of(SessionState::Executing).names(3), "'Sending data' 20 %");
-        assert!(Sessions::of(&counters[1..], &[]).is_none(), "nobody looked");
+        assert!(Sessions::of(&counters[1..], &[]).is_none(), "there was no snapshot");
     }
 }

@@ -105,13 +105,13 @@ impl StatementTime {
         (self.known[metric as usize] > 0).then_some(self.sums[metric as usize])
     }
 
-    fn enter(&mut self, one: &CommandRecord<'_>) {
+    fn enter(&mut self, command: &CommandRecord<'_>) {
         self.count += 1;
-        let times = one.times_ns.map_or([None; 4], |times_ns| times_ns.map(Some));
-        let [sent, examined, affected] = one.rows;
+        let times = command.times_ns.map_or([None; 4], |times_ns| times_ns.map(Some));
+        let [sent, examined, affected] = command.rows;
         let [cpu, runqueue, lock, io] = times;
-        let failed = one.failed.map(u64::from);
-        let values = [Some(one.response_ns), cpu, runqueue, lock, io, sent, examined, affected, failed];
+        let failed = command.failed.map(u64::from);
+        let values = [Some(command.response_ns), cpu, runqueue, lock, io, sent, examined, affected, failed];
         for (place, value) in values.into_iter().enumerate() {
             let Some(value) = value else { continue };
             self.sums[place] = self.sums[place].saturating_add(value);
@@ -125,14 +125,14 @@ impl StatementTime {
 pub struct SqlTraceCost {
     /// That were followed in the whole run.
     pub commands: u64,
-    /// What the two probes of a command cost the server's thread, without the programs at them, as it was measured on this machine when
-    /// the trace began.
+    /// What the two probes of a command cost the server's thread, without the programs at them. It was measured on this machine when the
+    /// trace began.
     pub probes_ns: Option<f64>,
     /// What the programs take, where the kernel counts that.
     pub programs_ns_a_command: Option<f64>,
-    /// CPU of the thread that reads what they tell.
+    /// CPU of the thread that reads what they write.
     pub reader_ns_a_command: f64,
-    /// What all that came to while the commands were followed, 0 to 1 of the machine's CPUs; without what is not known of it.
+    /// All of that while the commands were followed, 0 to 1 of the machine's CPUs; without what is not known of it.
     pub cpu_share: f64,
     /// Why, and how many.
     pub lost: Vec<(String, u64)>,
@@ -149,15 +149,15 @@ impl SqlTraceCost {
 pub fn by_statement(commands: &[CommandRecord<'_>], by: CommandMetric) -> Vec<StatementTime> {
     let mut places: HashMap<(&str, Option<u32>), usize> = HashMap::new();
     let mut found: Vec<(StatementTime, Vec<u64>)> = Vec::new();
-    for one in commands {
-        let place = *places.entry((one.command, one.statement)).or_insert_with(|| {
-            let (command, statement) = (one.command.to_string(), one.statement);
+    for record in commands {
+        let place = *places.entry((record.command, record.statement)).or_insert_with(|| {
+            let (command, statement) = (record.command.to_string(), record.statement);
             found.push((StatementTime { command, statement, ..StatementTime::default() }, Vec::new()));
             found.len() - 1
         });
         let (time, response_ns) = &mut found[place];
-        time.enter(one);
-        response_ns.push(one.response_ns);
+        time.enter(record);
+        response_ns.push(record.response_ns);
     }
     let closed = |(mut time, mut response_ns): (StatementTime, Vec<u64>)| {
         response_ns.sort_unstable();
@@ -181,18 +181,18 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_say_the_same_are_added_up_and_the_largest_sum_comes_first() {
+    fn commands_of_the_same_text_are_added_up_and_the_largest_sum_comes_first() {
         let mut commands: Vec<CommandRecord<'_>> =
             (1..=100).map(|ns| command("QUERY", Some(0), ns, 0)).collect();
         commands.push(command("STMT_EXECUTE", Some(0), 500, 400));
         commands.push(CommandRecord { times_ns: None, ..command("QUERY", Some(0), 1000, 0) });
         commands.push(command("PING", None, 1, 0));
         let times = by_statement(&commands, CommandMetric::Response);
-        let told: Vec<(&str, u64, &[u64])> =
-            times.iter().map(|one| (one.command.as_str(), one.count, &one.sums[..5])).collect();
+        let sums: Vec<(&str, u64, &[u64])> =
+            times.iter().map(|time| (time.command.as_str(), time.count, &time.sums[..5])).collect();
         // Of 1..=100 the halves, rounded down, add up to 2500.
         assert_eq!(
-            told,
+            sums,
             [
                 ("QUERY", 101, &[6050, 2500, 0, 0, 0][..]),
                 ("STMT_EXECUTE", 1, &[500, 250, 0, 400, 0]),

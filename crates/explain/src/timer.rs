@@ -1,7 +1,7 @@
 //! What it costs a server to time what its Performance Schema counts.
 //!
-//! An event is timed by two readings of a timer, so that timing costs events × 2 × overhead ÷ frequency of the CPU's
-//! cycles: the server itself says in `performance_timers` how many cycles a reading of each timer takes.
+//! An event is timed by two readings of a timer. So timing costs events × 2 × overhead ÷ frequency of the CPU's cycles. The server itself
+//! has in `performance_timers` how many cycles a reading of each timer takes.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -83,7 +83,7 @@ impl Timing {
 /// CPU time, in seconds, of timing this many events. `None` where the server does not say what it takes, as where the CPU's
 /// cycles can't be counted.
 pub fn timing_cpu_s(timers: &[Timer], timer: &str, events: f64) -> Option<f64> {
-    let named = |name: &str| timers.iter().find(|one| one.name == name);
+    let named = |name: &str| timers.iter().find(|timer| timer.name == name);
     let hertz = named(CYCLE)?.frequency.filter(|hertz| *hertz > 0.0)?;
     let overhead_cycles = named(timer)?.overhead_cycles?;
     Some(events.max(0.0) * READINGS * overhead_cycles / hertz)
@@ -120,7 +120,7 @@ pub fn timing(
         cpu_s: cost(&timer.name, timed_events),
         cpu_s_if_all: cost(&timer.name, events),
     };
-    // What has no events costs nothing, whether or not the server tells of its timer.
+    // What has no events costs nothing, whether or not the server reports its timer.
     let sum = |of: fn(&ClassTiming) -> (f64, Option<f64>)| {
         classes
             .iter()
@@ -143,12 +143,12 @@ pub fn timing(
 /// What timing costs over a window, kind by kind, the dearest first. Events of instruments that are counted without being
 /// timed cost nothing.
 pub fn timing_costs(setup: &PfsSetup, counters: &[Counter]) -> Vec<TimerCost> {
-    let told = timing(setup, counters, 0.0, None, None);
+    let timing = timing(setup, counters, 0.0, None, None);
     let cost = |class: ClassTiming| {
         let cpu_s = class.cpu_s.filter(|_| class.timed_events > 0.0)?;
         Some(TimerCost { what: class.class, timer: class.timer, events: class.timed_events, cpu_s })
     };
-    let mut costs: Vec<TimerCost> = told.classes.into_iter().filter_map(cost).collect();
+    let mut costs: Vec<TimerCost> = timing.classes.into_iter().filter_map(cost).collect();
     costs.sort_by(|left, right| right.cpu_s.total_cmp(&left.cpu_s));
     costs
 }
@@ -189,10 +189,11 @@ fn class_of(source: &str, instance: &str) -> Option<&'static str> {
 }
 
 impl PfsSetup {
-    /// The timer of a class of events, and whether the server said so. Where it has no such table it is the one that MySQL's manual names:
-    /// cycles for waits, nanoseconds for everything else where the machine has them, else microseconds.
+    /// The timer of a class of events, and whether the server reported it. Where it has no such table it is the one that MySQL's manual
+    /// names. That is cycles for waits, and nanoseconds for everything else where the machine has them, else microseconds.
     fn timer_of(&self, class: &str) -> (&str, bool) {
-        let is_there = |name: &str| self.timers.iter().any(|one| one.name == name && one.frequency.is_some());
+        let is_there =
+            |name: &str| self.timers.iter().any(|timer| timer.name == name && timer.frequency.is_some());
         match self.used.get(class) {
             Some(timer) => (timer, true),
             None if class == "wait" => (CYCLE, false),
@@ -247,16 +248,16 @@ mod tests {
         ]
         .concat();
         let costs = timing_costs(&setup, &counters);
-        let told: Vec<(&str, f64)> =
+        let by_class: Vec<(&str, f64)> =
             costs.iter().map(|cost| (cost.what.as_str(), (cost.cpu_s * 1e4).round() / 1e4)).collect();
-        assert_eq!(told, [("stage", 229.8933), ("wait", 26.5254), ("statement", 17.5158)]);
+        assert_eq!(by_class, [("stage", 229.8933), ("wait", 26.5254), ("statement", 17.5158)]);
         let by_nanoseconds: f64 =
             costs.iter().filter(|cost| cost.timer == "NANOSECOND").map(|cost| cost.cpu_s).sum();
         assert!((by_nanoseconds / 2169.0 - 0.114).abs() < 0.0005, "{by_nanoseconds}");
     }
 
     #[test]
-    fn what_the_server_does_not_say_is_not_reckoned() {
+    fn what_the_server_does_not_report_is_not_reckoned() {
         let timers = slow_machine();
         assert_eq!(timing_cpu_s(&timers, "TICK", 1e9), None);
         assert_eq!(timing_cpu_s(&timers[1..], "NANOSECOND", 1e9), None);
@@ -291,42 +292,42 @@ mod tests {
     }
 
     #[test]
-    fn another_timer_and_what_is_not_timed_are_reckoned_beside_what_it_cost() {
-        let told = published(&[]);
-        let class = |name: &str| told.classes.iter().find(|class| class.class == name).unwrap();
-        assert_eq!(told.classes.len(), 5);
+    fn another_timer_and_what_is_not_timed_are_reckoned_in_addition_to_what_it_cost() {
+        let timing = published(&[]);
+        let class = |name: &str| timing.classes.iter().find(|class| class.class == name).unwrap();
+        assert_eq!(timing.classes.len(), 5);
         assert!((class("wait").cpu_s.unwrap() - 26.5254).abs() < 1e-4);
-        // What is not timed costs nothing, and is told if it were.
+        // What is not timed costs nothing, and has its cost if it were timed.
         assert_eq!((class("transaction").events, class("transaction").timed_events), (1e6, 0.0));
         assert_eq!(class("transaction").cpu_s, Some(0.0));
         assert!((class("transaction").cpu_s_if_all.unwrap() - 0.941593).abs() < 1e-5);
         assert_eq!((class("idle").events, class("idle").timed_events), (500.0, 0.0));
         let total = 26.5254 + 229.8933 + 17.5158;
-        assert!((told.cpu_s.unwrap() - total).abs() < 1e-3);
-        assert!((told.share(told.cpu_s).unwrap() - total / 2169.0).abs() < 1e-6);
-        assert!((told.cpu_s_if_all.unwrap() - total - 0.941593 - 0.000471).abs() < 1e-3);
+        assert!((timing.cpu_s.unwrap() - total).abs() < 1e-3);
+        assert!((timing.share(timing.cpu_s).unwrap() - total / 2169.0).abs() < 1e-6);
+        assert!((timing.cpu_s_if_all.unwrap() - total - 0.941593 - 0.000471).abs() < 1e-3);
         // The study's remedy: everything by cycles takes 6.4 s of stages in place of 229.9.
-        let cycles = &told.timers[0];
+        let cycles = &timing.timers[0];
         assert_eq!(cycles.timer.name, "CYCLE");
         let stages_s = 244_153_447.0 * 72.0 / 2_982_179_104.0;
         assert!(
             (cycles.cpu_s.unwrap() - 26.5254 - stages_s - 18_602_306.0 * 72.0 / 2_982_179_104.0).abs() < 1e-3
         );
-        assert!(told.timers[1].cpu_s_if_all.unwrap() > 1000.0);
+        assert!(timing.timers[1].cpu_s_if_all.unwrap() > 1000.0);
         assert!(!class("stage").timer_read && class("stage").timer == "NANOSECOND");
     }
 
     #[test]
-    fn the_servers_own_word_of_its_timers_goes_before_what_is_documented() {
-        let told = published(&[("stage", "CYCLE"), ("idle", "TICK")]);
+    fn what_the_server_reports_of_its_timers_goes_before_what_is_documented() {
+        let timing = published(&[("stage", "CYCLE"), ("idle", "TICK")]);
         let timers: Vec<(&str, bool)> =
-            told.classes.iter().map(|class| (class.timer.as_str(), class.timer_read)).collect();
+            timing.classes.iter().map(|class| (class.timer.as_str(), class.timer_read)).collect();
         let documented = ("NANOSECOND", false);
         assert_eq!(timers, [("CYCLE", false), ("CYCLE", true), documented, documented, ("TICK", true)]);
         // A timer that the server does not describe makes the whole unknown, where there is something to time by it.
-        assert_eq!(told.classes[4].cpu_s_if_all, None);
-        assert_eq!(told.cpu_s_if_all, None);
-        assert!(told.cpu_s.is_some());
+        assert_eq!(timing.classes[4].cpu_s_if_all, None);
+        assert_eq!(timing.cpu_s_if_all, None);
+        assert!(timing.cpu_s.is_some());
 
         let no_nanoseconds = [timer("CYCLE", 3e9, 36.0), timer("MICROSECOND", 1e6, 90.0)].to_vec();
         let setup = PfsSetup { timers: no_nanoseconds, ..PfsSetup::default() };

@@ -21,7 +21,7 @@ pub(crate) fn judge<'a>(input: &'a LevelInput, machine: &Machine) -> Level<'a> {
     level
 }
 
-/// Why a level says nothing of the server; `None` where nothing speaks against it.
+/// Why a level shows nothing about the server; `None` where it does.
 fn invalid_why(level: &Level, machine: &Machine) -> Option<String> {
     // Of what something else loads, the number of users may not be known.
     if level.users == 0 && level.pacing != Pacing::Recorded {

@@ -1,8 +1,8 @@
 //! Two versions side by side: the ratio of one to the other over paired rounds, with an interval.
 //!
 //! Rounds alternate, so that whatever drifts on the machine meets both. Ratios of positive quantities are symmetric in
-//! their logarithm, so the interval is Student's t over the rounds' log ratios: its ends are a factor apart, and turning
-//! the question around (A to B instead of B to A) gives the reciprocal of the same interval.
+//! their logarithm, so the interval is Student's t over the rounds' log ratios. Its ends are a factor apart. The ratio of B to A has the
+//! reciprocal of the interval of A to B.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ impl Ratio {
     }
 }
 
-/// b ÷ a from rounds of (a, b). A round in which either is not above 0 says nothing of the ratio and is left out; `None`
+/// b ÷ a from rounds of (a, b). A round in which either is not above 0 shows nothing about the ratio and is left out; `None`
 /// where none is left.
 pub fn ratio_of_rounds(rounds: &[(f64, f64)]) -> Option<Ratio> {
     let is_positive = |value: f64| value.is_finite() && value > 0.0;
@@ -94,23 +94,23 @@ pub fn compare(a: &str, b: &str, rounds: &[(RoundResult, RoundResult)]) -> Optio
         b: b.to_string(),
         rounds: rounds.len() as u32,
         quantities: vec![
-            quantity("transactions_per_s", |one| one.transactions_per_s),
-            quantity("mean_ms", |one| one.mean_ms),
-            quantity("p95_ms", |one| one.p95_ms),
-            quantity("p99_ms", |one| one.p99_ms),
+            quantity("transactions_per_s", |side| side.transactions_per_s),
+            quantity("mean_ms", |side| side.mean_ms),
+            quantity("p95_ms", |side| side.p95_ms),
+            quantity("p99_ms", |side| side.p99_ms),
         ],
     })
 }
 
 impl Comparison {
-    /// What throughput says, in a sentence.
+    /// What throughput shows, as a sentence.
     pub fn sentence(&self) -> String {
         let Some(ratio) = self.quantities.first().and_then(|quantity| quantity.ratio) else {
             return format!("{} and {} can't be compared: in no round both did something.", self.a, self.b);
         };
         let Some([low, high]) = ratio.ci95 else {
             return format!(
-                "{} did {} times the transactions of {}, in a single round: how sure that is can't be said.",
+                "{} did {} times the transactions of {}, in a single round: how sure that is, is unknown.",
                 self.b,
                 number(ratio.ratio),
                 self.a
@@ -119,7 +119,7 @@ impl Comparison {
         let interval = format!("95 % interval {} to {}, {} rounds", number(low), number(high), ratio.rounds);
         if !ratio.is_significant() {
             return format!(
-                "{} and {} can't be told apart by their throughput: ratio {} ({interval}).",
+                "{} and {} can't be distinguished by their throughput: ratio {} ({interval}).",
                 self.a,
                 self.b,
                 number(ratio.ratio)
@@ -166,8 +166,8 @@ mod tests {
     fn rounds_that_say_nothing_are_left_out() {
         assert_eq!(ratio_of_rounds(&[]), None);
         assert_eq!(ratio_of_rounds(&[(0.0, 1.0), (1.0, f64::NAN)]), None);
-        let one = ratio_of_rounds(&[(1.0, 2.0), (0.0, 5.0)]).unwrap();
-        assert_eq!((one.ratio, one.ci95, one.rounds), (2.0, None, 1));
-        assert!(!one.is_significant());
+        let ratio = ratio_of_rounds(&[(1.0, 2.0), (0.0, 5.0)]).unwrap();
+        assert_eq!((ratio.ratio, ratio.ci95, ratio.rounds), (2.0, None, 1));
+        assert!(!ratio.is_significant());
     }
 }

@@ -10,7 +10,7 @@ use whyso_inference::steady;
 pub(crate) fn no_result(levels: &[Level]) -> Finding {
     let text = match levels.iter().any(|level| !level.repeat) {
         false => "Nothing can be explained: no level was measured.".to_string(),
-        true => format!("Where throughput peaks can't be said, because {}.", why_no_result(levels)),
+        true => format!("It is unknown where throughput peaks, because {}.", why_no_result(levels)),
     };
     let shown: Vec<&Level> = levels.iter().collect();
     Finding {
@@ -148,12 +148,12 @@ pub(crate) fn cut_short(levels: &[Level]) -> Option<Finding> {
     finding("cut-short", &shown, "seconds", format!("Ended early: {}.", parts.join("; ")))
 }
 
-/// What the input says was not measured, and what the levels show was not.
+/// What was not measured, by the input and by the levels.
 pub(crate) fn not_measured(input: &Input, levels: &[Level]) -> Option<Finding> {
     let mut parts: Vec<String> = input
         .not_measured
         .iter()
-        .map(|one| one.to_string().trim().trim_end_matches('.').to_string())
+        .map(|line| line.to_string().trim().trim_end_matches('.').to_string())
         .filter(|line| !line.is_empty())
         .collect();
     let mentions_cpu = parts.iter().any(|part| part.to_lowercase().contains("cpu"));

@@ -8,9 +8,9 @@ use crate::model::{Counter, Evidence, Finding, SeriesName};
 use crate::others::is_busy_time;
 
 /// Parts below this share of the CPU time that was used are not named one by one.
-const TOLD_MIN: f64 = 0.0005;
+const NAMED_SHARE_MIN: f64 = 0.0005;
 
-/// What watched, by the counters that tell of its CPU time.
+/// What watched, by the counters of its CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Samplers,
@@ -74,7 +74,7 @@ impl WatchCost {
         let used = level.counters.iter().filter(|counter| {
             counter.series.source == "cpu" && matches!(counter.series.instance.as_str(), "" | "all")
         });
-        let used_ns = used.filter(|one| is_busy_time(&one.series)).map(sane).sum::<f64>();
+        let used_ns = used.filter(|counter| is_busy_time(&counter.series)).map(sane).sum::<f64>();
         let counted = share_counted(level);
         let added_ns = level.gauge("trace_cost", "counting_ns", "").map_or(0.0, |gauge| gauge.mean.max(0.0));
         let mut ns = [0.0; PARTS.len()];
@@ -101,7 +101,7 @@ impl WatchCost {
         }
         let of_part = |part: Part| (part, ns[part as usize]);
         let parts: Vec<_> = PARTS.into_iter().map(of_part).filter(|(_, ns)| *ns > 0.0).collect();
-        let has = |part| parts.iter().any(|(one, _)| *one == part);
+        let has = |part| parts.iter().any(|(named, _)| *named == part);
         let programs_counted = has(Part::Programs) || !has(Part::Tracer);
         (used_ns > 0.0 && !parts.is_empty()).then_some(WatchCost {
             used_ns,
@@ -145,7 +145,7 @@ pub(crate) fn finding(levels: &[Level]) -> Option<Finding> {
     };
     let (level, cost) = costs.iter().max_by(by_share)?;
     let mut parts_shown: Vec<_> = cost.parts.iter().map(|(part, ns)| (part, ns / cost.used_ns)).collect();
-    parts_shown.retain(|(_, share)| *share >= TOLD_MIN);
+    parts_shown.retain(|(_, share)| *share >= NAMED_SHARE_MIN);
     parts_shown.sort_by(|one, other| other.1.total_cmp(&one.1));
     let parts_shown =
         parts_shown.iter().map(|(part, share)| format!("{} {}", whyso_words::percent(*share), part.words()));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_where_nothing_watched_or_the_cpus_are_not_known() {
+    fn nothing_is_reported_where_nothing_watched_or_the_cpus_are_not_known() {
         assert_eq!(finding_text(vec![counter("cpu", "user_ns", "all", 10e9)]), None);
         assert_eq!(finding_text(vec![counter("watch", "cpu_ns", "status", 10e9)]), None);
         assert_eq!(

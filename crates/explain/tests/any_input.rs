@@ -264,11 +264,11 @@ proptest! {
             prop_assert_eq!(growth.by_level.len(), sweep);
         }
         for budget in &explanation.budgets {
-            let parts: f64 = budget.parts.iter().map(|one| one.ms).sum();
+            let parts: f64 = budget.parts.iter().map(|part| part.ms).sum();
             let sum = parts + budget.unaccounted_ms;
             // A remainder below a millionth is left out, as rounding.
             prop_assert!((sum - budget.response_ms).abs() <= 1.001e-6 * parts.max(budget.response_ms), "{budget:#?}");
-            prop_assert!(budget.parts.iter().all(|one| one.ms >= 0.0), "{budget:#?}");
+            prop_assert!(budget.parts.iter().all(|part| part.ms >= 0.0), "{budget:#?}");
         }
         // Of processes that are no server's nobody asks for the cause of a throughput.
         let has_transactions = input.levels.iter().any(|level| level.transactions > 0 && !level.repeat);
@@ -283,7 +283,7 @@ proptest! {
         // What nothing queues for is counted by the others, too.
         let queued = explanation.suspects.iter().filter(|suspect| suspect.id != Cause::Unsaturated);
         let held: f64 = queued.map(|suspect| suspect.share).sum();
-        // Shares are not made to fit: where they do not, a finding says so.
+        // Shares are not adjusted to fit: where they do not, a finding reports it.
         let overlap = explanation.findings.iter().any(|finding| finding.id == "suspects-overlap");
         prop_assert!(held <= 1.011 || overlap, "{held}: {:#?}", explanation.suspects);
         for possible in &explanation.possible {

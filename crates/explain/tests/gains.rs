@@ -1,5 +1,5 @@
-//! Estimates of what a cause costs, against what its removal gained: each input was recorded on a real server (MariaDB 10.11.19,
-//! 2 CPUs, a set-up of `bench/causes`), and the gain was measured by the same set-up without the cause, run right after it.
+//! Estimates of what a cause costs, against what its removal gained. Each input was recorded on a real server: MariaDB 10.11.19, 2 CPUs, a
+//! set-up of `bench/causes`. The gain was measured by the same set-up without the cause, run right after it.
 
 #![allow(clippy::disallowed_methods, reason = "a test reads its recordings")]
 

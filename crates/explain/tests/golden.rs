@@ -119,7 +119,7 @@ fn a_saturated_generator_makes_levels_invalid() {
 }
 
 #[test]
-fn what_the_hypervisor_took_is_said_with_its_levels() {
+fn what_the_hypervisor_took_is_reported_with_its_levels() {
     let text = std::fs::read_to_string(data("idle-wake.json")).unwrap();
     let mut input: Input = serde_json::from_str(&text).unwrap();
     let steal_text = |input: &Input| {
@@ -140,7 +140,7 @@ fn what_the_hypervisor_took_is_said_with_its_levels() {
 }
 
 #[test]
-fn noise_on_a_plateau_is_told_as_an_interval_of_users() {
+fn noise_on_a_plateau_is_reported_as_an_interval_of_users() {
     let explanation = check("noisy-flat");
     assert!(explanation.peak.is_some_and(|peak| peak.users_interval == (2, None)));
 }
@@ -151,13 +151,13 @@ fn one_level_alone_has_no_peak_to_speak_of() {
 }
 
 #[test]
-fn no_transaction_at_all_is_said_plainly() {
+fn no_transaction_at_all_is_reported_plainly() {
     let explanation = check("only-errors");
     assert!(explanation.peak.is_none());
 }
 
-/// The published sweep without the Performance Schema on 8 cores: its author sees ramping up from 1
-/// to 8 connections, peak efficiency from 8 to 48, degradation beyond.
+/// The published sweep without the Performance Schema on 8 cores. Its author sees ramping up from 1 to 8 connections, peak efficiency from 8
+/// to 48, degradation beyond.
 #[test]
 fn the_published_three_regimes_come_out() {
     use whyso_explain::model::Regime::{Degrading, Peak, RampingUp};
@@ -181,7 +181,7 @@ fn the_published_three_regimes_come_out() {
 }
 
 #[test]
-fn waking_an_idle_cpu_is_not_taken_for_scaling() {
+fn waking_an_idle_cpu_does_not_count_as_scaling() {
     let explanation = check("idle-wake");
     assert!(ids(&explanation).contains(&"idle-wake"));
     assert!(explanation.usl.is_some_and(|fit| fit.outside.contains(&0)));
@@ -194,6 +194,6 @@ fn levels_in_any_order_twice_and_without_cpu_are_explained() {
 
 /// Recorded on a real MariaDB 10.11 while other programs kept the machine busy.
 #[test]
-fn a_disturbed_machine_is_told() {
+fn a_disturbed_machine_is_reported() {
     check("recorded-busy");
 }

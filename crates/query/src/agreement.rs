@@ -1,5 +1,5 @@
-//! Which thread works for which connection is known twice: the server names threads, and the tracer saw who received requests.
-//! Where the two do not agree, a report says so.
+//! Which thread works for which connection is known twice: the server names threads, and the tracer saw which received requests. A
+//! report shows where the two do not agree.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,18 +13,18 @@ use crate::Error;
 const SHARE_MIN: f64 = 0.1;
 const THREADS_MIN: usize = 2;
 
-/// What the server's word and the tracer's differ in, as a sentence; `None` where they agree, or one of them is missing.
+/// What the server's list and the tracer's differ in, as a sentence. `None` where they agree, or one of them is missing.
 ///
 /// # Errors
 /// The recording's files can't be read.
 pub fn thread_disagreement(recording: &Recording) -> Result<Option<NotMeasured>, Error> {
     let sources = recording.row_sources();
-    if !["connections", "threads"].iter().all(|source| sources.iter().any(|one| one == source)) {
+    if !["connections", "threads"].iter().all(|source| sources.iter().any(|listed| listed == source)) {
         return Ok(None);
     }
-    let (connections, seen) = (recording.rows("connections")?, recording.rows("threads")?);
+    let (connections, traced) = (recording.rows("connections")?, recording.rows("threads")?);
     let handling = recording.run().server.variables.get("thread_handling").map(String::as_str);
-    let line = compare(&connections, &seen, handling != Some("pool-of-threads"));
+    let line = compare(&connections, &traced, handling != Some("pool-of-threads"));
     Ok(line.map(|line| NotMeasured::of_line(Missing::ThreadConnections, &line)))
 }
 
@@ -32,15 +32,15 @@ pub fn thread_disagreement(recording: &Recording) -> Result<Option<NotMeasured>,
 type Threads = HashMap<u32, u64>;
 
 /// `has_own_threads`: each connection has a thread to itself, and no thread works for a connection that the server does not list.
-fn compare(connections: &[TextRows], seen: &[TextRows], has_own_threads: bool) -> Option<String> {
-    let mut seen: Vec<(i64, Threads)> = seen.iter().map(|table| (table.t_ns, threads(table))).collect();
-    seen.sort_by_key(|(t_ns, _)| *t_ns);
+fn compare(connections: &[TextRows], traced: &[TextRows], has_own_threads: bool) -> Option<String> {
+    let mut traced: Vec<(i64, Threads)> = traced.iter().map(|table| (table.t_ns, threads(table))).collect();
+    traced.sort_by_key(|(t_ns, _)| *t_ns);
     let (mut named, mut strangers) = (HashSet::<u32>::new(), HashSet::<u32>::new());
     let (mut working, mut unnamed) = (HashSet::<u32>::new(), HashSet::<u32>::new());
     for table in connections {
-        let after = seen.partition_point(|(t_ns, _)| *t_ns <= table.t_ns);
+        let after = traced.partition_point(|(t_ns, _)| *t_ns <= table.t_ns);
         let (Some((_, before)), Some((_, next))) =
-            (after.checked_sub(1).map(|at| &seen[at]), seen.get(after))
+            (after.checked_sub(1).map(|at| &traced[at]), traced.get(after))
         else {
             continue;
         };
@@ -61,7 +61,7 @@ fn compare(connections: &[TextRows], seen: &[TextRows], has_own_threads: bool) -
     if !has_own_threads || !many(unnamed.len(), working.len()) {
         return None;
     }
-    // A thread that has not run since the tracer began is not known to it: alone that is no disagreement.
+    // The tracer does not know a thread that has not run since it began. Only that is no disagreement.
     Some(if many(strangers.len(), named.len()) {
         format!(
             "the connections of {} of the {} threads that the server named: its process had no such threads when they were \
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn table(t_ns: i64, columns: [&str; 2], rows: &[(u32, u64)]) -> TextRows {
-        let row = |(one, other): &(u32, u64)| vec![Some(one.to_string()), Some(other.to_string())];
+        let row = |(tid, number): &(u32, u64)| vec![Some(tid.to_string()), Some(number.to_string())];
         TextRows {
             source: String::new(),
             t_ns,
@@ -116,31 +116,31 @@ mod tests {
 
     #[test]
     fn a_server_that_names_the_threads_that_work_agrees() {
-        let seen = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
-        assert_eq!(compare(&[server_rows(10, &[(101, 1), (102, 2), (103, 3)])], &seen, true), None);
+        let traced = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
+        assert_eq!(compare(&[server_rows(10, &[(101, 1), (102, 2), (103, 3)])], &traced, true), None);
         // One that has just come, and nothing to compare with.
         let one_more = server_rows(10, &[(101, 1), (102, 2), (103, 3), (999, 4)]);
-        assert_eq!(compare(&[one_more], &seen, true), None);
-        assert_eq!(compare(&[server_rows(30, &[(7, 1), (8, 2)])], &seen, true), None);
+        assert_eq!(compare(&[one_more], &traced, true), None);
+        assert_eq!(compare(&[server_rows(30, &[(7, 1), (8, 2)])], &traced, true), None);
         assert_eq!(compare(&[], &[], true), None);
         let with_idle_ones = server_rows(10, &[(101, 1), (102, 2), (103, 3), (201, 4), (202, 5), (203, 6)]);
-        assert_eq!(compare(&[with_idle_ones], &seen, true), None);
+        assert_eq!(compare(&[with_idle_ones], &traced, true), None);
     }
 
     #[test]
-    fn threads_that_the_process_does_not_have_are_told() {
-        let seen = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
+    fn threads_that_the_process_does_not_have_are_reported() {
+        let traced = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
         let in_a_container = server_rows(10, &[(11, 1), (12, 2), (13, 3)]);
-        let words = compare(&[in_a_container], &seen, true).unwrap();
+        let words = compare(&[in_a_container], &traced, true).unwrap();
         assert!(words.starts_with("the connections of 3 of the 3 threads that the server named"), "{words}");
     }
 
     #[test]
-    fn threads_that_work_without_the_servers_word_are_told_unless_they_are_a_pools() {
-        let seen = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
+    fn threads_that_work_and_that_the_server_does_not_name_are_reported_unless_they_are_a_pools() {
+        let traced = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
         let half = [server_rows(10, &[(101, 1)])];
-        let words = compare(&half, &seen, true).unwrap();
+        let words = compare(&half, &traced, true).unwrap();
         assert!(words.starts_with("the connections of 2 of the 3 threads that answered requests"), "{words}");
-        assert_eq!(compare(&half, &seen, false), None, "a pool's thread works for whoever comes");
+        assert_eq!(compare(&half, &traced, false), None, "a pool's thread works for any connection");
     }
 }

@@ -1,5 +1,5 @@
-//! Recordings for comparison: two sides of them, or many in order of time. What is in a recording goes to [`whyso_explain::comparison`]; what is
-//! said of it comes from there.
+//! Recordings for comparison: two sides of them, or many in order of time. What is in a recording goes to
+//! [`whyso_explain::comparison`], which judges it.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,8 @@ pub struct CompareBy {
 /// The runs are not comparable, one is named twice, they have no level in common, or a recording can't be read.
 pub fn compare(first: &[Recording], second: &[Recording], by: CompareBy) -> Result<Comparison, Error> {
     check_matters(by.matters_percent)?;
-    let mut ids: Vec<&str> = first.iter().chain(second).map(|one| one.run().id.as_str()).collect();
+    let mut ids: Vec<&str> =
+        first.iter().chain(second).map(|recording| recording.run().id.as_str()).collect();
     ids.sort_unstable();
     if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Error::WrongUse(format!(
@@ -67,7 +68,7 @@ pub fn compare(first: &[Recording], second: &[Recording], by: CompareBy) -> Resu
     Ok(compared)
 }
 
-/// Recordings in order of time, by what must be equal, with the changes for good. `users`: that number alone.
+/// Recordings in order of time, by what must be equal, with the changes for good. `users`: only that number.
 ///
 /// # Errors
 /// A percentage that makes no sense, or no run has such a level.
@@ -78,12 +79,12 @@ pub fn history(
     matters_percent: f64,
 ) -> Result<History, Error> {
     check_matters(matters_percent)?;
-    let mut seen: Vec<&str> = Vec::new();
+    let mut ids: Vec<&str> = Vec::new();
     let mut runs_of_history: Vec<Run> = Vec::new();
     for run in runs {
         // A run that is named twice, as by its folder and in another, is still one start.
-        if !seen.contains(&run.id.as_str()) {
-            seen.push(&run.id);
+        if !ids.contains(&run.id.as_str()) {
+            ids.push(&run.id);
             runs_of_history.push(run_of(run, metric));
         }
     }
@@ -107,8 +108,8 @@ pub fn runs_at(path: &Path) -> Result<Vec<RunSummary>, Error> {
     if !listed.is_empty() {
         return Ok(listed);
     }
-    let one = run_in(path);
-    one.map(|one| vec![one]).ok_or_else(|| Error::WrongUse(format!("{} holds no run", path.display())))
+    let run = run_in(path);
+    run.map(|run| vec![run]).ok_or_else(|| Error::WrongUse(format!("{} holds no run", path.display())))
 }
 
 pub(crate) fn check_matters(percent: f64) -> Result<(), Error> {
@@ -226,7 +227,7 @@ fn numbers(list: &[u32]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The folder that whyso made for a throw-away server, which is another one each time.
+/// The folder that whyso created for a throw-away server, which is another one each time.
 fn own_folder(run: &RunInfo) -> Option<String> {
     let data = PathBuf::from(run.server.variables.get("datadir")?);
     let folder = data.parent().filter(|folder| run.server.throw_away && folder.components().count() > 1)?;
@@ -273,7 +274,7 @@ fn metrics(side: &[Recording], at_level: At) -> Result<Vec<Vec<MetricValue>>, Er
         .collect()
 }
 
-/// Whether a series says what the server or its machine did.
+/// Whether a series is about what the server or its machine did.
 pub(crate) fn is_the_servers(key: &SeriesKey) -> bool {
     key.host != "client" && !NOT_THE_SERVERS.contains(&key.source.as_str())
 }
@@ -285,22 +286,22 @@ pub(crate) fn values(input: LevelInput) -> Vec<MetricValue> {
         true => (input.end_ns - input.begin_ns) as f64 / 1e9,
         false => input.transactions as f64,
     };
-    let counter = |one: Counter| MetricValue {
-        series: one.series,
-        unit: one.unit,
-        value: one.increase / by,
-        count: Some(one.increase),
+    let of_counter = |counter: Counter| MetricValue {
+        series: counter.series,
+        unit: counter.unit,
+        value: counter.increase / by,
+        count: Some(counter.increase),
         per_second,
     };
-    let gauge = |one: Gauge| MetricValue {
-        series: one.series,
-        unit: one.unit,
-        value: one.mean,
+    let of_gauge = |gauge: Gauge| MetricValue {
+        series: gauge.series,
+        unit: gauge.unit,
+        value: gauge.mean,
         count: None,
         per_second: false,
     };
-    let gauges = input.gauges.into_iter().map(gauge);
-    input.counters.into_iter().map(counter).chain(gauges).collect()
+    let gauges = input.gauges.into_iter().map(of_gauge);
+    input.counters.into_iter().map(of_counter).chain(gauges).collect()
 }
 
 #[cfg(test)]
@@ -345,15 +346,15 @@ mod tests {
                 ("sync_binlog", "0"),
             ])
         };
-        let (one, other) =
+        let (first, second) =
             (facts(&of_start("/var/tmp/a1", "4000")), facts(&of_start("/var/tmp/b22", "4001")));
-        assert_eq!(one, other);
+        assert_eq!(first, second);
         let mut own_sql = of_start("/var/tmp/a1", "4000");
         own_sql.spec.describe = Some("shop: SELECT 1".to_string());
-        assert_eq!(facts(&own_sql), one, "what a built-in workload sends follows from its name");
+        assert_eq!(facts(&own_sql), first, "what a built-in workload sends follows from its name");
         own_sql.spec.workload = Some("shop".to_string());
         assert!(facts(&own_sql).contains_key(&(FactOf::Work, "workload text".to_string())));
-        let of = |of: FactOf, name: &str| one.get(&(of, name.to_string())).map(String::as_str);
+        let of = |of: FactOf, name: &str| first.get(&(of, name.to_string())).map(String::as_str);
         assert_eq!(of(FactOf::Variable, "datadir"), Some("…/data/"));
         assert_eq!(of(FactOf::Variable, "sync_binlog"), Some("0"));
         assert_eq!(of(FactOf::Work, "workload options"), Some("a=1 b=2"));

@@ -17,7 +17,7 @@ use crate::level_series::{add_chosen_within, series_name};
 const ROLLED_UP_S_MIN: f64 = 80.0;
 /// Readings from which the correlation of neighbouring ones is estimated.
 const READINGS_MAX: usize = 600;
-/// Readings of so long before and after a part tell what a counter had at its edges.
+/// Readings of this time before and after a part show what a counter had at its edges.
 const BESIDE_NS: i64 = 30_000_000_000;
 const TRANSACTION: &str = "transaction";
 
@@ -69,7 +69,7 @@ pub fn compare_windows(
             units.extend(units_of(stretch, if is_cut { parts(stretch) } else { 1 }, by.metric)?);
         }
     }
-    // What can be told by transaction on one side alone is told by second on both.
+    // What can be counted per transaction on only one side is counted per second on both.
     if ours.iter().chain(&theirs).any(|unit| unit.counted.transactions < 1.0) {
         ours.iter_mut().chain(&mut theirs).for_each(|unit| unit.counted = LoadCounts::default());
     }
@@ -137,11 +137,11 @@ fn clipped<'r>(stretch: &Stretch<'r>) -> Result<Stretch<'r>, Error> {
 
 fn check_apart<'s, 'r: 's>(stretches: impl Iterator<Item = &'s Stretch<'r>>) -> Result<(), Error> {
     let mut all: Vec<&Stretch<'_>> = stretches.collect();
-    all.sort_by_key(|one| (one.recording.run().id.clone(), one.window.begin_ns));
+    all.sort_by_key(|stretch| (stretch.recording.run().id.clone(), stretch.window.begin_ns));
     for pair in all.windows(2) {
         let is_same = pair[0].recording.run().id == pair[1].recording.run().id;
         if is_same && pair[1].window.begin_ns < pair[0].window.end_ns {
-            let name = |one: &Stretch<'_>| stretch_name(one.recording, one.window);
+            let name = |stretch: &Stretch<'_>| stretch_name(stretch.recording, stretch.window);
             return Err(Error::WrongUse(format!(
                 "the windows {} and {} overlap: what is in both can't differ; give two apart from each other",
                 name(pair[0])?,
@@ -152,13 +152,13 @@ fn check_apart<'s, 'r: 's>(stretches: impl Iterator<Item = &'s Stretch<'r>>) -> 
     Ok(())
 }
 
-/// The metric in each interval of the load that lies in the window, in order of time; of a long window, in several intervals at a
-/// time. What nothing was measured in is left out.
+/// The metric in each interval of the load that lies in the window, in order of time. Of a long window, several intervals count as one.
+/// What nothing was measured in is left out.
 fn readings(stretch: &Stretch<'_>, metric: Metric) -> Result<Vec<f64>, Error> {
     let Stretch { recording, window } = *stretch;
     let mut load = recording.load(Some(window))?;
-    load.retain(|one| one.begin_ns >= window.begin_ns && one.end_ns <= window.end_ns);
-    load.sort_by_key(|one| one.begin_ns);
+    load.retain(|interval| interval.begin_ns >= window.begin_ns && interval.end_ns <= window.end_ns);
+    load.sort_by_key(|interval| interval.begin_ns);
     let intervals: Vec<&[LoadInterval]> =
         load.chunk_by(|one, other| one.begin_ns == other.begin_ns).collect();
     let at_a_time = intervals.len().div_ceil(READINGS_MAX).max(1);
@@ -253,7 +253,7 @@ fn counted(load: &[LoadInterval], window: Window) -> LoadCounts {
         }
         all.transactions += count;
         all.response_sum_ns += interval.response_sum_ns as f64 * share;
-        // A histogram can't be cut: one that lies more inside than outside counts.
+        // A histogram can't be cut: one that lies more within the window than outside counts.
         if share >= 0.5 {
             all.response.extend(&interval.response);
         }

@@ -8,7 +8,7 @@ pub enum Error {
     /// The question makes no sense for this recording: wrong use.
     #[error("{0}")]
     WrongUse(String),
-    /// The recording lacks what the answer needs; the sentence says why.
+    /// The recording lacks what the answer needs; the sentence has the reason.
     #[error("{0}")]
     NotRecorded(String),
     #[error(transparent)]

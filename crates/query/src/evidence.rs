@@ -1,4 +1,4 @@
-//! From a recording to what the explanation rests on. The only bridge between files and findings.
+//! From a recording to what the explanation is based on. The only bridge between files and findings.
 
 use whyso_explain::hidden::{Source, without};
 use whyso_explain::model::{
@@ -13,7 +13,7 @@ use crate::agreement::thread_disagreement;
 use crate::level_series::add_chosen;
 use crate::{Error, file_waits, locks, pauses, wait_classes};
 
-/// A shorter warm-up, in seconds, says nothing about steadiness: it has too few slots.
+/// A shorter warm-up, in seconds, shows nothing about steadiness: it has too few slots.
 const SHORTEST_WARMUP_S: f64 = 2.0;
 
 /// What `whyso_explain` makes of a recording.
@@ -106,8 +106,8 @@ fn statement_work(work: &whyso_record::run::StatementWork) -> StatementWork {
     }
 }
 
-/// What can be said of a level without anything that was watched: its throughput's interval, whether it was steady, and
-/// whether the generator was the bottleneck.
+/// Judges a level without anything that was watched: its throughput's interval, whether it was steady, and whether the generator was the
+/// bottleneck.
 pub fn judge_alone(level: &Level) -> LevelVerdict {
     let input = Input { levels: vec![level_input(level)], ..Input::default() };
     let explained = whyso_explain::explain(&input);
@@ -143,7 +143,7 @@ fn name_by_rates(run: &RunInfo, levels: &mut [LevelInput]) {
     }
 }
 
-/// Returns what the recording says of a level itself, without its series.
+/// Returns what the recording has of a level itself, without its series.
 pub fn level_input(level: &Level) -> LevelInput {
     let result = &level.result;
     LevelInput {

@@ -27,7 +27,8 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     Ok(())
 }
 
-/// The file that the threads of a role waited for most in a state, and its share of all their waits for files in that state.
+/// By role and state: the file that these threads waited for most in that state. With its share, 0 to 1, of all their waits for files in
+/// it.
 pub type MainFiles = BTreeMap<(String, String), (String, f64)>;
 
 /// The main files of a window, by role and state.
@@ -127,9 +128,9 @@ mod tests {
             table(20, &[("ib_logfile0", "30", "5000"), ("sbtest1.ibd", "1", "7"), ("ibdata1", "2", "40")]),
         ];
         let waits = in_window(&tables, 10, 20);
-        let told: Vec<(&str, f64, f64)> =
+        let grown: Vec<(&str, f64, f64)> =
             waits.iter().map(|wait| (wait.path.as_str(), wait.count, wait.ns)).collect();
-        assert_eq!(told, [("ib_logfile0", 20.0, 4000.0), ("ibdata1", 2.0, 40.0)]);
+        assert_eq!(grown, [("ib_logfile0", 20.0, 4000.0), ("ibdata1", 2.0, 40.0)]);
     }
 
     #[test]

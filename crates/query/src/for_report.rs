@@ -1,5 +1,5 @@
-//! What a report has of a run that takes more than its series to tell: statements, lock waits and the Performance Schema's views, level by
-//! level, and the text of sources.
+//! What a report has of a run in addition to its series. Level by level these are statements, lock waits and the Performance Schema's
+//! views. The text of sources is added to them.
 
 use whyso_explain::statements::{CommandMetric, by_statement};
 use whyso_record::Recording;
@@ -61,7 +61,7 @@ impl ForReport {
             .iter()
             .map(|(level, over)| LevelLocks { level: *level, locks: over.for_window("") })
             .collect();
-        // A report is made without a text that can't be read, and says so.
+        // A report goes without a text that can't be read, and shows that.
         let source_text = |file: &str| -> Option<SourceText> {
             let found = source_file(file, &self.source_paths).ok().flatten()?;
             Some(SourceText { path: found.path.display().to_string(), lines: found.lines })
@@ -76,7 +76,7 @@ impl ForReport {
     }
 }
 
-/// The parts of a run that a report tells one by one: its levels, or all of it.
+/// The parts of a run that a report shows one by one: its levels, or all of it.
 fn parts(recording: &Recording) -> Vec<(Option<u32>, Window)> {
     let levels = &recording.run().levels;
     match levels.is_empty() {

@@ -56,7 +56,7 @@ fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64])
             let Some(grown) = whyso_series::increase(t_ns, value, level.begin_ns, level.end_ns) else {
                 return;
             };
-            // A reading rarely falls on the window's edge: what was seen stands for the whole window.
+            // A reading rarely falls on the window's edge: what was observed stands for the whole window.
             let window_ns = (level.end_ns - level.begin_ns) as f64;
             let increase = grown.amount * window_ns / grown.covered_ns as f64;
             level.counters.push(Counter { series, unit, increase });

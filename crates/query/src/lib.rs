@@ -1,7 +1,8 @@
-//! Reads recordings: makes of one what `explain`, `profile` and `report` take.
+//! Reads recordings: turns one into what `explain`, `profile` and `report` take.
 //!
-//! [`explain`] turns a recording into findings; [`threads_in`], [`locks_in`], [`pfs_in`], [`profile_in`], [`timeline_in`] and
-//! [`commands_in`] answer one question about a window of it; [`compare`] and [`compare_windows`] put two of them side by side.
+//! - [`explain`] turns a recording into findings.
+//! - [`threads_in`], [`locks_in`], [`pfs_in`], [`profile_in`], [`timeline_in`] and [`commands_in`] answer one question about a window.
+//! - [`compare`] and [`compare_windows`] put two recordings side by side.
 //!
 //! This crate reads only. It starts nothing, writes nothing and talks to no server, so that whatever it shows comes from the
 //! recording. It does no statistics and judges nothing: that is for `whyso_series` and `whyso_explain`.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use whyso_explain::locks::{
-    InstrumentWait, LockLook, LockObject, Snapshots, TableWait, instruments, is_lock_source, objects, tables,
+    InstrumentWait, LockObject, LockSnapshot, Snapshots, TableWait, instruments, is_lock_source, objects,
+    tables,
 };
 use whyso_explain::model::{Counter, LevelInput, SeriesName};
 use whyso_model::{LockKind, LockWait};
@@ -19,8 +20,8 @@ use crate::level_series::add_chosen;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocksOver {
     pub window: Window,
-    /// Times that it was looked who waits.
-    pub looks: u64,
+    /// Snapshots of who waits that the window has.
+    pub snapshot_count: u64,
     /// How well that went.
     pub snapshots: Snapshots,
     pub objects: Vec<LockObject>,
@@ -30,7 +31,7 @@ pub struct LocksOver {
     pub tables: Vec<TableWait>,
     /// Time that the load's requests waited for locks, the `lock` part of the time budget; `None` where the run was not traced.
     pub requests_waited_ns: Option<f64>,
-    /// What of this the run lacks, and what would change that; a sentence each.
+    /// What of this the run lacks, and what would change that; one sentence each.
     pub not_measured: Vec<String>,
 }
 
@@ -40,7 +41,7 @@ impl LocksOver {
         LocksOf {
             window,
             seconds: self.window.seconds(),
-            snapshot_count: self.looks,
+            snapshot_count: self.snapshot_count,
             snapshots: self.snapshots,
             objects: &self.objects,
             row_locks_counted: self.row_locks_counted,
@@ -57,10 +58,10 @@ impl LocksOver {
 /// # Errors
 /// Where the recording's files can't be read.
 pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
-    let looks = looks(recording)?;
+    let snapshots = lock_snapshots(recording)?;
     for level in levels {
         let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
-        level.lock_objects = objects(within(&looks, window), &waited_ns(level));
+        level.lock_objects = objects(within(&snapshots, window), &waited_ns(level));
     }
     Ok(())
 }
@@ -74,7 +75,7 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
         .run()
         .not_measured
         .iter()
-        .filter(|one| one.source.is_of_locks())
+        .filter(|line| line.source.is_of_locks())
         .map(ToString::to_string)
         .collect();
     if !holds_locks(recording) {
@@ -87,20 +88,21 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
     let mut measured =
         LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() };
     add_chosen(recording, std::slice::from_mut(&mut measured), is_needed)?;
-    let looks = looks(recording)?;
+    let snapshots = lock_snapshots(recording)?;
     let counted = |names: [&str; 2], ns_each: f64| {
-        let find =
-            |name: &str| measured.counters.iter().find(|one| one.series.metric.eq_ignore_ascii_case(name));
+        let find = |name: &str| {
+            measured.counters.iter().find(|counter| counter.series.metric.eq_ignore_ascii_case(name))
+        };
         names.into_iter().find_map(find).map(|counter: &Counter| counter.increase * ns_each)
     };
     let waits = counted(["Innodb_row_lock_waits", "lock_row_lock_waits"], 1.0);
     let time_ns = counted(["Innodb_row_lock_time", "lock_row_lock_time"], 1e6);
-    let seen = within(&looks, window);
+    let in_window = within(&snapshots, window);
     Ok(LocksOver {
         window,
-        looks: looks_taken(recording, window)?,
-        snapshots: snapshots(recording, window, &measured, seen, time_ns)?,
-        objects: objects(seen, &waited_ns(&measured)),
+        snapshot_count: count_snapshots(recording, window)?,
+        snapshots: snapshot_quality(recording, window, &measured, in_window, time_ns)?,
+        objects: objects(in_window, &waited_ns(&measured)),
         row_locks_counted: waits.zip(time_ns),
         instruments: instruments(&measured.counters),
         tables: tables(&measured.counters),
@@ -111,10 +113,13 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
 
 /// Whether anything of lock waits was recorded.
 pub(crate) fn holds_locks(recording: &Recording) -> bool {
-    recording.series().iter().any(|one| one.key.source == LockWait::SOURCE || is_lock_source(&one.key.source))
+    recording
+        .series()
+        .iter()
+        .any(|info| info.key.source == LockWait::SOURCE || is_lock_source(&info.key.source))
 }
 
-/// Series that a table of lock waits rests on.
+/// Whether a table of lock waits is based on this series.
 fn is_needed(key: &SeriesKey) -> bool {
     let is_of_innodb = ["status", "innodb_metrics"].contains(&key.source.as_str())
         && ["innodb_row_lock_waits", "innodb_row_lock_time", "lock_row_lock_waits", "lock_row_lock_time"]
@@ -141,29 +146,30 @@ fn waited_ns(level: &LevelInput) -> BTreeMap<LockKind, f64> {
     waiting.map(|gauge| (LockKind::of_name(&gauge.series.instance), gauge.mean * window_ns)).collect()
 }
 
-fn looks_taken(recording: &Recording, window: Window) -> Result<u64, Error> {
+fn count_snapshots(recording: &Recording, window: Window) -> Result<u64, Error> {
     let mut most = 0;
     for id in recording.find(LockWait::SOURCE, LockWait::WAITING, None) {
         let points = recording.samples(id, Some(window))?.points();
-        let inside = points.t_ns.iter().filter(|t_ns| **t_ns >= window.begin_ns && **t_ns <= window.end_ns);
-        most = most.max(inside.count() as u64);
+        let in_window =
+            points.t_ns.iter().filter(|t_ns| **t_ns >= window.begin_ns && **t_ns <= window.end_ns);
+        most = most.max(in_window.count() as u64);
     }
     Ok(most)
 }
 
 /// How well the lock tables were read over a window. `row_wait_ns`: what InnoDB counted of waits for rows meanwhile.
-fn snapshots(
+fn snapshot_quality(
     recording: &Recording,
     window: Window,
     measured: &LevelInput,
-    seen: &[LockLook],
+    in_window: &[LockSnapshot],
     row_wait_ns: Option<f64>,
 ) -> Result<Snapshots, Error> {
-    let (mut taken, mut last_ns) = (0, None);
+    let (mut count, mut last_ns) = (0, None);
     for id in recording.find(LockWait::SOURCE, LockWait::WAITING, Some("row")) {
         let t_ns = recording.samples(id, None)?.points().t_ns;
         let until = &t_ns[..t_ns.partition_point(|t_ns| *t_ns <= window.end_ns)];
-        taken += until.iter().filter(|t_ns| **t_ns >= window.begin_ns).count() as u64;
+        count += until.iter().filter(|t_ns| **t_ns >= window.begin_ns).count() as u64;
         last_ns = last_ns.max(until.last().copied());
     }
     let of_sampler = |metric: &str| {
@@ -177,11 +183,14 @@ fn snapshots(
         let is_named = |name: &SeriesName| name.source == source && name.metric.eq_ignore_ascii_case(metric);
         measured.gauges.iter().find(|gauge| is_named(&gauge.series))
     };
-    let found_rows =
-        seen.iter().flat_map(|look| &look.waits).filter(|wait| wait.kind == LockKind::Row).count();
+    let found_rows = in_window
+        .iter()
+        .flat_map(|snapshot| &snapshot.waits)
+        .filter(|wait| wait.kind == LockKind::Row)
+        .count();
     Ok(Snapshots {
         seconds: window.seconds(),
-        taken,
+        count,
         failed: of_sampler("failed") + of_sampler("missed"),
         last_good_s: last_ns.map(|last_ns| (window.end_ns - last_ns) as f64 / 1e9),
         last_took_ms: gauge(LockWait::SOURCE, "snapshot_ns").map(|gauge| gauge.mean / 1e6),
@@ -191,27 +200,28 @@ fn snapshots(
     })
 }
 
-fn looks(recording: &Recording) -> Result<Vec<LockLook>, Error> {
+fn lock_snapshots(recording: &Recording) -> Result<Vec<LockSnapshot>, Error> {
     if !recording.row_sources().iter().any(|source| source == LockWait::SOURCE) {
         return Ok(Vec::new());
     }
-    let mut looks: Vec<LockLook> = recording.rows(LockWait::SOURCE)?.iter().map(look).collect();
-    looks.sort_by_key(|look| look.t_ns);
-    Ok(looks)
+    let mut snapshots: Vec<LockSnapshot> =
+        recording.rows(LockWait::SOURCE)?.iter().map(lock_snapshot).collect();
+    snapshots.sort_by_key(|snapshot| snapshot.t_ns);
+    Ok(snapshots)
 }
 
-fn within(looks: &[LockLook], window: Window) -> &[LockLook] {
-    let from = looks.partition_point(|look| look.t_ns < window.begin_ns);
-    let to = looks.partition_point(|look| look.t_ns <= window.end_ns);
-    &looks[from..to.max(from)]
+fn within(snapshots: &[LockSnapshot], window: Window) -> &[LockSnapshot] {
+    let from = snapshots.partition_point(|snapshot| snapshot.t_ns < window.begin_ns);
+    let to = snapshots.partition_point(|snapshot| snapshot.t_ns <= window.end_ns);
+    &snapshots[from..to.max(from)]
 }
 
-fn look(table: &TextRows) -> LockLook {
+fn lock_snapshot(table: &TextRows) -> LockSnapshot {
     let places: BTreeMap<&str, usize> =
         table.columns.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-    let seen =
+    let wait =
         |row: &Vec<Option<String>>| LockWait::from_cells(|name| row.get(*places.get(name)?)?.as_deref());
-    LockLook { t_ns: table.t_ns, waits: table.rows.iter().filter_map(seen).collect() }
+    LockSnapshot { t_ns: table.t_ns, waits: table.rows.iter().filter_map(wait).collect() }
 }
 
 #[cfg(test)]
@@ -235,14 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_the_looks_within_it_and_the_time_that_their_number_stands_for() {
-        let looks: Vec<LockLook> =
+    fn a_window_has_the_snapshots_within_it_and_the_time_that_their_number_stands_for() {
+        let snapshots: Vec<LockSnapshot> =
             [table(5, &[("1", "t.a")]), table(10, &[("1", "t.a"), ("2", "t.b")]), table(20, &[("1", "t.b")])]
                 .iter()
-                .map(look)
+                .map(lock_snapshot)
                 .collect();
-        assert_eq!(within(&looks, Window { begin_ns: 6, end_ns: 20 }).len(), 2);
-        assert!(within(&looks, Window { begin_ns: 21, end_ns: 30 }).is_empty());
+        assert_eq!(within(&snapshots, Window { begin_ns: 6, end_ns: 20 }).len(), 2);
+        assert!(within(&snapshots, Window { begin_ns: 21, end_ns: 30 }).is_empty());
         let series = SeriesName {
             source: LockWait::SOURCE.to_string(),
             metric: LockWait::WAITING.to_string(),
@@ -256,7 +266,7 @@ mod tests {
 
     /// Ten seconds in which the lock tables were read once, at 2 s, and then not any more, while InnoDB counted waits.
     #[test]
-    fn a_recording_whose_snapshots_failed_does_not_say_that_nobody_waited() {
+    fn a_recording_whose_snapshots_failed_does_not_report_that_nobody_waited() {
         const S: i64 = 1_000_000_000;
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("run");
@@ -297,7 +307,7 @@ mod tests {
 
         let over = locks_in(&recording, Window { begin_ns: 0, end_ns: 10 * S }).unwrap();
         let snapshots = over.snapshots;
-        assert_eq!((snapshots.taken, snapshots.failed, snapshots.last_good_s), (1, 3, Some(8.0)));
+        assert_eq!((snapshots.count, snapshots.failed, snapshots.last_good_s), (1, 3, Some(8.0)));
         assert_eq!(snapshots.last_took_ms, Some(1_900.0));
         assert!((snapshots.row_wait_s.unwrap() - 20.0).abs() < 1e-6 && !snapshots.are_good());
         let text = whyso_report::locks(over.for_window("the whole run"));
@@ -319,7 +329,7 @@ mod tests {
     #[test]
     fn a_table_that_is_not_what_it_should_be_gives_nothing() {
         let odd = TextRows { columns: vec!["kind".to_string()], ..table(1, &[("1", "t.a")]) };
-        assert!(look(&odd).waits.is_empty());
-        assert!(look(&table(1, &[("x", "t.a")])).waits.is_empty());
+        assert!(lock_snapshot(&odd).waits.is_empty());
+        assert!(lock_snapshot(&table(1, &[("x", "t.a")])).waits.is_empty());
     }
 }

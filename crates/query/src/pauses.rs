@@ -33,7 +33,7 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     Ok(())
 }
 
-/// The long waits of these threads between two looks at them.
+/// The long waits of these threads between two snapshots of them.
 pub(crate) fn of(
     recording: &Recording,
     window: Window,
@@ -47,11 +47,11 @@ pub(crate) fn of(
 /// Adds what is known of the threads that waited.
 pub(crate) fn learn(pauses: &mut [Pauses], threads: &[ThreadTime]) {
     let by_tid: HashMap<u32, &ThreadTime> = threads.iter().map(|thread| (thread.tid, thread)).collect();
-    for one in pauses {
-        if let Some(thread) = by_tid.get(&one.tid) {
-            one.role.clone_from(&thread.role);
-            one.connection = thread.connection;
-            one.requests = thread.requests as f64;
+    for pause in pauses {
+        if let Some(thread) = by_tid.get(&pause.tid) {
+            pause.role.clone_from(&thread.role);
+            pause.connection = thread.connection;
+            pause.requests = thread.requests as f64;
         }
     }
 }
@@ -61,8 +61,8 @@ fn tables(recording: &Recording) -> Result<Vec<TextRows>, Error> {
     Ok(if is_there { recording.rows(PauseRow::SOURCE)? } else { Vec::new() })
 }
 
-/// Between the looks at the threads nearest to a window's ends: both tables are written at a look, this one only where there
-/// is something to tell.
+/// The long waits between the snapshots of the threads nearest to a window's ends. Both tables are written with a snapshot, this one
+/// only where there were waits.
 fn within(tables: &[TextRows], threads: &ThreadTable, begin_ns: i64, end_ns: i64) -> Vec<Pauses> {
     let Some((from, to)) = threads.covering(begin_ns, end_ns) else { return Vec::new() };
     let window = Window { begin_ns: threads.t_ns[from], end_ns: threads.t_ns[to] };
@@ -79,7 +79,7 @@ fn between(tables: &[TextRows], window: Window) -> Vec<Pauses> {
     all.into_values().collect()
 }
 
-/// Number of the thread, when it was seen first, state, call, whether in a request, client.
+/// Number of the thread, when it was found first, state, call, whether in a request, client.
 type Key = (u32, u64, String, String, bool, String);
 
 fn add_rows(all: &mut BTreeMap<Key, Pauses>, table: &TextRows) {
@@ -96,12 +96,12 @@ fn add_rows(all: &mut BTreeMap<Key, Pauses>, table: &TextRows) {
                 place.insert(row);
             }
             Entry::Occupied(mut place) => {
-                let one = place.get_mut();
+                let sum = place.get_mut();
                 // A thread may bear its name, and show its role, only later.
-                one.name = row.name;
-                one.role = row.role;
-                one.length = one.length.and(row.length);
-                one.period = one.period.and(row.period);
+                sum.name = row.name;
+                sum.role = row.role;
+                sum.length = sum.length.and(row.length);
+                sum.period = sum.period.and(row.period);
             }
         }
     }
@@ -111,7 +111,7 @@ fn add_rows(all: &mut BTreeMap<Key, Pauses>, table: &TextRows) {
 mod tests {
     use super::*;
     use whyso_model::Moments;
-    use whyso_series::{Look, ThreadSnapshot};
+    use whyso_series::{Snapshot, ThreadSnapshot};
 
     fn row(tid: u32, born_ns: u64, count: f64, mean_ns: f64) -> Vec<Option<String>> {
         let row = PauseRow {
@@ -134,11 +134,11 @@ mod tests {
         TextRows { source: PauseRow::SOURCE.to_string(), t_ns, columns, rows: rows.to_vec() }
     }
 
-    fn looks(requests: &[(i64, u64)]) -> ThreadTable {
-        let look = |&(t_ns, requests): &(i64, u64)| {
+    fn snapshots(requests: &[(i64, u64)]) -> ThreadTable {
+        let snapshot = |&(t_ns, requests): &(i64, u64)| {
             let name = "one_connection".to_string();
             let states_ns = vec![t_ns as u64];
-            Look {
+            Snapshot {
                 t_ns,
                 threads: vec![ThreadSnapshot {
                     tid: 7,
@@ -150,18 +150,18 @@ mod tests {
                 }],
             }
         };
-        ThreadTable::new(vec!["cpu".to_string()], requests.iter().map(look).collect(), &[])
+        ThreadTable::new(vec!["cpu".to_string()], requests.iter().map(snapshot).collect(), &[])
     }
 
     #[test]
-    fn a_window_has_what_was_told_at_the_looks_within_it() {
+    fn a_window_has_what_was_written_with_the_snapshots_within_it() {
         let tables = [
             table(10, &[row(7, 1, 1.0, 90e6)]),
             table(20, &[row(7, 1, 2.0, 400e6)]),
             table(30, &[row(7, 1, 1.0, 700e6), row(7, 25, 1.0, 50e6)]),
             table(40, &[row(7, 1, 1.0, 90e6)]),
         ];
-        let found = within(&tables, &looks(&[(10, 100), (20, 150), (30, 190)]), 11, 29);
+        let found = within(&tables, &snapshots(&[(10, 100), (20, 150), (30, 190)]), 11, 29);
         let [first, second] = &found[..] else { panic!("{found:?}") };
         assert_eq!((first.length.count, first.length.mean_ns, first.requests), (3.0, 500e6, 90.0));
         assert!((first.length.spread_ns - 141.42e6).abs() < 0.01e6, "{first:?}");
@@ -175,7 +175,7 @@ mod tests {
         odd.columns[7] = "number".to_string();
         let mut broken = table(20, &[row(7, 1, 1.0, 90e6)]);
         broken.rows[0][8] = Some("NaN".to_string());
-        assert_eq!(within(&[odd, broken], &looks(&[(10, 0), (30, 0)]), 10, 30), []);
-        assert_eq!(within(&[table(20, &[row(7, 1, 1.0, 90e6)])], &looks(&[]), 10, 30), []);
+        assert_eq!(within(&[odd, broken], &snapshots(&[(10, 0), (30, 0)]), 10, 30), []);
+        assert_eq!(within(&[table(20, &[row(7, 1, 1.0, 90e6)])], &snapshots(&[]), 10, 30), []);
     }
 }

@@ -26,18 +26,18 @@ pub struct PfsOver {
     pub table: Table,
     /// Text of a digest, by the name of its line.
     pub texts: HashMap<String, String>,
-    /// What of the Performance Schema the run lacks; a sentence each.
+    /// What of the Performance Schema the run lacks; one sentence each.
     pub not_measured: Vec<String>,
 }
 
 impl PfsOver {
-    /// Lines alone whose name or text contains `text`, in any case.
+    /// Keeps only lines whose name or text contains `text`, in any case.
     pub fn keep_like(&mut self, text: &str) {
         let text = text.to_lowercase();
         let texts = &self.texts;
         self.table.keep(|line| {
-            let told = texts.get(&line.name).map_or(line.name.as_str(), String::as_str);
-            told.to_lowercase().contains(&text) || line.name.to_lowercase().contains(&text)
+            let shown = texts.get(&line.name).map_or(line.name.as_str(), String::as_str);
+            shown.to_lowercase().contains(&text) || line.name.to_lowercase().contains(&text)
         });
     }
 }
@@ -51,13 +51,13 @@ pub fn pfs_in(recording: &Recording, view: &'static View, window: Window) -> Res
         .run()
         .not_measured
         .iter()
-        .filter(|one| {
-            let of_lock_tables = matches!(one.source, Missing::RowLockWaits | Missing::MetadataLockTables);
-            one.source.is_of_performance_schema() || of_lock_tables
+        .filter(|line| {
+            let of_lock_tables = matches!(line.source, Missing::RowLockWaits | Missing::MetadataLockTables);
+            line.source.is_of_performance_schema() || of_lock_tables
         })
         .map(ToString::to_string)
         .collect();
-    let has = |source: &str| recording.series().iter().any(|one| one.key.source == source);
+    let has = |source: &str| recording.series().iter().any(|info| info.key.source == source);
     if !has(view.source) {
         let there: Vec<&str> = VIEWS.iter().filter(|view| has(view.source)).map(|view| view.name).collect();
         let why = match (there.is_empty(), not_measured.is_empty()) {
@@ -84,7 +84,7 @@ pub(crate) fn every_view(
     recording: &Recording,
     parts: &[(Option<u32>, Window)],
 ) -> Result<Option<RunPfs>, Error> {
-    let has = |view: &&View| recording.series().iter().any(|one| one.key.source == view.source);
+    let has = |view: &&View| recording.series().iter().any(|info| info.key.source == view.source);
     let views: Vec<&'static View> = VIEWS.iter().filter(has).collect();
     if views.is_empty() || parts.is_empty() {
         return Ok(None);
@@ -111,7 +111,7 @@ pub(crate) fn every_view(
     Ok(Some(RunPfs { levels, texts: texts(recording)? }))
 }
 
-/// Whether a recording tells what the server's timers take.
+/// Whether a recording has what the server's timers take.
 pub fn timing_is_known(recording: &Recording) -> bool {
     let setup = pfs_setup::of_run(&recording.run().spec);
     setup.is_some_and(|setup| !setup.timers.is_empty())
@@ -120,7 +120,7 @@ pub fn timing_is_known(recording: &Recording) -> bool {
 /// What timing cost the server over a window.
 ///
 /// # Errors
-/// Where the recording's files can't be read, or it does not tell what the server's timers take.
+/// Where the recording's files can't be read, or it does not have what the server's timers take.
 pub fn timing_in(recording: &Recording, window: Window) -> Result<Timing, Error> {
     let run = recording.run();
     let state = || run.performance_schema().unwrap_or_else(|| "not recorded".to_string());
@@ -133,8 +133,8 @@ pub fn timing_in(recording: &Recording, window: Window) -> Result<Timing, Error>
         )));
     }
     let load = recording.load(Some(window))?;
-    let mut told = timings(recording, &setup, &[window], &load)?;
-    Ok(told.remove(0))
+    let mut timings = timings(recording, &setup, &[window], &load)?;
+    Ok(timings.remove(0))
 }
 
 /// The same of each window. `load`: of all of them.
@@ -150,12 +150,12 @@ fn timings(
     };
     let mut measured = windows.iter().map(empty_level).collect::<Vec<_>>();
     add_chosen(recording, &mut measured, is_needed)?;
-    let told = |(measured, window): (&LevelInput, &Window)| {
+    let timing_of = |(measured, window): (&LevelInput, &Window)| {
         let counters = &measured.counters;
         let (statements, _) = sent_or_counted(load, counters, *window);
         timing(setup, counters, window.seconds(), statements, whyso_explain::server_cpu_s(counters))
     };
-    Ok(measured.iter().zip(windows).map(told).collect())
+    Ok(measured.iter().zip(windows).map(timing_of).collect())
 }
 
 /// What the server's Performance Schema had no room for since the server's start, as it was last read.
@@ -203,14 +203,16 @@ fn sent_or_counted(
     window: Window,
 ) -> (Option<f64>, Option<f64>) {
     let (statements, transactions) = sent(load, window);
-    let questions = || counters.iter().find(|one| one.series.metric == QUESTIONS).map(|one| one.increase);
+    let questions =
+        || counters.iter().find(|counter| counter.series.metric == QUESTIONS).map(|counter| counter.increase);
     (statements.or_else(questions), transactions)
 }
 
 /// Statements and transactions that ended within `window`; an interval that lies in it in part counts for that part.
 fn sent(load: &[LoadInterval], window: Window) -> (Option<f64>, Option<f64>) {
     let mut sums = [None::<f64>; 2];
-    let lies_in = |one: &&LoadInterval| one.begin_ns < window.end_ns && one.end_ns > window.begin_ns;
+    let lies_in =
+        |interval: &&LoadInterval| interval.begin_ns < window.end_ns && interval.end_ns > window.begin_ns;
     for interval in load.iter().filter(lies_in) {
         let begin_ns = interval.begin_ns.max(window.begin_ns);
         let end_ns = interval.end_ns.min(window.end_ns);
@@ -230,11 +232,11 @@ fn texts(recording: &Recording) -> Result<HashMap<String, String>, Error> {
     let mut texts = HashMap::new();
     for source in recording.row_sources().iter().filter(|source| source.starts_with("pfs_")) {
         for table in recording.rows(source)? {
-            let told = table.rows.into_iter().filter_map(|mut row| {
+            let rows = table.rows.into_iter().filter_map(|mut row| {
                 let text = row.get_mut(2)?.take()?;
                 Some((row.first_mut()?.take()?, text))
             });
-            texts.extend(told);
+            texts.extend(rows);
         }
     }
     Ok(texts)

@@ -3,7 +3,7 @@
 use whyso_explain::model::{Instruments, PfsSetup, Timer};
 use whyso_model::{PerformanceSchema, RunSpec};
 
-/// What is said of a setup that nobody asked for and of which the recording says nothing else.
+/// Text for a setup that nobody asked for and of which the recording has nothing else.
 const AS_IT_WAS: &str = "as the server had it";
 
 /// Returns how the Performance Schema was set; `None` if the recording has nothing of it.
@@ -36,7 +36,7 @@ pub(crate) fn of_run(spec: &RunSpec) -> Option<PfsSetup> {
     })
 }
 
-/// Returns what was asked for and what became of it, as the finding says it.
+/// Returns what was asked for and what became of it, as the finding has it.
 fn asked_words(recorded: &PerformanceSchema, asked: &str) -> String {
     let in_force = recorded.in_force.clone().unwrap_or_default();
     let mut words = format!("The Performance Schema was asked for {asked}");
@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_not_asked_for_is_a_setup_too_and_an_old_recording_tells_of_none() {
+    fn what_was_not_asked_for_is_a_setup_too_and_an_old_recording_has_none() {
         let spec = |performance_schema: serde_json::Value| -> RunSpec {
             serde_json::from_value(json!({"performance_schema": performance_schema})).unwrap()
         };

@@ -14,9 +14,9 @@ use whyso_record::run::Window;
 use whyso_series::KnownBy;
 
 use crate::{Error, ThreadFilter};
-use choice::{Choice, ChosenSample};
+use choice::{Candidate, Choice};
 
-/// A profile, and what it rests on.
+/// A profile, and what it is based on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedProfile {
     pub profile: Profile,
@@ -31,7 +31,7 @@ pub struct RecordedProfile {
     pub rootless: u64,
     /// Where a connection or a statement was asked for: the part, 0 to 1, of the other conditions' time of which it is known.
     pub known_share: Option<f64>,
-    /// And what tells it.
+    /// And from which source it is known.
     pub known_by: Option<KnownBy>,
     /// The part, 0 to 1, of the time that was left out because it is the observer's own.
     pub hidden_share: f64,
@@ -53,12 +53,14 @@ pub fn stack_metrics() -> Vec<&'static str> {
     metrics().into_iter().map(|(name, _)| name).collect()
 }
 
-/// What was sampled in a window, by the metrics that are named, of the threads that are asked for. Of what is not known to be of a connection
-/// or a statement that is asked for, nothing is taken.
+/// What was sampled in a window, by the metrics that are named, of the threads that are asked for. Where a connection or a statement is
+/// asked for, only samples that are known to be of it count.
 ///
 /// # Errors
-/// The run holds no stacks, or none of waits where nothing else is asked for, a metric, a role or a thread is not known, nothing is known to be of the connection or the statement, or the files
-/// can't be read.
+/// - The run holds no stacks, or none of waits where nothing else is asked for.
+/// - A metric, a role or a thread is not known.
+/// - Nothing is known to be of the connection or the statement.
+/// - The files can't be read.
 pub fn profile_in(
     recording: &Recording,
     window: Window,
@@ -77,38 +79,38 @@ pub fn profile_in(
         ));
     }
     let named = frames.iter().map(|frame| (frame.stack, frame.function.as_str(), frame.module.as_str()));
-    let mut taking = Taking {
+    let mut selection = Selection {
         places,
         choice: Choice::new(recording, window, filter)?,
         hidden: (!filter.observer).then(|| ObserverStacks::new(named)),
         hidden_ns: 0.0,
         sampled: RecordedProfile::default(),
     };
-    taking.sampled.profile.metrics = by.to_vec();
+    selection.sampled.profile.metrics = by.to_vec();
     for sample in recording.stacks(Some(window))? {
-        let taken =
-            ChosenSample { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
-        if taking.enter(&taken, State::Cpu.name(), sample.weight_ns, 0) {
-            taking.sampled.samples += 1;
+        let candidate =
+            Candidate { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
+        if selection.enter(&candidate, State::Cpu.name(), sample.weight_ns, 0) {
+            selection.sampled.samples += 1;
         }
     }
     let (mut wakes, mut others) = (Vec::new(), Vec::new());
     for wait in recording.waits(Some(window))? {
-        let taken = ChosenSample { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
-        let is_taken = taking.enter(&taken, &wait.state, wait.weight_ns, wait.length_ns);
-        taking.sampled.waits += u64::from(is_taken);
+        let candidate = Candidate { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
+        let is_chosen = selection.enter(&candidate, &wait.state, wait.weight_ns, wait.length_ns);
+        selection.sampled.waits += u64::from(is_chosen);
         // Nobody ends the wait for a CPU.
         if wait.state == State::Runqueue.name() {
             continue;
         }
-        if is_taken {
+        if is_chosen {
             wakes.push(wait);
         } else {
             // Chains of waits lead to others, too.
             others.push(wait);
         }
     }
-    let Taking { places, choice, hidden_ns, mut sampled, .. } = taking;
+    let Selection { places, choice, hidden_ns, mut sampled, .. } = selection;
     let shown_ns: f64 = sampled.profile.samples.iter().map(|sample| sample.weight_ns).sum();
     sampled.hidden_share = if hidden_ns > 0.0 { hidden_ns / (hidden_ns + shown_ns) } else { 0.0 };
     sampled.known_share = choice.known_share();
@@ -139,7 +141,7 @@ pub fn profile_in(
 }
 
 impl RecordedProfile {
-    /// Where in the sources each function of a stack was, in the order of [`Profile::stacks`]; `None` where the build does not tell.
+    /// Where in the sources each function of a stack was, in the order of [`Profile::stacks`]; `None` where the build does not have it.
     pub fn source_places(&self) -> BTreeMap<u32, Vec<Option<SourcePlace>>> {
         let mut places: BTreeMap<u32, Vec<Option<SourcePlace>>> = BTreeMap::new();
         for frame in &self.frames {
@@ -153,17 +155,17 @@ impl RecordedProfile {
 
 fn why_no_stacks(recording: &Recording) -> String {
     let not_measured = &recording.run().not_measured;
-    let missing = |source| not_measured.iter().find(|one| one.source == source);
+    let missing = |source| not_measured.iter().find(|line| line.source == source);
     let why = missing(Missing::ThreadStacks).or_else(|| missing(Missing::ServerThreads));
     why.map_or("it was recorded with --stacks=none".to_string(), ToString::to_string)
 }
 
 /// By a state's name: the metrics that its time belongs to, as places in what was asked for.
 fn places_of_states(by: &[String]) -> Result<BTreeMap<&'static str, Vec<usize>>, Error> {
-    let known = metrics();
+    let metrics = metrics();
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, name) in by.iter().enumerate() {
-        let Some((_, states)) = known.iter().find(|(known, _)| known == name) else {
+        let Some((_, states)) = metrics.iter().find(|(known, _)| known == name) else {
             let all = stack_metrics().join(", ");
             return Err(Error::WrongUse(format!("'{name}' is no metric of stacks; give some of: {all}")));
         };
@@ -174,7 +176,7 @@ fn places_of_states(by: &[String]) -> Result<BTreeMap<&'static str, Vec<usize>>,
     Ok(places)
 }
 
-struct Taking<'a> {
+struct Selection<'a> {
     places: BTreeMap<&'static str, Vec<usize>>,
     choice: Choice<'a>,
     /// What is left out as the observer's; `None`: nothing is.
@@ -184,22 +186,22 @@ struct Taking<'a> {
     sampled: RecordedProfile,
 }
 
-impl Taking<'_> {
-    /// Whether it was taken.
-    fn enter(&mut self, taken: &ChosenSample<'_>, state: &str, weight_ns: u64, seen_ns: u64) -> bool {
+impl Selection<'_> {
+    /// Adds a sample or a wait where it is asked for. Returns whether it was.
+    fn enter(&mut self, candidate: &Candidate<'_>, state: &str, weight_ns: u64, seen_ns: u64) -> bool {
         let places = self.places.get(state).map_or(&[][..], Vec::as_slice);
-        if !self.choice.wants(taken, weight_ns.saturating_mul(places.len() as u64)) || places.is_empty() {
+        if !self.choice.wants(candidate, weight_ns.saturating_mul(places.len() as u64)) || places.is_empty() {
             return false;
         }
-        if self.hidden.as_ref().is_some_and(|hidden| hidden.holds(taken.role, taken.stack)) {
+        if self.hidden.as_ref().is_some_and(|hidden| hidden.holds(candidate.role, candidate.stack)) {
             self.hidden_ns += weight_ns as f64 * places.len() as f64;
             return false;
         }
         for place in places {
             let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
-            let sample = ProfileSample { stack: taken.stack, metric: *place, weight_ns, seen_ns };
+            let sample = ProfileSample { stack: candidate.stack, metric: *place, weight_ns, seen_ns };
             self.sampled.profile.samples.push(sample);
-            self.sampled.threads.push((taken.tid, taken.role.to_string()));
+            self.sampled.threads.push((candidate.tid, candidate.role.to_string()));
         }
         true
     }
@@ -349,9 +351,9 @@ mod tests {
         let window = Window { begin_ns: 0, end_ns: 50 };
         let by = ["cpu", "io", "file_sync"].map(str::to_string);
         let sampled = profile_in(&recording, window, &by, &of_role("connection")).unwrap();
-        let told: Vec<(usize, f64)> =
+        let times: Vec<(usize, f64)> =
             sampled.profile.samples.iter().map(|sample| (sample.metric, sample.weight_ns)).collect();
-        assert_eq!(told, [(0, 10.0), (1, 7.0), (2, 7.0)]);
+        assert_eq!(times, [(0, 10.0), (1, 7.0), (2, 7.0)]);
         assert_eq!(sampled.threads, vec![(1, "connection".to_string()); 3]);
         assert_eq!((sampled.samples, sampled.waits, sampled.rootless), (1, 1, 0));
         let all = Window { begin_ns: 0, end_ns: 100 };
@@ -364,14 +366,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let recording = recorded(folder.path());
         let window = Window { begin_ns: 1000, end_ns: 1100 };
-        let taken = |observer| {
+        let profile = |observer| {
             let filter = ThreadFilter { observer, ..of_role("all") };
             profile_in(&recording, window, &["cpu".to_string()], &filter).unwrap()
         };
-        let hidden = taken(false);
+        let hidden = profile(false);
         assert_eq!((hidden.profile.samples.len(), hidden.threads.len()), (1, 1));
         assert!((hidden.hidden_share - 0.8).abs() < 1e-9, "{}", hidden.hidden_share);
-        let shown = taken(true);
+        let shown = profile(true);
         assert_eq!((shown.profile.samples.len(), shown.hidden_share), (3, 0.0));
     }
 
@@ -386,20 +388,20 @@ mod tests {
         let recording = recorded(folder.path());
         let window = Window { begin_ns: 0, end_ns: 100 };
         let by = ["cpu".to_string()];
-        let taken = |filter: ThreadFilter| profile_in(&recording, window, &by, &filter).unwrap();
-        assert_eq!(taken(ThreadFilter { tids: vec![2], ..ThreadFilter::default() }).samples, 1);
+        let profile = |filter: ThreadFilter| profile_in(&recording, window, &by, &filter).unwrap();
+        assert_eq!(profile(ThreadFilter { tids: vec![2], ..ThreadFilter::default() }).samples, 1);
         // Connection 40 from 0 to 50: the samples at 5, and at 6 of another thread, which worked for none.
-        let of_40 = taken(ThreadFilter { connections: vec![40], ..ThreadFilter::default() });
+        let of_40 = profile(ThreadFilter { connections: vec![40], ..ThreadFilter::default() });
         assert_eq!((of_40.samples, of_40.known_share), (1, Some(1.0 / 3.0)));
-        // A statement that began at 4 at the latest, and was seen at 50.
+        // A statement that began at 4 at the latest, and was found at 50.
         let of_statement =
-            taken(ThreadFilter { statement: Some("select".to_string()), ..ThreadFilter::default() });
+            profile(ThreadFilter { statement: Some("select".to_string()), ..ThreadFilter::default() });
         assert_eq!((of_statement.samples, of_statement.known_share), (1, Some(1.0 / 3.0)));
-        assert_eq!(taken(ThreadFilter::default()).known_share, None);
+        assert_eq!(profile(ThreadFilter::default()).known_share, None);
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_what_is() {
+    fn what_is_not_there_is_reported_with_what_is() {
         let folder = tempfile::tempdir().unwrap();
         let recording = recorded(folder.path());
         let window = Window { begin_ns: 0, end_ns: 50 };

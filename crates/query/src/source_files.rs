@@ -1,6 +1,6 @@
-//! Source files that a build was made of, where the user says that they are on this machine.
+//! Source files that a program was built from, where the user names a place on this machine.
 //!
-//! The path of a file comes from the recording, which may be a stranger's: it never decides alone what is read. Only files below a folder that
+//! The path of a file comes from the recording, which may be a stranger's: it does not decide by itself what is read. Only files below a folder that
 //! the user names are read.
 
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ const BYTES_MAX: u64 = 32 << 20;
 pub enum SourcePath {
     /// What begins with one path begins with another here.
     Instead { built_as: String, here: PathBuf },
-    /// A folder: of a file's path as the build has it, the longest end that is there is taken.
+    /// A folder: of a file's path as the build has it, the longest end counts that is there.
     Within(PathBuf),
 }
 
@@ -88,7 +88,7 @@ pub struct SourceFile {
 /// # Errors
 /// It is there, and can't be read.
 pub fn source_file(file: &str, paths: &[SourcePath]) -> Result<Option<SourceFile>, Error> {
-    let Some(path) = paths.iter().find_map(|one| one.find(file)) else { return Ok(None) };
+    let Some(path) = paths.iter().find_map(|path| path.find(file)) else { return Ok(None) };
     let mut bytes = Vec::new();
     let unreadable = |error| Error::NotRecorded(format!("can't read {}: {error}", path.display()));
     let opened = File::open(&path).map_err(unreadable)?;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_the_folder_is_read_whatever_a_recording_says() {
+    fn nothing_outside_the_folder_is_read_whatever_a_recording_names() {
         let folder = tempfile::tempdir().unwrap();
         let sources = folder.path().join("sources");
         fs::create_dir(&sources).unwrap();

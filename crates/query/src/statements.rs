@@ -16,41 +16,41 @@ const OWN: &str = "own";
 /// Which commands are asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandFilter {
-    /// Those of these threads alone; empty: of any.
+    /// Only those of these threads; empty: of any.
     pub threads: Vec<u32>,
-    /// Those of these connections alone, by the server's numbers; empty: of any.
+    /// Only those of these connections, by the server's numbers; empty: of any.
     pub connections: Vec<u64>,
-    /// Those alone whose statement, told without its literals or as it was sent, contains this text, in any case.
+    /// Only those whose statement contains this text, in any case: without its literals, or as it was sent.
     pub statement: Option<String>,
     /// Those of whyso's own connections, too.
     pub own: bool,
 }
 
 impl CommandFilter {
-    /// Whether a command is asked for, whoever sent it. `texts`: of the statements, by number.
+    /// Whether a command is asked for, of any sender. `texts`: of the statements, by number.
     fn asked_of(&self, texts: &HashMap<u32, String>) -> impl Fn(&ClientCommand) -> bool {
         let part = self.statement.as_ref().map(|part| part.to_lowercase());
         let contains = |text: &str, part: &str| text.to_lowercase().contains(part);
-        let said = part.as_deref().map(|part| -> HashSet<u32> {
+        let numbers = part.as_deref().map(|part| -> HashSet<u32> {
             texts.iter().filter(|(_, text)| contains(text, part)).map(|(number, _)| *number).collect()
         });
-        move |one| {
-            let says = || match (&said, &part) {
-                (Some(said), Some(part)) => {
-                    one.statement.is_some_and(|number| said.contains(&number))
-                        || one.text.as_deref().is_some_and(|text| contains(text, part))
+        move |command| {
+            let has_text = || match (&numbers, &part) {
+                (Some(numbers), Some(part)) => {
+                    command.statement.is_some_and(|number| numbers.contains(&number))
+                        || command.text.as_deref().is_some_and(|text| contains(text, part))
                 }
                 _ => true,
             };
-            (self.threads.is_empty() || self.threads.contains(&one.tid))
+            (self.threads.is_empty() || self.threads.contains(&command.tid))
                 && (self.connections.is_empty()
-                    || one.connection.is_some_and(|number| self.connections.contains(&u64::from(number))))
-                && says()
+                    || command.connection.is_some_and(|number| self.connections.contains(&u64::from(number))))
+                && has_text()
         }
     }
 
-    /// Whether some commands are left out by more than who sent them.
-    pub fn is_given(&self) -> bool {
+    /// Whether it leaves out commands by more than their sender.
+    pub fn is_set(&self) -> bool {
         !self.threads.is_empty() || !self.connections.is_empty() || self.statement.is_some()
     }
 }
@@ -71,16 +71,16 @@ pub struct CommandsIn {
 impl CommandsIn {
     /// As [`whyso_explain::statements::by_statement`] takes them.
     pub fn records(&self) -> Vec<CommandRecord<'_>> {
-        let seen = |one: &'_ ClientCommand| {
-            one.times.map(|times| [times.cpu_ns, times.runqueue_ns, times.lock_ns, times.io_ns])
+        let times_of = |command: &'_ ClientCommand| {
+            command.times.map(|times| [times.cpu_ns, times.runqueue_ns, times.lock_ns, times.io_ns])
         };
-        let commands = self.commands.iter().map(|one| CommandRecord {
-            command: &one.command,
-            statement: one.statement,
-            response_ns: one.response_ns,
-            times_ns: seen(one),
-            rows: [one.rows_sent, one.rows_examined, one.rows_affected],
-            failed: one.error.map(|error| error != 0),
+        let commands = self.commands.iter().map(|command| CommandRecord {
+            command: &command.command,
+            statement: command.statement,
+            response_ns: command.response_ns,
+            times_ns: times_of(command),
+            rows: [command.rows_sent, command.rows_examined, command.rows_affected],
+            failed: command.error.map(|error| error != 0),
         });
         commands.collect()
     }
@@ -97,22 +97,22 @@ pub fn commands_in(
 ) -> Result<CommandsIn, Error> {
     let Some(trace) = sql_trace_cost(recording)? else {
         let not_measured = &recording.run().not_measured;
-        let because = not_measured.iter().find(|one| one.source == Missing::Commands);
-        let why = because.map_or("it was recorded without --trace-sql", |one| &one.reason);
+        let because = not_measured.iter().find(|line| line.source == Missing::Commands);
+        let why = because.map_or("it was recorded without --trace-sql", |line| &line.reason);
         return Err(Error::NotRecorded(format!("this run holds no commands: {why}")));
     };
     let mut commands = recording.commands(Some(window))?;
-    if !filter.connections.is_empty() && commands.iter().all(|one| one.connection.is_none()) {
-        let because = recording.run().not_measured.iter().find(|one| one.source == Missing::Commands);
+    if !filter.connections.is_empty() && commands.iter().all(|command| command.connection.is_none()) {
+        let because = recording.run().not_measured.iter().find(|line| line.source == Missing::Commands);
         let why = because.map_or(String::new(), |line| format!(" ({line})"));
         return Err(Error::NotRecorded(format!(
-            "this run does not tell which connection a command was of{why}: leave --connection away"
+            "it was not recorded which connection a command was of{why}: leave --connection away"
         )));
     }
     let texts = recording.statements()?;
     commands.retain(filter.asked_of(&texts));
     let all = commands.len();
-    commands.retain(|one| filter.own || one.client != OWN);
+    commands.retain(|command| filter.own || command.client != OWN);
     let own_left_out = (all - commands.len()) as u64;
     Ok(CommandsIn { commands, texts, own_left_out, trace })
 }
@@ -124,8 +124,9 @@ pub(crate) fn threads_at_work(
     filter: &ThreadFilter,
 ) -> Result<Option<HashSet<u32>>, Error> {
     let commands = recording.commands(Some(window))?;
-    let is_told = filter.connections.is_empty() || commands.iter().any(|one| one.connection.is_some());
-    if commands.is_empty() || !is_told {
+    let has_connections =
+        filter.connections.is_empty() || commands.iter().any(|command| command.connection.is_some());
+    if commands.is_empty() || !has_connections {
         return Ok(None);
     }
     let wanted = CommandFilter {
@@ -135,7 +136,7 @@ pub(crate) fn threads_at_work(
     };
     let texts = recording.statements()?;
     let asked = wanted.asked_of(&texts);
-    Ok(Some(commands.iter().filter(|one| asked(one)).map(|one| one.tid).collect()))
+    Ok(Some(commands.iter().filter(|command| asked(command)).map(|command| command.tid).collect()))
 }
 
 /// What following the commands of a run cost, and what was lost of them; `None` where they were not followed.
@@ -152,23 +153,23 @@ pub fn sql_trace_cost(recording: &Recording) -> Result<Option<SqlTraceCost>, Err
         }
         Ok(values)
     };
-    let one = |metric: &str| Ok::<_, Error>(last(metric)?.first().map(|(_, value)| *value));
-    let Some(commands) = one("commands")? else { return Ok(None) };
-    let a_command = |ns: f64| if commands > 0.0 { ns / commands } else { 0.0 };
+    let value = |metric: &str| Ok::<_, Error>(last(metric)?.first().map(|(_, value)| *value));
+    let Some(commands) = value("commands")? else { return Ok(None) };
+    let per_command = |ns: f64| if commands > 0.0 { ns / commands } else { 0.0 };
     let runs: HashMap<String, f64> = last("program_runs")?.into_iter().collect();
     let added_ns = counting_ns(recording)?;
-    // Each program runs once a command, and only some of the runs were counted.
-    let a_run = |(program, ns): &(String, f64)| {
+    // Each program runs once per command, and only some of the runs were counted.
+    let per_run = |(program, ns): &(String, f64)| {
         let runs = runs.get(program).filter(|runs| **runs > 0.0)?;
         Some((ns / runs - added_ns).max(0.0))
     };
-    let programs: Vec<f64> = last("program_ns")?.iter().filter_map(a_run).collect();
+    let programs: Vec<f64> = last("program_ns")?.iter().filter_map(per_run).collect();
     let lost = last("lost")?.into_iter().filter(|(_, count)| *count > 0.0);
     let mut cost = SqlTraceCost {
         commands: commands as u64,
-        probes_ns: one("probes_ns")?,
+        probes_ns: value("probes_ns")?,
         programs_ns_a_command: (!programs.is_empty()).then(|| programs.iter().sum()),
-        reader_ns_a_command: a_command(one("cpu_ns")?.unwrap_or(0.0)),
+        reader_ns_a_command: per_command(value("cpu_ns")?.unwrap_or(0.0)),
         cpu_share: 0.0,
         lost: lost.map(|(why, count)| (why, count as u64)).collect(),
     };
@@ -185,7 +186,7 @@ fn counting_ns(recording: &Recording) -> Result<f64, Error> {
     Ok(recording.samples(id, None)?.value.last().copied().unwrap_or_default())
 }
 
-/// For how long commands were followed: from a second before the first reading, each of which tells of the second before it.
+/// For how long commands were followed: from a second before the first reading, since each reading is of the second before it.
 fn followed_ns(recording: &Recording) -> Result<f64, Error> {
     let Some(id) = recording.find("sql", "commands", None).into_iter().next() else { return Ok(0.0) };
     let times = recording.samples(id, None)?.t_end_ns;
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn commands_are_chosen_by_thread_connection_and_statement() {
-        let one = |tid, connection, statement, text: Option<&str>| ClientCommand {
+        let command = |tid, connection, statement, text: Option<&str>| ClientCommand {
             tid,
             connection,
             statement,
@@ -207,9 +208,9 @@ mod tests {
             ..ClientCommand::default()
         };
         let commands = [
-            one(1, Some(40), Some(0), None),
-            one(1, Some(41), Some(1), Some("DELETE FROM t WHERE a = 'Kept'")),
-            one(2, None, None, None),
+            command(1, Some(40), Some(0), None),
+            command(1, Some(41), Some(1), Some("DELETE FROM t WHERE a = 'Kept'")),
+            command(2, None, None, None),
         ];
         let texts = HashMap::from([(0, "SELECT c FROM t".to_string()), (1, "DELETE FROM t".to_string())]);
         let chosen = |filter: CommandFilter| -> Vec<usize> {

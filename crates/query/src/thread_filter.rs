@@ -12,15 +12,15 @@ pub(crate) const EVERY_ROLE: &str = "all";
 /// Which threads are asked for: all that meet every condition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadFilter {
-    /// This role alone; `None`, or "all": any.
+    /// Only this role; `None`, or "all": any.
     pub role: Option<String>,
     /// Names that contain this text, in any case.
     pub name: Option<String>,
-    /// These numbers of the kernel's alone; empty: any.
+    /// Only these numbers, as the kernel gives them; empty: any.
     pub tids: Vec<u32>,
     /// At work for one of these connections, by the server's numbers; empty: for any, or for none.
     pub connections: Vec<u64>,
-    /// Executing a statement, told without its literals, that contains this text, in any case.
+    /// Executing a statement that contains this text, in any case, without its literals.
     pub statement: Option<String>,
     /// Stacks of the tracer's own probes and programs, and of what the server did for whyso's own connections, too.
     pub observer: bool,
@@ -30,7 +30,7 @@ impl ThreadFilter {
     /// The threads that are asked for, by the connection and the statement that each was last found with.
     ///
     /// # Errors
-    /// There is none; the sentence says what there is.
+    /// There is none; the sentence has what there is.
     pub fn choose<'a>(&self, threads: &'a [ThreadTime]) -> Result<Vec<&'a ThreadTime>, Error> {
         let roles: BTreeSet<&str> = threads.iter().map(|thread| thread.role.as_str()).collect();
         if let Some(role) = self.role().filter(|role| !roles.contains(role)) {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn threads() -> Vec<ThreadTime> {
-        let one = |tid, name: &str, role: &str| ThreadTime {
+        let thread = |tid, name: &str, role: &str| ThreadTime {
             tid,
             name: name.to_string(),
             role: role.to_string(),
@@ -91,9 +91,9 @@ mod tests {
         let at_work = ThreadTime {
             connection: Some(40),
             statement: Some("SELECT c FROM sbtest1 WHERE id=?".to_string()),
-            ..one(2, "One_Connection", "connection")
+            ..thread(2, "One_Connection", "connection")
         };
-        vec![one(1, "mariadbd", "listener"), at_work, one(3, "ib_purge", "purge")]
+        vec![thread(1, "mariadbd", "listener"), at_work, thread(3, "ib_purge", "purge")]
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_what_is() {
+    fn what_is_not_there_is_reported_with_what_is() {
         let refused = |filter: ThreadFilter| filter.choose(&threads()).unwrap_err().to_string();
         let role = refused(ThreadFilter { role: Some("purger".to_string()), ..ThreadFilter::default() });
         assert_eq!(role, "no thread has the role \"purger\"; there are: connection, listener, purge");

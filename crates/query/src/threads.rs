@@ -12,7 +12,7 @@ use crate::pauses;
 /// The threads of a server over a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadsOver {
-    /// From look to look: what the times are of.
+    /// From snapshot to snapshot: what the times are of.
     pub window: Window,
     /// The states, in the order of each thread's times.
     pub states: Vec<String>,
@@ -21,15 +21,15 @@ pub struct ThreadsOver {
     pub pauses: Vec<Pauses>,
 }
 
-/// The server's threads over a window of a recording. The tracer looks at threads at both ends of each measured window and
-/// every ten seconds between: what lies between the looks nearest to the window's ends is told.
+/// The server's threads over a window of a recording. The tracer takes a snapshot of threads at both ends of each measured window, and
+/// every ten seconds between. The times lie between the snapshots nearest to the window's ends.
 ///
 /// # Errors
 /// The run was not traced, or its files can't be read.
 pub fn threads_in(recording: &Recording, window: Window) -> Result<ThreadsOver, Error> {
     let table = recording.threads()?;
     if table.t_ns.is_empty() {
-        let because = recording.run().not_measured.iter().find(|one| one.source == Missing::ServerThreads);
+        let because = recording.run().not_measured.iter().find(|line| line.source == Missing::ServerThreads);
         let why =
             because.map_or("whyso traces since version 0.1.0, where it may".to_string(), ToString::to_string);
         return Err(Error::NotRecorded(format!("this run holds no threads: {why}")));
@@ -40,7 +40,9 @@ pub fn threads_in(recording: &Recording, window: Window) -> Result<ThreadsOver, 
             over.pauses = pauses::of(recording, over.window, &over.threads)?;
             Ok(over)
         }
-        None => Err(Error::NotRecorded("the tracer looked at the threads only once in this run".to_string())),
+        None => Err(Error::NotRecorded(
+            "the tracer took only one snapshot of the threads in this run".to_string(),
+        )),
     }
 }
 
@@ -51,8 +53,8 @@ fn over(table: ThreadTable, from: usize, to: usize) -> ThreadsOver {
 }
 
 impl ThreadsOver {
-    /// Returns the threads between the first two looks of a table, with the pauses that were counted between them.
-    pub fn between_looks(table: ThreadTable, pauses: Vec<PauseRow>) -> ThreadsOver {
+    /// Returns the threads between the first two snapshots of a table, with the pauses that were counted between them.
+    pub fn between_snapshots(table: ThreadTable, pauses: Vec<PauseRow>) -> ThreadsOver {
         let mut over = over(table, 0, 1);
         over.pauses = pauses.into_iter().map(pauses::of_row).collect();
         pauses::learn(&mut over.pauses, &over.threads);

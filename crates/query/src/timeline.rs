@@ -19,17 +19,17 @@ pub struct TimelineOf {
     pub timeline: Timeline,
     /// Places of the threads that were asked for, by role and number.
     pub chosen: Vec<usize>,
-    /// The usual time between two looks, in seconds: nothing is known of when between them.
-    pub look_s: f64,
+    /// The usual time between two snapshots, in seconds. It is not known when in between something happened.
+    pub snapshot_s: f64,
     /// The longest of their waits that were chosen, the longest first; empty where the run has no stacks. Where no threads were asked for,
     /// those of connections' threads: others mostly wait for work.
     pub waits: Vec<SingleWait>,
     pub waits_of: &'static str,
-    /// Where a connection or a statement was asked for: what told which threads worked for it.
+    /// Where a connection or a statement was asked for: from which source it is known which threads worked for it.
     pub known_by: Option<KnownBy>,
 }
 
-/// The threads of a recording in so many buckets of a window, or of all its levels; and as many of their waits as are asked for.
+/// The threads of a recording in `buckets` buckets of a window, or of all its levels. With them, the `waits` longest of their waits.
 ///
 /// # Errors
 /// The run was not traced, nothing lies in the window, no thread is left by the filter, or its files can't be read.
@@ -40,18 +40,18 @@ pub fn timeline_in(
     filter: &ThreadFilter,
     waits: usize,
 ) -> Result<TimelineOf, Error> {
-    let looks = recording.state_looks()?;
-    let (Some(first_ns), Some(last_ns)) = (looks.t_ns.first(), looks.t_ns.last()) else {
-        let because = recording.run().not_measured.iter().find(|one| one.source == Missing::ServerThreads);
+    let times = recording.state_times()?;
+    let (Some(first_ns), Some(last_ns)) = (times.t_ns.first(), times.t_ns.last()) else {
+        let because = recording.run().not_measured.iter().find(|line| line.source == Missing::ServerThreads);
         let why = because.map_or("it was not traced".to_string(), ToString::to_string);
         return Err(Error::NotRecorded(format!("this run holds no threads: {why}")));
     };
-    let looked = Window { begin_ns: *first_ns, end_ns: *last_ns };
-    let asked = window.unwrap_or_else(|| levels_of(recording.run()).unwrap_or(looked));
+    let traced = Window { begin_ns: *first_ns, end_ns: *last_ns };
+    let asked = window.unwrap_or_else(|| levels_of(recording.run()).unwrap_or(traced));
     let window =
-        Window { begin_ns: asked.begin_ns.max(looked.begin_ns), end_ns: asked.end_ns.min(looked.end_ns) };
+        Window { begin_ns: asked.begin_ns.max(traced.begin_ns), end_ns: asked.end_ns.min(traced.end_ns) };
     if window.begin_ns >= window.end_ns {
-        return Err(Error::WrongUse("no thread was looked at in that part of the run".to_string()));
+        return Err(Error::WrongUse("no snapshot of threads was taken in that part of the run".to_string()));
     }
     let timeline = recording.timeline(&even_edges(window.begin_ns, window.end_ns, buckets))?;
     let (chosen, known_by) = choose(recording, window, &timeline, filter)?;
@@ -62,8 +62,8 @@ pub fn timeline_in(
         waits_of = "connections' threads";
     }
     let waits = if waits == 0 { Vec::new() } else { longest(recording, window, &timeline, &waiting, waits)? };
-    let look_s = middle_step_s(&looks.t_ns);
-    Ok(TimelineOf { window, timeline, chosen, look_s, waits, waits_of, known_by })
+    let snapshot_s = middle_step_s(&times.t_ns);
+    Ok(TimelineOf { window, timeline, chosen, snapshot_s, waits, waits_of, known_by })
 }
 
 /// The median of the steps.
@@ -84,31 +84,31 @@ fn levels_of(run: &RunInfo) -> Option<Window> {
     (begin_ns < end_ns).then_some(Window { begin_ns, end_ns })
 }
 
-/// Places of the threads that the filter leaves: those that worked on such a command, where commands were followed, else by the connection and the
-/// statement that each was last found with in the window.
+/// Places of the threads that the filter leaves. Where commands were followed, these worked on such a command. Else the connection and the
+/// statement count that each was last found with in the window.
 fn choose(
     recording: &Recording,
     window: Window,
     timeline: &Timeline,
     filter: &ThreadFilter,
 ) -> Result<(Vec<usize>, Option<KnownBy>), Error> {
-    let mut told: BTreeMap<u32, ThreadTime> = BTreeMap::new();
+    let mut times_by_tid: BTreeMap<u32, ThreadTime> = BTreeMap::new();
     let asks = !filter.connections.is_empty() || filter.statement.is_some();
     let at_work = if asks { threads_at_work(recording, window, filter)? } else { None };
     let by_threads = ThreadFilter { connections: Vec::new(), statement: None, ..filter.clone() };
     let filter = if at_work.is_some() { &by_threads } else { filter };
     if asks && at_work.is_none() {
         let table = recording.threads()?;
-        let looks = table.covering(window.begin_ns, window.end_ns);
-        let times = looks.map_or_else(Vec::new, |(from, to)| table.between(from, to));
-        told.extend(times.into_iter().map(|time| (time.tid, time)));
+        let covering = table.covering(window.begin_ns, window.end_ns);
+        let times = covering.map_or_else(Vec::new, |(from, to)| table.between(from, to));
+        times_by_tid.extend(times.into_iter().map(|time| (time.tid, time)));
     }
     let time = |thread: &ThreadLine| ThreadTime {
         tid: thread.tid,
         name: thread.name.clone(),
         role: thread.role.clone(),
-        connection: told.get(&thread.tid).and_then(|told| told.connection),
-        statement: told.get(&thread.tid).and_then(|told| told.statement.clone()),
+        connection: times_by_tid.get(&thread.tid).and_then(|time| time.connection),
+        statement: times_by_tid.get(&thread.tid).and_then(|time| time.statement.clone()),
         ..ThreadTime::default()
     };
     let threads: Vec<ThreadTime> = timeline.threads.iter().map(time).collect();
@@ -130,7 +130,7 @@ fn choose(
             |place: &usize| (&threads[*place].role, threads[*place].tid, timeline.threads[*place].first);
         key(a).cmp(&key(b))
     });
-    let known_by = if at_work.is_some() { KnownBy::SqlTrace } else { KnownBy::Looks };
+    let known_by = if at_work.is_some() { KnownBy::SqlTrace } else { KnownBy::Snapshots };
     Ok((chosen, asks.then_some(known_by)))
 }
 
@@ -157,7 +157,7 @@ fn longest(
     let rules = Rules::built_in();
     let role_of: BTreeMap<u32, &str> =
         timeline.threads.iter().map(|thread| (thread.tid, thread.role.as_str())).collect();
-    let told = |wait: StackWait| {
+    let single_wait = |wait: StackWait| {
         let stack = |id: u32| stacks.get(&id).map_or(&[][..], Vec::as_slice);
         let (class, waited_in) = place(stack(wait.stack), &wait.state, &rules);
         let ended_in = wait.waker_stack.and_then(|by| place(stack(by), &wait.state, &rules).1);
@@ -173,5 +173,5 @@ fn longest(
             state: wait.state.clone(),
         }
     };
-    Ok(waits.into_iter().map(told).collect())
+    Ok(waits.into_iter().map(single_wait).collect())
 }

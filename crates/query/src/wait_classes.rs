@@ -90,7 +90,7 @@ struct Classes {
     /// Functions by stack, innermost first.
     stacks: BTreeMap<u32, Vec<FunctionName>>,
     /// What was found out already, by stack and state.
-    known: BTreeMap<(u32, String), String>,
+    classes: BTreeMap<(u32, String), String>,
     activities: BTreeMap<u32, Activity>,
     observer: ObserverStacks,
 }
@@ -104,14 +104,14 @@ impl Classes {
             let function = FunctionName { name: frame.function, module: frame.module };
             stacks.entry(frame.stack).or_default().push(function);
         }
-        let (known, activities) = (BTreeMap::new(), BTreeMap::new());
-        Classes { rules: Rules::built_in(), stacks, known, activities, observer }
+        let (classes, activities) = (BTreeMap::new(), BTreeMap::new());
+        Classes { rules: Rules::built_in(), stacks, classes, activities, observer }
     }
 
     /// CPU time of the server's threads by activity and role. The observer's is left out.
     fn activities_within(&mut self, window: &Range<i64>, samples: &[StackSample]) -> Vec<SampledActivity> {
         let mut sums: BTreeMap<(Activity, &str), (u64, f64)> = BTreeMap::new();
-        for sample in samples.iter().filter(|one| window.contains(&one.t_ns)) {
+        for sample in samples.iter().filter(|sample| window.contains(&sample.t_ns)) {
             if self.observer.holds(&sample.role, sample.stack) {
                 continue;
             }
@@ -151,25 +151,25 @@ impl Classes {
             sum.ns += ns as f64;
             sum.seen_ns += seen_ns as f64;
         };
-        for sample in samples.iter().filter(|one| is_ours(one.t_ns, &one.role)) {
+        for sample in samples.iter().filter(|sample| is_ours(sample.t_ns, &sample.role)) {
             enter(sample.stack, State::Cpu.name(), sample.weight_ns, 0);
         }
         // Whatever the function in which a thread was when it had no CPU: it did not wait for that.
         let is_for_cpu = |wait: &StackWait| wait.state == State::Runqueue.name();
-        for wait in waits.iter().filter(|one| is_ours(one.t_ns, &one.role) && !is_for_cpu(one)) {
+        for wait in waits.iter().filter(|wait| is_ours(wait.t_ns, &wait.role) && !is_for_cpu(wait)) {
             enter(wait.stack, &wait.state, wait.weight_ns, wait.length_ns);
         }
-        sums.into_values().filter(|one| is_part(&one.state)).collect()
+        sums.into_values().filter(|value| is_part(&value.state)).collect()
     }
 
     fn class(&mut self, stack: u32, state: &str) -> String {
         let key = (stack, state.to_string());
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
+        if let Some(class) = self.classes.get(&key) {
+            return class.clone();
         }
         let functions = self.stacks.get(&stack).map_or(&[][..], Vec::as_slice);
         let class = self.rules.class(functions, state).unwrap_or_default().to_string();
-        self.known.insert(key, class.clone());
+        self.classes.insert(key, class.clone());
         class
     }
 }

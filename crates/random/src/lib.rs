@@ -1,7 +1,7 @@
-//! SplitMix64, the small generator that rows, studies and made data are drawn from.
+//! SplitMix64, the small generator that rows, studies and data for tests are drawn from.
 //!
-//! The same seed gives the same numbers on any machine and in any version of whyso: data sets, the order of a study's
-//! starts and a load's parameters are reproduced by their seeds. So the sequence never changes.
+//! The same seed gives the same numbers on any machine and in any version of whyso. Data sets, the order of a study's starts and a
+//! load's parameters are reproduced by their seeds. So the sequence never changes.
 //!
 //! This crate does no I/O, reads no clock, and takes no seed from its surroundings. Nothing here is a secret: the next
 //! number follows from the one before.
@@ -77,9 +77,9 @@ mod tests {
     #[test]
     fn numbers_stay_below_their_bound() {
         let mut random = SplitMix64::new(1);
-        let mut seen = [false; 7];
-        (0..1000).for_each(|_| seen[random.below(7) as usize] = true);
-        assert_eq!(seen, [true; 7]);
+        let mut drawn = [false; 7];
+        (0..1000).for_each(|_| drawn[random.below(7) as usize] = true);
+        assert_eq!(drawn, [true; 7]);
         assert_eq!(random.below(0), 0);
         assert!((0..1000).all(|_| (0.0..1.0).contains(&random.unit_f64())));
     }

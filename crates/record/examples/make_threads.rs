@@ -1,14 +1,15 @@
 //! Makes a recording of a server's threads for benches: `make_threads DIR [THREADS] [SECONDS] [--stacks]`.
 //!
-//! Connections at work in eight states whose shares wander, in four levels of more and more of them, the others waiting for their clients; with `--stacks`
-//! 200 samples and 400 chosen waits a second of 2,000 stacks besides, as two CPUs give. The same numbers give the same recording.
+//! Connections work in eight states whose shares wander, in four levels of more and more of them. The others wait for their clients.
+//! `--stacks` adds 200 samples and 400 chosen waits per second, of 2,000 stacks, as two CPUs give. The same numbers give the same
+//! recording.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use whyso_random::SplitMix64;
-use whyso_record::data::{StackFrame, StackSample, StackWait, StatesLook, ThreadStates};
+use whyso_record::data::{StackFrame, StackSample, StackWait, StatesInterval, ThreadStates};
 use whyso_record::run::{Level, Purpose, RunEnd, RunInfo, Window};
 use whyso_record::{Options, Recorder, Result, Summary};
 
@@ -85,7 +86,7 @@ fn record(dir: &Path, threads: u32, seconds: u32, stacks: bool) -> Result<Summar
     for second in 0..seconds {
         let t_ns = BEGIN_NS + i64::from(second) * S;
         let working = threads * (second * LEVELS / seconds + 1) / LEVELS;
-        recorder.states(&look(t_ns, threads, working, &mut noise));
+        recorder.states(&states_of_second(t_ns, threads, working, &mut noise));
         if stacks {
             recorder.stacks(&samples(t_ns, working, &mut noise));
             recorder.waits(&waits(t_ns, working, &mut noise));
@@ -122,8 +123,8 @@ fn level(index: u32, threads: u32, seconds: u32) -> Level {
     }
 }
 
-fn look(begin_ns: i64, threads: u32, working: u32, noise: &mut Noise) -> StatesLook {
-    let one = |tid: u32| {
+fn states_of_second(begin_ns: i64, threads: u32, working: u32, noise: &mut Noise) -> StatesInterval {
+    let thread = |tid: u32| {
         let mut states_ms = vec![0; STATES.len()];
         if tid < working {
             let mut left = 1000;
@@ -134,7 +135,7 @@ fn look(begin_ns: i64, threads: u32, working: u32, noise: &mut Noise) -> StatesL
             }
             states_ms[IDLE] = left;
         } else {
-            // Looks are not exactly a second apart.
+            // Snapshots are not exactly a second apart.
             states_ms[IDLE] = 999 + noise.below(3) as u16;
         }
         ThreadStates {
@@ -146,7 +147,7 @@ fn look(begin_ns: i64, threads: u32, working: u32, noise: &mut Noise) -> StatesL
         }
     };
     let states = STATES.map(str::to_string).to_vec();
-    StatesLook { begin_ns, t_ns: begin_ns + S, states, threads: (0..threads).map(one).collect() }
+    StatesInterval { begin_ns, t_ns: begin_ns + S, states, threads: (0..threads).map(thread).collect() }
 }
 
 fn samples(begin_ns: i64, working: u32, noise: &mut Noise) -> Vec<StackSample> {

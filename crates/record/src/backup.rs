@@ -16,18 +16,18 @@ use crate::{layout, private};
 
 /// Files of one run; more is no recording.
 const FILES_MAX: usize = 100_000;
-/// What is being taken in has this before its name.
+/// What is being imported has this before its name.
 const COMING: &str = ".importing-";
 const COMING_MAX: usize = 100;
 /// A run's name in an archive, in bytes.
 const NAME_BYTES_MAX: usize = 200;
 /// All that stands before a file's content: its header, and those of a long name.
 const HEADER_BYTES_MAX: u64 = 64 << 10;
-/// An archive ends with so many zeros at least; one that does not was cut off, be it between two files.
+/// An archive ends with this many zeros at least. One that does not was cut off, possibly between two files.
 const END_BYTES: usize = 1024;
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Writes recordings into one file. Gives their bytes.
+/// Writes recordings into one file. Returns their bytes.
 ///
 /// # Errors
 /// One is no recording or is being recorded, the file exists, or something can't be read or written.
@@ -113,7 +113,7 @@ fn write_all(runs: &[PathBuf], out: &mut impl Write) -> Result<u64> {
     Ok(bytes)
 }
 
-/// So many bytes of a file: that it has fewer is an error.
+/// A number of bytes of a file. A file that has fewer is an error.
 struct Exactly {
     content: File,
     left: u64,
@@ -130,10 +130,10 @@ impl Read for Exactly {
     }
 }
 
-/// Takes the recordings of a backup into the folder `runs`. Gives their ids; those that were there already are left alone, and given second.
+/// Imports the recordings of a backup into the folder `runs`. Returns their ids, and second those that were there already and stay as they are.
 ///
 /// # Errors
-/// The file is no backup of recordings, or something can't be read or written; what was not taken in whole is removed.
+/// The file is no backup of recordings, or something can't be read or written. What was not imported as a whole is removed.
 pub fn import_runs(file: &Path, runs: &Path) -> Result<(Vec<String>, Vec<String>)> {
     let opened = File::open(file).map_err(|cause| Error::io(file, cause))?;
     import_from(BufReader::new(opened), &file.display().to_string(), runs)
@@ -180,7 +180,7 @@ impl Coming {
             let dir = runs.join(format!("{COMING}{number}"));
             match private::create_new_folder(&dir) {
                 Err(cause) if cause.kind() == ErrorKind::AlreadyExists => continue,
-                made => made.map_err(|cause| Error::io(&dir, cause))?,
+                created => created.map_err(|cause| Error::io(&dir, cause))?,
             }
             // Before it is locked, another import may take it for one that was left over.
             let Ok(lock) = File::open(&dir) else { continue };
@@ -213,7 +213,7 @@ fn remove_left_over(runs: &Path) {
     }
 }
 
-/// Only plain files in folders one deep are taken: whatever else an archive holds leads out of the folder, or is none of ours.
+/// Imports only plain files in folders one deep. Anything else in an archive leads out of the folder, or belongs to no recording.
 fn unpack(archive: impl Read, named: &str, coming: &Path, runs: &Path) -> Result<Vec<String>> {
     let broken = |cause: io::Error| Error::Backup(format!("{named} can't be read as a backup: {cause}"));
     let allowed = Rc::new(Cell::new(HEADER_BYTES_MAX));

@@ -13,32 +13,32 @@ use crate::table::{batch, longs, strings};
 
 pub(crate) fn commands_batch(commands: &[ClientCommand]) -> Result<RecordBatch> {
     let times = |of: fn(&CommandTimes) -> u64| {
-        Arc::new(commands.iter().map(|one| one.times.as_ref().map(of)).collect::<UInt64Array>())
+        Arc::new(commands.iter().map(|command| command.times.as_ref().map(of)).collect::<UInt64Array>())
     };
     let ints =
         |of: fn(&ClientCommand) -> Option<u32>| Arc::new(commands.iter().map(of).collect::<UInt32Array>());
     let rows =
         |of: fn(&ClientCommand) -> Option<u64>| Arc::new(commands.iter().map(of).collect::<UInt64Array>());
-    let response_ns = commands.iter().map(|one| one.response_ns);
-    let text = commands.iter().map(|one| one.text.as_deref());
+    let response_ns = commands.iter().map(|command| command.response_ns);
+    let text = commands.iter().map(|command| command.text.as_deref());
     batch(vec![
-        ("t_ns", false, longs(commands.iter().map(|one| one.t_ns))),
-        ("tid", false, ints(|one| Some(one.tid))),
-        ("client", false, strings(commands.iter().map(|one| one.client.as_ref()))),
-        ("command", false, strings(commands.iter().map(|one| one.command.as_ref()))),
+        ("t_ns", false, longs(commands.iter().map(|command| command.t_ns))),
+        ("tid", false, ints(|command| Some(command.tid))),
+        ("client", false, strings(commands.iter().map(|command| command.client.as_ref()))),
+        ("command", false, strings(commands.iter().map(|command| command.command.as_ref()))),
         ("response_ns", false, Arc::new(UInt64Array::from_iter_values(response_ns))),
         ("cpu_ns", true, times(|times| times.cpu_ns)),
         ("runqueue_ns", true, times(|times| times.runqueue_ns)),
         ("lock_ns", true, times(|times| times.lock_ns)),
         ("io_ns", true, times(|times| times.io_ns)),
-        ("rows_sent", true, rows(|one| one.rows_sent)),
-        ("rows_examined", true, rows(|one| one.rows_examined)),
-        ("rows_affected", true, rows(|one| one.rows_affected)),
-        ("error", true, ints(|one| one.error)),
-        ("connection", true, ints(|one| one.connection)),
-        ("length", true, ints(|one| one.length)),
-        ("prepared", true, ints(|one| one.prepared)),
-        ("statement", true, ints(|one| one.statement)),
+        ("rows_sent", true, rows(|command| command.rows_sent)),
+        ("rows_examined", true, rows(|command| command.rows_examined)),
+        ("rows_affected", true, rows(|command| command.rows_affected)),
+        ("error", true, ints(|command| command.error)),
+        ("connection", true, ints(|command| command.connection)),
+        ("length", true, ints(|command| command.length)),
+        ("prepared", true, ints(|command| command.prepared)),
+        ("statement", true, ints(|command| command.statement)),
         ("text", true, Arc::new(text.collect::<StringArray>())),
     ])
 }
@@ -55,7 +55,7 @@ pub(crate) fn commands_of(batch: &RecordBatch, window: Window) -> Option<Vec<Cli
     let (response_ns, cpu_ns, runqueue_ns) = (count("response_ns")?, count("cpu_ns")?, count("runqueue_ns")?);
     let (lock_ns, io_ns) = (count("lock_ns")?, count("io_ns")?);
     let maybe = |column: &UInt32Array, row| column.is_valid(row).then(|| column.value(row));
-    // A recording of before they were told has none.
+    // An older recording has none of these.
     let (rows_sent, rows_examined) = (count("rows_sent"), count("rows_examined"));
     let (rows_affected, error, connection) = (count("rows_affected"), int("error"), int("connection"));
     let rows = |column: Option<&UInt64Array>, row| {
@@ -88,10 +88,10 @@ pub(crate) fn commands_of(batch: &RecordBatch, window: Window) -> Option<Vec<Cli
 }
 
 pub(crate) fn statements_batch(statements: &[StatementText]) -> Result<RecordBatch> {
-    let numbers = statements.iter().map(|one| one.statement);
+    let numbers = statements.iter().map(|statement| statement.statement);
     batch(vec![
         ("statement", false, Arc::new(UInt32Array::from_iter_values(numbers))),
-        ("text", false, strings(statements.iter().map(|one| one.text.as_str()))),
+        ("text", false, strings(statements.iter().map(|statement| statement.text.as_str()))),
     ])
 }
 
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_come_back_as_they_were_given_and_those_of_a_window_alone() {
+    fn commands_come_back_as_they_were_written_and_only_those_of_a_window() {
         let whole = ClientCommand {
             t_ns: 5,
             tid: 7,
@@ -135,16 +135,16 @@ mod tests {
         assert_eq!(commands_of(&batch, later).unwrap(), commands[1..]);
         let before = Window { begin_ns: 0, end_ns: 9 };
         assert_eq!(commands_of(&batch, before).unwrap(), commands[..1]);
-        let old = ["rows_sent", "rows_examined", "rows_affected", "error", "connection"];
-        let kept: Vec<usize> = (0..batch.num_columns())
-            .filter(|column| !old.contains(&batch.schema().field(*column).name().as_str()))
+        let newer = ["rows_sent", "rows_examined", "rows_affected", "error", "connection"];
+        let other_columns: Vec<usize> = (0..batch.num_columns())
+            .filter(|column| !newer.contains(&batch.schema().field(*column).name().as_str()))
             .collect();
-        let read = commands_of(&batch.project(&kept).unwrap(), all).unwrap();
+        let read = commands_of(&batch.project(&other_columns).unwrap(), all).unwrap();
         assert_eq!((read[0].rows_sent, read[0].error, read[0].length), (None, None, Some(12)));
     }
 
     #[test]
-    fn statements_come_back_as_they_were_given() {
+    fn statements_come_back_as_they_were_written() {
         let statements = [0, 1].map(|statement| StatementText { statement, text: "SELECT ?".to_string() });
         assert_eq!(statements_of(&statements_batch(&statements).unwrap()).unwrap(), statements);
     }

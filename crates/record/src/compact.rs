@@ -15,8 +15,8 @@ use crate::write::Disk;
 /// superseded by name, so that a crash counts nothing twice.
 pub(crate) fn compact(disk: &Disk, first: u32, last: u32) -> Result<()> {
     let live = layout::live_segments(&disk.dir)?;
-    let inside = |file: &&Segment| file.sealed && file.first >= first && file.last <= last;
-    let parts: Vec<Segment> = live.iter().filter(inside).cloned().collect();
+    let is_within = |file: &&Segment| file.sealed && file.first >= first && file.last <= last;
+    let parts: Vec<Segment> = live.iter().filter(is_within).cloned().collect();
     for parts in parts.chunk_by(|a, b| a.stream == b.stream) {
         if let [only, .., end] = parts {
             let bytes = merged(parts)?;

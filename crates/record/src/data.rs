@@ -1,4 +1,4 @@
-//! What goes into a recording while a run goes on, and comes out of it afterwards.
+//! What goes into a recording during a run, and comes out of it afterwards.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ pub struct TextRows {
     pub source: String,
     pub t_ns: i64,
     pub columns: Vec<String>,
-    /// One inner vector a row, as long as `columns`.
+    /// One inner vector per row, as long as `columns`.
     pub rows: Vec<Vec<Option<String>>>,
 }
 
@@ -115,9 +115,9 @@ pub struct LoadInterval {
     pub service: Vec<(u64, u64)>,
 }
 
-/// What the server's threads did between two looks at them.
+/// What the server's threads did between two snapshots of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatesLook {
+pub struct StatesInterval {
     pub begin_ns: i64,
     pub t_ns: i64,
     /// The states, in the order of [`ThreadStates::states_ms`].
@@ -125,15 +125,15 @@ pub struct StatesLook {
     pub threads: Vec<ThreadStates>,
 }
 
-/// One thread's time by state between two looks.
+/// One thread's time by state between two snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStates {
     pub tid: u32,
-    /// When it was seen first, which tells it from another that had its number.
+    /// When it was found first. Two threads that had one number differ in this.
     pub born_ns: i64,
     pub name: String,
     pub role: String,
-    /// Whole milliseconds: what is left of one counts in a later look, so that sums over looks are right to a millisecond.
+    /// Whole milliseconds: a fraction counts in a later interval, so that sums over intervals are right to a millisecond.
     pub states_ms: Vec<u16>,
 }
 
@@ -149,7 +149,7 @@ pub struct StackSample {
     pub weight_ns: u64,
 }
 
-/// A wait that was chosen to be told with its stacks.
+/// A wait that was chosen to be recorded with its stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackWait {
     /// When the thread was woken.
@@ -167,8 +167,8 @@ pub struct StackWait {
     /// The thread that woke it; 0: none, such as the idle task.
     pub waker_tid: u32,
     pub waker_stack: Option<u32>,
-    /// What the thread that woke it did meanwhile, up to `t_ns`, one after the other; empty where that was not kept, shorter than
-    /// `length_ns` where it was not kept that long.
+    /// What the thread that woke it did meanwhile, up to `t_ns`, one after the other. Empty where that was not kept, and shorter
+    /// than `length_ns` where it was not kept that long.
     pub waker_past: Vec<PastState>,
 }
 
@@ -216,7 +216,7 @@ pub struct ClientCommand {
     pub rows_sent: Option<u64>,
     /// Rows that the server read for it, those of its temporary tables too; `None` where that is not known.
     pub rows_examined: Option<u64>,
-    /// As the server's ROW_COUNT() tells it; `None` where that is not known, and of what has no such count, as a SELECT.
+    /// As the server's ROW_COUNT() gives it. `None` where that is not known, and where there is no such count, as of a SELECT.
     pub rows_affected: Option<u64>,
     /// Number of the error that it ended with, 0 of a success; `None` where that is not known.
     pub error: Option<u32>,

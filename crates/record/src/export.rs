@@ -1,4 +1,4 @@
-//! A recording in the long form that any tool reads: one row a value.
+//! A recording in the long form that any tool reads: one row per value.
 
 use std::io::Write;
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Filter {
     }
 }
 
-/// Writes `t_ns,host,source,metric,instance,kind,unit,value`, a header first; readings by series, then by time. Text is quoted as RFC 4180 says.
+/// Writes `t_ns,host,source,metric,instance,kind,unit,value`, a header first; readings by series, then by time. Text is quoted by RFC 4180.
 /// Returns the number of rows.
 pub fn to_csv(recording: &Recording, out: &mut impl Write, filter: &Filter) -> Result<u64> {
     let mut rows = 0;

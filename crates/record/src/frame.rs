@@ -1,8 +1,8 @@
 //! Frames: how a write-ahead file is cut, so that its whole part is known after a crash.
 //!
 //! A file begins with [`MAGIC`]; each frame is the payload's length and a checksum (both `u32`, little endian), then the payload.
-//! The checksum is CRC-32C (Castagnoli) of the four bytes of the length and of the payload: a tail of
-//! zeros, which some file systems leave after a power failure, is then no frame.
+//! The checksum is CRC-32C (Castagnoli) of the four bytes of the length and of the payload. A tail of zeros, which some file systems
+//! leave after a power failure, is then no frame.
 
 pub(crate) const MAGIC: &[u8; 8] = b"whysowa1";
 const HEADER_BYTES: usize = 8;

@@ -1,8 +1,8 @@
-//! Where each series lies within a sorted file: a few words in the Parquet footer, so that a reader of one series
-//! decodes that series alone.
+//! Where each series lies within a sorted file: a short text in the Parquet footer. With it a reader of one series decodes only that
+//! series.
 //!
-//! Rows are sorted by series, and series of one source have as many rows as each other, so that runs of equal
-//! series are written as one: `first_series+series*rows@first..last`, where the last two are the collections (of roll-ups:
+//! Rows are sorted by series, and series of one source have as many rows as each other. So runs of equal series are written as
+//! one: `first_series+series*rows@first..last`, where the last two are the collections (of roll-ups:
 //! the begins of the buckets) of each series' first and last row. Runs are separated by spaces.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What is done to recordings as a whole: removed, kept within a bound; and whether one has changed since it was looked at.
+//! What is done to recordings as a whole: they are removed, kept within a bound, and checked for changes since they were read.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use crate::prune::prune;
 use crate::sweep::{GOING, sweep};
 use crate::write::Disk;
 
-/// A number that differs once a file of the recording has come, gone, grown or been written anew. A folder that is not there has one, too.
+/// A number that differs once a file of the recording has come, gone, grown or been written again. A folder that is not there has one, too.
 pub fn stamp(dir: &Path) -> u64 {
     let mut files: Vec<_> = fs::read_dir(dir)
         .into_iter()
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stamp_tells_what_changed() {
+    fn the_stamp_changes_with_the_files() {
         let folder = tempfile::tempdir().unwrap();
         let before = stamp(folder.path());
         assert_eq!(before, stamp(folder.path()));

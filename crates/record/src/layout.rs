@@ -1,9 +1,8 @@
 //! Names of the files in a run's folder, and which of them count.
 //!
-//! A segment file is called `<stream>-<segment>.<wal|parquet>`, the segment being six digits, or two
-//! numbers of six digits with `_` between for a range that was compacted into one file. Where a sealed
-//! file covers a segment, every other file of that stream within its range is superseded: a crash
-//! between writing the new file and removing the old ones must not count a sample twice.
+//! A segment file is called `<stream>-<segment>.<wal|parquet>`. The segment is a number of six digits, or two with `_` between for a
+//! range that was compacted into one file. A sealed file supersedes every other file of its stream within its range. So a crash
+//! between writing the new file and removing the old ones counts no sample twice.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! A run on disk: what is recorded while it goes on, and what is read back afterwards.
+//! A run on disk: what is recorded during it, and what is read back afterwards.
 //!
-//! [`Recorder`] takes readings, text tables, events and the load's intervals, and never holds its caller up; [`Recording`] opens what
-//! it wrote, also while it writes and after it was killed. This crate alone knows the names and columns of the files,
-//! which `docs/reference/recording.md` gives in full for other tools. It never judges what it records, never computes a rate but for
+//! [`Recorder`] takes readings, text tables, events and the load's intervals. It never holds its caller up.
+//! [`Recording`] opens what it wrote, also during the run and after a crash. Only this crate knows the names and columns of the files,
+//! which `docs/reference/recording.md` gives in full for other tools. It never judges what it records, never computes a rate except for
 //! roll-ups and envelopes, and never changes a recording that it opened for reading.
 //!
 //! | file | one row is | sorted by |
@@ -14,7 +14,7 @@
 //! | `rollup-10s-*`, `rollup-2min-*` | a bucket of a series: series, t_ns, min, max, sum, count, first, last | series, t_ns |
 //! | `rows-<source>-*.parquet` | a row of a text table: t_ns, its columns | time |
 //! | `load-*.parquet` | a statement kind in an interval, with histograms | time |
-//! | `states-*.parquet` | a thread's time by state between two looks: begin_ns, t_ns, tid, …, `<state>_ms` | time |
+//! | `states-*.parquet` | a thread's time by state between two snapshots: begin_ns, t_ns, tid, …, `<state>_ms` | time |
 //! | `stacks-*.parquet` | a thread that was found on a CPU: t_ns, tid, role, stack, weight_ns | time |
 //! | `waits-*.parquet` | a wait that was chosen: t_ns, wait, tid, role, state, lengths, stacks | time |
 //! | `commands-*.parquet` | a command of a client: t_ns, tid, client, command, times, length, prepared, statement, text | time |
@@ -89,7 +89,7 @@ pub use list::{RunSummary, list_runs, run_in};
 pub use manifest::{CheckResult, check_run};
 pub use note_file::{NOTE, notes as notes_of};
 pub use notes::{add_note, note_now, note_on};
-pub use read::{Recording, Samples, SeriesInfo, StateLooks};
+pub use read::{Recording, Samples, SeriesInfo, StateTimes};
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 
 use std::path::{Path, PathBuf};

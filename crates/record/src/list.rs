@@ -33,7 +33,7 @@ pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
     }
     for entry in fs::read_dir(dir).map_err(|cause| Error::io(dir, cause))? {
         let path = entry.map_err(|cause| Error::io(dir, cause))?.path();
-        // A folder that goes while we look is no recording any more.
+        // A folder that goes meanwhile is no recording any more.
         runs.extend(run_in(&path));
     }
     let began_ns = |run: &RunSummary| run.run.anchors.first().map_or(0, |anchor| anchor.wall_ns);

@@ -18,7 +18,7 @@ use crate::{layout, private};
 /// More of a manifest is not read: a line has some hundred bytes, and a recording at most some ten thousand files.
 const BYTES_MAX: u64 = 64 << 20;
 const PIECE_BYTES: usize = 256 << 10;
-/// So many files are remembered as checked.
+/// Files that are remembered as checked.
 const CHECKED_MAX: usize = 100_000;
 
 #[derive(Deserialize, Serialize)]
@@ -49,7 +49,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads it; empty where there is none, as in recordings of older versions. Also says what is wrong with it.
+    /// Reads it; empty where there is none, as in recordings of older versions. Also returns what is wrong with it.
     pub(crate) fn read(dir: &Path, is_live: bool) -> (Manifest, Vec<String>) {
         let path = dir.join(layout::MANIFEST);
         let mut content = Vec::new();
@@ -79,7 +79,7 @@ impl Manifest {
         (manifest, problems)
     }
 
-    /// Checks a file, once in this process as long as it stays as it is. One that is not listed is taken as it is.
+    /// Checks a file, once in this process as long as it stays as it is. One that is not listed counts as it is.
     ///
     /// # Errors
     /// [`Error::Changed`] where it is not what was recorded, [`Error::Io`] where it can't be read.

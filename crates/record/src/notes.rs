@@ -1,5 +1,5 @@
-//! The user's own notes on a recording. They are no stream of the recorder's: anybody who may write to the folder can add one, while the run goes
-//! on and when it has long ended, and what was sealed stays as it is.
+//! The user's own notes on a recording. They are no stream of the recorder's. Anybody who may write to the folder can add one, during
+//! the run and when it has long ended. What was sealed stays as it is.
 
 use std::io::Write;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
     if let Some(words) = newer_words(&run) {
         return Err(Error::Newer(words));
     }
-    let plain = |one: char| if one.is_control() { ' ' } else { one };
+    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
     let text: String = text.trim().chars().take(TEXT_MAX).map(plain).collect();
     let path = dir.join(layout::NOTES);
     let io = |cause| Error::io(&path, cause);
@@ -59,7 +59,7 @@ pub fn note_now(runs: &Path, text: &str) -> Result<String> {
 /// Adds a note to `recording`, at `t_ns` on its clock; now, for `None`.
 ///
 /// # Errors
-/// It has ended and no time is given, was made on another boot, or its folder can't be written.
+/// It has ended and `t_ns` is `None`, it was recorded on another boot, or its folder can't be written.
 pub fn note_on(recording: &Recording, t_ns: Option<i64>, text: &str) -> Result<()> {
     let t_ns = match t_ns {
         Some(t_ns) => t_ns,
@@ -92,7 +92,7 @@ mod tests {
     use crate::note_file::notes;
 
     #[test]
-    fn a_note_is_kept_and_a_broken_line_loses_no_other() {
+    fn a_note_is_read_back_and_a_broken_line_loses_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path();
         assert!(matches!(add_note(dir, 1, "x"), Err(Error::NotARecording(_))));
@@ -102,9 +102,10 @@ mod tests {
         let mut file = private::append_to_file(&dir.join(layout::NOTES)).unwrap();
         file.write_all(b"{\"t_ns\": 7, \"te\n\xff\xfe\n").unwrap();
         add_note(dir, 9, "and on again").unwrap();
-        let told: Vec<(i64, String)> = notes(dir).into_iter().map(|event| (event.t_ns, event.text)).collect();
+        let texts: Vec<(i64, String)> =
+            notes(dir).into_iter().map(|event| (event.t_ns, event.text)).collect();
         assert_eq!(
-            told,
+            texts,
             [(5, "switched the RAID cache  [31m off".to_string()), (9, "and on again".to_string())]
         );
         add_note(dir, 10, &"ä".repeat(5000)).unwrap();

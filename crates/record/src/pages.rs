@@ -99,7 +99,7 @@ pub(crate) fn longest_text<R: ChunkReader + 'static>(
     Ok(longest)
 }
 
-/// What the header of a page says, in Thrift's compact protocol, by parquet.thrift of the format.
+/// What the header of a page has, in Thrift's compact protocol, by parquet.thrift of the format.
 #[derive(Default)]
 struct Header {
     uncompressed: u64,

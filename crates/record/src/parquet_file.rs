@@ -23,20 +23,23 @@ use parquet::file::reader::{ChunkReader, Length};
 use crate::error::{Error, Result};
 use crate::{pages, private};
 
-/// Compression level: measured on the made recording, higher levels cost more and save next to nothing,
-/// since what is left after the encodings is noise.
+/// Compression level: measured on the recording that `examples/make_recording.rs` makes, higher levels cost more and save next to
+/// nothing. What is left after the encodings is noise.
 const ZSTD_LEVEL: i32 = 3;
-/// Rows of a page: about an hour of one series at one reading a second, so that a reader of one series
-/// decompresses two pages of a column rather than the row group.
+/// Rows of a page: about an hour of one series at one reading per second. So a reader of one series decompresses two pages of a
+/// column instead of the row group.
 const PAGE_ROWS: usize = 3_600;
 const BATCH_ROWS: usize = 600;
 /// A page has a header and something in it.
 const PAGE_BYTES_MIN: i64 = 20;
 
-/// Encodings for a schema: whole numbers as bit-packed differences, text by dictionary. Of fractions, samples are left to zstd as they
-/// are, since a gauge with few digits takes the same values again (measured: 3.9 bytes a sample, against 6.8 as byte streams and 4.3 by
-/// dictionary); roll-ups, whose values don't repeat, go as byte streams (a sixth less than plain). Columns named in `repeating` go by dictionary
-/// whatever they are.
+/// Encodings for a schema: whole numbers as bit-packed differences, text by dictionary. Fractions differ:
+///
+/// - Samples are left to zstd as they are, since a gauge with few digits takes the same values again. Measured: 3.9 bytes per sample,
+///   against 6.8 as byte streams and 4.3 by dictionary.
+/// - Roll-ups, whose values don't repeat, go as byte streams: a sixth less than plain.
+///
+/// Columns named in `repeating` go by dictionary whatever they are.
 pub(crate) fn properties(schema: &Schema, repeating: &[&str]) -> WriterPropertiesBuilder {
     let level = ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default();
     let mut properties = WriterProperties::builder()
@@ -135,7 +138,7 @@ impl ParquetFile {
         self.read(std::slice::from_ref(&all), None)
     }
 
-    /// The given rows, in order; `rows` ascending and disjoint. `columns` as named, `None` for all.
+    /// These rows, in order. `rows` are ascending and disjoint. `columns` by their names, `None` for all.
     pub(crate) fn read(&self, rows: &[Range<usize>], columns: Option<&[&str]>) -> Result<Vec<RecordBatch>> {
         unpanicked(&self.path, || self.decode(rows, columns))
     }
@@ -147,10 +150,10 @@ impl ParquetFile {
         for group in 0..self.group_rows.len() - 1 {
             let group_rows = self.group_rows[group]..self.group_rows[group + 1];
             let first = rows.partition_point(|range| range.end <= group_rows.start);
-            let inside = rows[first..].iter().take_while(|range| range.start < group_rows.end);
+            let ranges = rows[first..].iter().take_while(|range| range.start < group_rows.end);
             let mut at = group_rows.start;
             let selectors_before = selectors.len();
-            for range in inside {
+            for range in ranges {
                 let begin = range.start.max(group_rows.start);
                 let end = range.end.min(group_rows.end);
                 if begin > at {
@@ -207,8 +210,8 @@ impl ParquetFile {
         Ok(batches)
     }
 
-    /// Checks that the pages of the given columns take no more than `memory_max`, and gives how long the texts of a row can be that lie in
-    /// dictionaries.
+    /// Checks that the pages of these columns take no more than `memory_max`. Returns how long those texts of a row can be that lie in
+    /// dictionaries, in bytes.
     fn text_bytes_of_a_row(
         &self,
         chunks: &Arc<Chunks>,
@@ -241,8 +244,8 @@ impl ParquetFile {
         Ok(longest.iter().sum())
     }
 
-    /// Reads the column chunks that a read will need, each at once, so that pages are then found in memory and two
-    /// readers of one file share no position.
+    /// Reads the column chunks that a read will need, each at once. Pages are then found in memory, and two readers of one file
+    /// share no position.
     fn load(&self, groups: &[usize], mask: &ProjectionMask) -> Result<Chunks> {
         let mut parts = Vec::new();
         for group in groups {
@@ -262,7 +265,7 @@ impl ParquetFile {
     }
 }
 
-/// Runs the decoder, which panics on some damaged files (a property test found it), and tells of such a file.
+/// Runs the decoder, which panics on some damaged files (a property test found it), and reports such a file.
 fn unpanicked<T>(path: &Path, decode: impl FnOnce() -> Result<T>) -> Result<T> {
     // What the closure borrows is only read, so that nothing is left half changed.
     let outcome = panic::catch_unwind(AssertUnwindSafe(decode));
@@ -279,7 +282,7 @@ fn is_written(data_type: &DataType) -> bool {
     }
 }
 
-/// Checked before anything is allocated by what a footer says.
+/// Checks a footer's offsets and lengths, before anything is allocated by them.
 fn lies_within(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
     let begin = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
     let end = begin.checked_add(column.compressed_size());
@@ -287,7 +290,7 @@ fn lies_within(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
     ordered && end.is_some_and(|end| end as u64 <= file_bytes)
 }
 
-/// How many rows a column can hold by its bytes: however alike they are, a page holds no more than so many. A reader allocates by the number of rows.
+/// How many rows a column can hold by its bytes: however alike they are, a page holds a bounded number. A reader allocates by the number of rows.
 fn rows_max(column: &ColumnChunkMetaData) -> i64 {
     (column.compressed_size().max(0) / PAGE_BYTES_MIN + 1)
         .saturating_mul(PAGE_ROWS as i64 + BATCH_ROWS as i64)

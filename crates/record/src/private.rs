@@ -1,5 +1,5 @@
-//! Files and folders of recordings. Settings, statements and command lines may hold what is secret, so only their owner may read them; and a folder
-//! from elsewhere may hold links that lead out of it, so none is followed.
+//! Files and folders of recordings. Settings, statements and command lines may hold what is secret, so only their owner may read them.
+//! A folder from elsewhere may hold links that lead out of it, so none is followed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,7 +18,7 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     }
     match DirBuilder::new().mode(FOLDER_MODE).create(path) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        made => made,
+        created => created,
     }
 }
 
@@ -65,7 +65,7 @@ pub fn create_new_file(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
 }
 
-/// What has to be written first to a file of lines so that what follows is a line of its own: a line break where a writer was stopped within a line.
+/// What has to be written first to a file of lines so that a new line begins. It is a line break where a writer was stopped within a line.
 pub(crate) fn line_break_due(path: &Path) -> io::Result<&'static str> {
     let mut file = match open_file(path) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(""),

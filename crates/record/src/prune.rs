@@ -11,11 +11,11 @@ use crate::list::folder_bytes;
 use crate::private;
 use crate::write::Disk;
 
-/// Streams of detail: one row a reading, a thread, a stack or a command. Text tables, one stream a source, are too.
+/// Streams of detail: their rows are readings, threads, stacks or commands. Text tables, one stream per source, are too.
 const DETAIL: [&str; 6] =
     [layout::SAMPLES, layout::COLLECTIONS, layout::STATES, layout::STACKS, layout::WAITS, layout::COMMANDS];
 
-/// What was removed, as the recording tells it.
+/// What was removed, as the recording has it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct PruneRecord {
     /// The bound.

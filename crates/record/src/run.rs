@@ -49,17 +49,17 @@ pub struct RunInfo {
     /// One execution of each kind of statement that only reads, before the first level; empty where none was executed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statement_work: Vec<StatementWork>,
-    /// What was done to the server in mid-run, on request.
+    /// What was done to the server during the run, on request.
     #[serde(default)]
     pub actions: Vec<ActionRecord>,
     /// What was not measured, and why.
     pub not_measured: Vec<NotMeasured>,
-    /// `None` while the run goes on, and after a crash.
+    /// `None` during the run, and after a crash.
     pub ended: Option<RunEnd>,
 }
 
 impl RunInfo {
-    /// A later version made it, in a format that this one does not know: it is read as far as that goes, and never written to.
+    /// A later version wrote it, in a format that this one does not know. This one reads what it can, and never writes to it.
     pub fn is_newer(&self) -> bool {
         self.format > Format(FORMAT)
     }
@@ -129,7 +129,7 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// `/sys/devices/system/clocksource/…/current_clocksource`.
     pub clocksource: String,
-    /// "kvm", "none", …, as far as can be told.
+    /// "kvm", "none", …, as far as it can be found out.
     pub virtualization: String,
     /// File system and device that hold the server's data, where it is local.
     pub data_filesystem: String,
@@ -139,7 +139,7 @@ pub struct HostFacts {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerFacts {
-    /// As the server says it, such as "10.11.14-MariaDB-0+deb12u2".
+    /// As the server reports it, such as "10.11.14-MariaDB-0+deb12u2".
     pub version: String,
     pub version_comment: String,
     /// "MariaDB" or "MySQL".
@@ -164,7 +164,7 @@ pub enum RunEnd {
     CutShort { at_ns: i64, why: String },
 }
 
-/// Something that was done in mid-run.
+/// Something that was done during the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionRecord {
     /// As it was asked for, such as "SET GLOBAL innodb_io_capacity = 2000".
@@ -194,8 +194,8 @@ pub enum Purpose {
     Sweep,
     /// The best level once more, to see whether the server drifted.
     Repeat,
-    /// The level before once more with as many event loops as the one before that had: what differs is the load
-    /// generator's own step, and not the server's.
+    /// The level before once more, with as many event loops as the one before that had. A difference is then the load generator's own
+    /// step, and not the server's.
     Switch,
 }
 
@@ -209,7 +209,7 @@ pub struct Level {
     pub warmup: Window,
     /// Whether the warm-up saw a steady throughput before its bound.
     pub warmup_steady: bool,
-    /// The measured window; the result is of this alone.
+    /// The measured window. The result is only of this.
     pub window: Window,
     pub result: LevelResult,
     pub ended: RunEnd,
@@ -248,18 +248,18 @@ pub struct LevelResult {
     /// The percentiles that were asked for.
     #[serde(default)]
     pub percentiles: Vec<PercentileResult>,
-    /// Of those transactions alone that needed more than one attempt, from their first.
+    /// Only of transactions that needed more than one attempt, from their first.
     #[serde(default)]
     pub retried_ms: Latency,
     /// Time that transactions lost to each error, retrying and reconnecting included, in milliseconds.
     #[serde(default)]
     pub lost_ms_by_code: BTreeMap<String, f64>,
-    /// Connections that were lost and made anew; of the whole level.
+    /// Connections that were lost and made again, of the whole level.
     #[serde(default)]
     pub reconnects: u64,
     #[serde(default)]
     pub engine: EngineResult,
-    /// Transactions that were asked to be due a second, where that was the same all the time; `None` in a closed loop.
+    /// Transactions that were to become due per second, where that was the same all the time. `None` in a closed loop.
     #[serde(default)]
     pub rate_per_s: Option<f64>,
     /// `None` in a closed loop.
@@ -270,10 +270,10 @@ pub struct LevelResult {
     /// What on the client's machine bounded the load, such as its local ports; empty where nothing did.
     #[serde(default)]
     pub client_limit: String,
-    /// One a requirement, in the order in which they were given.
+    /// One per requirement, in the order in which they were given.
     #[serde(default)]
     pub slo: Vec<SloResult>,
-    /// Intervals that could not be taken from the load in time.
+    /// Intervals that could not be read from the load in time.
     #[serde(default)]
     pub intervals_lost: u64,
     /// Clients' sessions by the server's process list; `None` where it was not read, or whyso itself was the load.
@@ -299,8 +299,8 @@ pub struct SessionsResult {
 }
 
 impl LevelResult {
-    /// Something else loaded the server. Requests that the kernel saw, or else the server's own `Questions`, stand in for transactions and
-    /// for queries; of their time the mean alone is known, and of the generator nothing.
+    /// Whether something else loaded the server. Requests that the kernel saw, or else the server's own `Questions`, then replace
+    /// transactions and queries. Of their time only the mean is known, and of the generator nothing.
     pub fn is_recorded(&self) -> bool {
         self.pacing == Pacing::Recorded
     }
@@ -333,7 +333,7 @@ pub struct EngineResult {
     /// How long it waits for them at most.
     #[serde(default)]
     pub min_complete_at_most_ns: u64,
-    /// How long it looks for news before it sleeps.
+    /// How long it polls before it sleeps.
     #[serde(default)]
     pub busy_poll_ns: u64,
     /// Of its threads, where one was asked for, such as "batch"; else empty.
@@ -455,7 +455,7 @@ pub struct Client {
     pub max_rss_kb: u64,
     /// The generator was the bottleneck.
     pub saturated: bool,
-    /// Why it is held to be saturated; empty where it is not.
+    /// Why it counts as saturated; empty where it does not.
     pub saturated_why: String,
     /// Time that the load's threads were runnable and waited for a CPU, together.
     #[serde(default)]

@@ -15,8 +15,8 @@ use crate::index::{self, Index};
 use crate::parquet_file::{ParquetFile, properties};
 use crate::table::{self, Sample};
 
-/// A row group ends after as many series, once it has as many rows: fewer would make the footer of a short segment
-/// larger than its data.
+/// A row group ends after this many series, once it has this many rows. Fewer would make the footer of a short segment larger than
+/// its data.
 const GROUP_SERIES_MIN: usize = 30;
 const GROUP_ROWS_MIN: usize = 32_768;
 
@@ -87,7 +87,7 @@ impl SortedRow for RollupRow {
             Field::new("first", DataType::Float64, false),
             Field::new("last", DataType::Float64, false),
         ]);
-        let made = RecordBatch::try_new(
+        let batch = RecordBatch::try_new(
             Arc::new(schema),
             vec![
                 Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.series))),
@@ -100,7 +100,7 @@ impl SortedRow for RollupRow {
                 floats(|rollup| rollup.last),
             ],
         );
-        made.map_err(|cause| Error::damaged(Path::new("a table"), "roll-ups", cause))
+        batch.map_err(|cause| Error::damaged(Path::new("a table"), "roll-ups", cause))
     }
 
     fn rows_of(batch: &RecordBatch) -> Option<Vec<RollupRow>> {

@@ -7,9 +7,15 @@ use crate::layout;
 use crate::list::{RunSummary, list_runs};
 use crate::run::{Purpose, RunEnd};
 
-/// Statements for DuckDB that make views over every run in a folder: `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`, `stacks`, `waits`, `frames`, `commands`, `statements`, `events`,
-/// `rows_<source>` for each source of text tables, a view for every other stream, and `readings`, which joins the series with their values and times. Each has the run's id as
-/// `run`. Only sealed files are seen; a run that lacks some is simply not in that view. A folder that can't be read gives empty views.
+/// Statements for DuckDB that make views over every run in a folder:
+///
+/// - `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`, `stacks`, `waits`,
+///   `frames`, `commands`, `statements`, `events`;
+/// - `rows_<source>` for each source of text tables, and a view for every other stream;
+/// - `readings`, which joins the series with their values and times.
+///
+/// Each has the run's id as `run`. The views read only sealed files; a run that lacks some is not in that view. A folder that can't be
+/// read gives empty views.
 pub fn views(runs_dir: &Path) -> String {
     let runs = list_runs(runs_dir).unwrap_or_default();
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -21,11 +21,11 @@ fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
 
 pub(crate) fn samples_batch(samples: &[StackSample]) -> Result<RecordBatch> {
     batch(vec![
-        ("t_ns", false, longs(samples.iter().map(|one| one.t_ns))),
-        ("tid", false, ints(samples.iter().map(|one| one.tid))),
-        ("role", false, strings(samples.iter().map(|one| one.role.as_str()))),
-        ("stack", false, ints(samples.iter().map(|one| one.stack))),
-        ("weight_ns", false, counts(samples.iter().map(|one| one.weight_ns))),
+        ("t_ns", false, longs(samples.iter().map(|sample| sample.t_ns))),
+        ("tid", false, ints(samples.iter().map(|sample| sample.tid))),
+        ("role", false, strings(samples.iter().map(|sample| sample.role.as_str()))),
+        ("stack", false, ints(samples.iter().map(|sample| sample.stack))),
+        ("weight_ns", false, counts(samples.iter().map(|sample| sample.weight_ns))),
     ])
 }
 
@@ -47,24 +47,24 @@ pub(crate) fn samples_of(batch: &RecordBatch) -> Option<Vec<StackSample>> {
 
 pub(crate) fn waits_batch(waits: &[StackWait]) -> Result<RecordBatch> {
     batch(vec![
-        ("t_ns", false, longs(waits.iter().map(|one| one.t_ns))),
-        ("wait", false, counts(waits.iter().map(|one| one.wait))),
-        ("tid", false, ints(waits.iter().map(|one| one.tid))),
-        ("role", false, strings(waits.iter().map(|one| one.role.as_str()))),
-        ("state", false, strings(waits.iter().map(|one| one.state.as_str()))),
-        ("length_ns", false, counts(waits.iter().map(|one| one.length_ns))),
-        ("weight_ns", false, counts(waits.iter().map(|one| one.weight_ns))),
-        ("stack", false, ints(waits.iter().map(|one| one.stack))),
-        ("waker_tid", false, ints(waits.iter().map(|one| one.waker_tid))),
-        ("waker_stack", true, Arc::new(waits.iter().map(|one| one.waker_stack).collect::<UInt32Array>())),
+        ("t_ns", false, longs(waits.iter().map(|wait| wait.t_ns))),
+        ("wait", false, counts(waits.iter().map(|wait| wait.wait))),
+        ("tid", false, ints(waits.iter().map(|wait| wait.tid))),
+        ("role", false, strings(waits.iter().map(|wait| wait.role.as_str()))),
+        ("state", false, strings(waits.iter().map(|wait| wait.state.as_str()))),
+        ("length_ns", false, counts(waits.iter().map(|wait| wait.length_ns))),
+        ("weight_ns", false, counts(waits.iter().map(|wait| wait.weight_ns))),
+        ("stack", false, ints(waits.iter().map(|wait| wait.stack))),
+        ("waker_tid", false, ints(waits.iter().map(|wait| wait.waker_tid))),
+        ("waker_stack", true, Arc::new(waits.iter().map(|wait| wait.waker_stack).collect::<UInt32Array>())),
         ("waker_past", false, pasts(waits)?),
     ])
 }
 
 fn pasts(waits: &[StackWait]) -> Result<ArrayRef> {
-    let states = || waits.iter().flat_map(|one| &one.waker_past);
+    let states = || waits.iter().flat_map(|wait| &wait.waker_past);
     list(
-        waits.iter().map(|one| one.waker_past.len()),
+        waits.iter().map(|wait| wait.waker_past.len()),
         vec![
             ("state", strings(states().map(|past| past.state.as_str()))),
             ("ns", counts(states().map(|past| past.ns))),
@@ -116,15 +116,19 @@ pub(crate) fn frames_batch(frames: &[StackFrame]) -> Result<RecordBatch> {
         Arc::new(values.collect::<StringArray>())
     }
     batch(vec![
-        ("stack", false, ints(frames.iter().map(|one| one.stack))),
-        ("depth", false, ints(frames.iter().map(|one| one.depth))),
-        ("function", false, strings(frames.iter().map(|one| one.function.as_str()))),
-        ("module", false, strings(frames.iter().map(|one| one.module.as_str()))),
-        ("build_id", true, texts(frames.iter().map(|one| one.build_id.as_deref()))),
-        ("address", false, counts(frames.iter().map(|one| one.address))),
-        ("source_file", true, texts(frames.iter().map(|one| one.source_file.as_deref()))),
-        ("line", true, Arc::new(frames.iter().map(|one| one.line).collect::<UInt32Array>())),
-        ("inlined", false, Arc::new(frames.iter().map(|one| Some(one.inlined)).collect::<BooleanArray>())),
+        ("stack", false, ints(frames.iter().map(|frame| frame.stack))),
+        ("depth", false, ints(frames.iter().map(|frame| frame.depth))),
+        ("function", false, strings(frames.iter().map(|frame| frame.function.as_str()))),
+        ("module", false, strings(frames.iter().map(|frame| frame.module.as_str()))),
+        ("build_id", true, texts(frames.iter().map(|frame| frame.build_id.as_deref()))),
+        ("address", false, counts(frames.iter().map(|frame| frame.address))),
+        ("source_file", true, texts(frames.iter().map(|frame| frame.source_file.as_deref()))),
+        ("line", true, Arc::new(frames.iter().map(|frame| frame.line).collect::<UInt32Array>())),
+        (
+            "inlined",
+            false,
+            Arc::new(frames.iter().map(|frame| Some(frame.inlined)).collect::<BooleanArray>()),
+        ),
     ])
 }
 

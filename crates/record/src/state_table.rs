@@ -6,23 +6,23 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch, UInt16Array, UInt32Array};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, UInt16Type, UInt32Type};
 
-use crate::data::{StatesLook, ThreadStates};
+use crate::data::{StatesInterval, ThreadStates};
 use crate::error::{Error, Result};
 use crate::table::{Columns, longs, strings};
 
 /// What the name of a state's column ends in.
 const STATE: &str = "_ms";
 
-/// A row a thread, a column a state.
-pub(crate) fn batch_of(look: &StatesLook) -> Result<RecordBatch> {
-    let threads = || look.threads.iter();
+/// Has one row per thread and one column per state.
+pub(crate) fn batch_of(interval: &StatesInterval) -> Result<RecordBatch> {
+    let threads = || interval.threads.iter();
     let fixed: Columns = vec![
-        ("begin_ns", false, longs(threads().map(|_| look.begin_ns))),
-        ("t_ns", false, longs(threads().map(|_| look.t_ns))),
-        ("tid", false, Arc::new(UInt32Array::from_iter_values(threads().map(|one| one.tid)))),
-        ("born_ns", false, longs(threads().map(|one| one.born_ns))),
-        ("name", false, strings(threads().map(|one| one.name.as_str()))),
-        ("role", false, strings(threads().map(|one| one.role.as_str()))),
+        ("begin_ns", false, longs(threads().map(|_| interval.begin_ns))),
+        ("t_ns", false, longs(threads().map(|_| interval.t_ns))),
+        ("tid", false, Arc::new(UInt32Array::from_iter_values(threads().map(|thread| thread.tid)))),
+        ("born_ns", false, longs(threads().map(|thread| thread.born_ns))),
+        ("name", false, strings(threads().map(|thread| thread.name.as_str()))),
+        ("role", false, strings(threads().map(|thread| thread.role.as_str()))),
     ];
     let mut fields = Vec::new();
     let mut arrays = Vec::new();
@@ -30,8 +30,8 @@ pub(crate) fn batch_of(look: &StatesLook) -> Result<RecordBatch> {
         fields.push(Field::new(name, array.data_type().clone(), nullable));
         arrays.push(array);
     }
-    for (place, state) in look.states.iter().enumerate() {
-        let ms = threads().map(|one| one.states_ms.get(place).copied().unwrap_or(0));
+    for (place, state) in interval.states.iter().enumerate() {
+        let ms = threads().map(|thread| thread.states_ms.get(place).copied().unwrap_or(0));
         fields.push(Field::new(format!("{state}{STATE}"), DataType::UInt16, false));
         arrays.push(Arc::new(UInt16Array::from_iter_values(ms)));
     }
@@ -39,8 +39,8 @@ pub(crate) fn batch_of(look: &StatesLook) -> Result<RecordBatch> {
         .map_err(|cause| Error::damaged(Path::new("a table"), "thread states", cause))
 }
 
-/// The looks of a batch, in the order of their rows; `None` where it has other columns.
-pub(crate) fn looks_of(batch: &RecordBatch) -> Option<Vec<StatesLook>> {
+/// The intervals of a batch, in the order of their rows; `None` where it has other columns.
+pub(crate) fn intervals_of(batch: &RecordBatch) -> Option<Vec<StatesInterval>> {
     let long = |name| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();
     let text = |name| batch.column_by_name(name)?.as_string_opt::<i32>();
     let (begin_ns, t_ns, born_ns) = (long("begin_ns")?, long("t_ns")?, long("born_ns")?);
@@ -55,11 +55,11 @@ pub(crate) fn looks_of(batch: &RecordBatch) -> Option<Vec<StatesLook>> {
             columns.push(column);
         }
     }
-    let mut looks: Vec<StatesLook> = Vec::new();
+    let mut intervals: Vec<StatesInterval> = Vec::new();
     for row in 0..batch.num_rows() {
         let (begin_ns, t_ns) = (begin_ns.value(row), t_ns.value(row));
-        if looks.last().is_none_or(|look| look.t_ns != t_ns) {
-            looks.push(StatesLook { begin_ns, t_ns, states: states.clone(), threads: Vec::new() });
+        if intervals.last().is_none_or(|interval| interval.t_ns != t_ns) {
+            intervals.push(StatesInterval { begin_ns, t_ns, states: states.clone(), threads: Vec::new() });
         }
         let thread = ThreadStates {
             tid: tid.value(row),
@@ -68,9 +68,9 @@ pub(crate) fn looks_of(batch: &RecordBatch) -> Option<Vec<StatesLook>> {
             role: role.value(row).to_string(),
             states_ms: columns.iter().map(|column| column.value(row)).collect(),
         };
-        if let Some(look) = looks.last_mut() {
-            look.threads.push(thread);
+        if let Some(interval) = intervals.last_mut() {
+            interval.threads.push(thread);
         }
     }
-    Some(looks)
+    Some(intervals)
 }

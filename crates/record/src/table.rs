@@ -34,7 +34,7 @@ pub(crate) struct Collection {
 
 pub(crate) type Columns = Vec<(&'static str, bool, ArrayRef)>;
 
-/// The columns that are made here are of one length, and that is all that could be wrong with them.
+/// The columns that are built here are of one length, and that is all that could be wrong with them.
 pub(crate) fn batch(columns: Columns) -> Result<RecordBatch> {
     let fields: Vec<Field> = columns
         .iter()
@@ -95,11 +95,11 @@ pub(crate) fn collections_batch(collections: &[Collection]) -> Result<RecordBatc
         Status::Missed => "missed",
     };
     batch(vec![
-        ("id", false, longs(collections.iter().map(|one| one.id))),
-        ("source", false, strings(collections.iter().map(|one| &*one.source))),
-        ("t_begin_ns", false, longs(collections.iter().map(|one| one.begin_ns))),
-        ("t_end_ns", false, longs(collections.iter().map(|one| one.end_ns))),
-        ("status", false, strings(collections.iter().map(|one| status(one.status)))),
+        ("id", false, longs(collections.iter().map(|collection| collection.id))),
+        ("source", false, strings(collections.iter().map(|collection| &*collection.source))),
+        ("t_begin_ns", false, longs(collections.iter().map(|collection| collection.begin_ns))),
+        ("t_end_ns", false, longs(collections.iter().map(|collection| collection.end_ns))),
+        ("status", false, strings(collections.iter().map(|collection| status(collection.status)))),
     ])
 }
 
@@ -137,8 +137,12 @@ pub(crate) fn samples_batch(samples: &[Sample]) -> Result<RecordBatch> {
         Value::Float(value) => Some(value),
     };
     batch(vec![
-        ("series", false, Arc::new(UInt32Array::from_iter_values(samples.iter().map(|one| one.series)))),
-        ("collection", false, longs(samples.iter().map(|one| one.collection))),
+        (
+            "series",
+            false,
+            Arc::new(UInt32Array::from_iter_values(samples.iter().map(|sample| sample.series))),
+        ),
+        ("collection", false, longs(samples.iter().map(|sample| sample.collection))),
         ("value_i64", true, Arc::new(samples.iter().map(whole).collect::<Int64Array>())),
         ("value_f64", true, Arc::new(samples.iter().map(fraction).collect::<Float64Array>())),
     ])
@@ -188,31 +192,40 @@ pub(crate) fn load_batch(load: &[LoadInterval]) -> Result<RecordBatch> {
         Arc::new(UInt64Array::from_iter_values(load.iter().map(of)))
     }
     let errors = list(
-        load.iter().map(|one| one.errors.len()),
+        load.iter().map(|interval| interval.errors.len()),
         vec![
-            ("code", strings(load.iter().flat_map(|one| one.errors.iter().map(|(code, _)| code.as_str())))),
+            (
+                "code",
+                strings(
+                    load.iter().flat_map(|interval| interval.errors.iter().map(|(code, _)| code.as_str())),
+                ),
+            ),
             (
                 "count",
                 Arc::new(UInt64Array::from_iter_values(
-                    load.iter().flat_map(|one| one.errors.iter().map(|(_, count)| *count)),
+                    load.iter().flat_map(|interval| interval.errors.iter().map(|(_, count)| *count)),
                 )),
             ),
         ],
     )?;
     batch(vec![
-        ("t_begin_ns", false, longs(load.iter().map(|one| one.begin_ns))),
-        ("t_end_ns", false, longs(load.iter().map(|one| one.end_ns))),
-        ("level", false, Arc::new(UInt32Array::from_iter_values(load.iter().map(|one| one.level)))),
-        ("measured", false, Arc::new(load.iter().map(|one| Some(one.measured)).collect::<BooleanArray>())),
-        ("statement", false, strings(load.iter().map(|one| one.statement.as_str()))),
-        ("count", false, counts(load, |one| one.count)),
-        ("rows", false, counts(load, |one| one.rows)),
+        ("t_begin_ns", false, longs(load.iter().map(|interval| interval.begin_ns))),
+        ("t_end_ns", false, longs(load.iter().map(|interval| interval.end_ns))),
+        ("level", false, Arc::new(UInt32Array::from_iter_values(load.iter().map(|interval| interval.level)))),
+        (
+            "measured",
+            false,
+            Arc::new(load.iter().map(|interval| Some(interval.measured)).collect::<BooleanArray>()),
+        ),
+        ("statement", false, strings(load.iter().map(|interval| interval.statement.as_str()))),
+        ("count", false, counts(load, |interval| interval.count)),
+        ("rows", false, counts(load, |interval| interval.rows)),
         ("errors", false, errors),
-        ("response_sum_ns", false, counts(load, |one| one.response_sum_ns)),
-        ("service_sum_ns", false, counts(load, |one| one.service_sum_ns)),
-        ("response_max_ns", false, counts(load, |one| one.response_max_ns)),
-        ("response", false, histograms(load, |one| &one.response)?),
-        ("service", false, histograms(load, |one| &one.service)?),
+        ("response_sum_ns", false, counts(load, |interval| interval.response_sum_ns)),
+        ("service_sum_ns", false, counts(load, |interval| interval.service_sum_ns)),
+        ("response_max_ns", false, counts(load, |interval| interval.response_max_ns)),
+        ("response", false, histograms(load, |interval| &interval.response)?),
+        ("service", false, histograms(load, |interval| &interval.service)?),
     ])
 }
 
@@ -220,9 +233,9 @@ fn histograms(
     load: &[LoadInterval],
     of: impl Fn(&LoadInterval) -> &Vec<(u64, u64)> + Copy,
 ) -> Result<ArrayRef> {
-    let buckets = || load.iter().flat_map(|one| of(one).iter());
+    let buckets = || load.iter().flat_map(|interval| of(interval).iter());
     list(
-        load.iter().map(|one| of(one).len()),
+        load.iter().map(|interval| of(interval).len()),
         vec![
             ("upper_ns", Arc::new(UInt64Array::from_iter_values(buckets().map(|(upper_ns, _)| *upper_ns)))),
             ("count", Arc::new(UInt64Array::from_iter_values(buckets().map(|(_, count)| *count)))),
@@ -238,11 +251,11 @@ pub(crate) fn list(
     let fields: Fields =
         members.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), false)).collect();
     let arrays = members.into_iter().map(|(_, array)| array).collect();
-    let made = StructArray::try_new(fields, arrays, None).and_then(|items| {
+    let lists = StructArray::try_new(fields, arrays, None).and_then(|items| {
         let item = Arc::new(Field::new("item", items.data_type().clone(), false));
         ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), Arc::new(items), None)
     });
-    Ok(Arc::new(made.map_err(|cause| Error::damaged(Path::new("a table"), "lists", cause))?))
+    Ok(Arc::new(lists.map_err(|cause| Error::damaged(Path::new("a table"), "lists", cause))?))
 }
 
 pub(crate) fn load_of(batch: &RecordBatch) -> Option<Vec<LoadInterval>> {
@@ -350,10 +363,10 @@ pub(crate) fn union(batches: &[RecordBatch]) -> Option<RecordBatch> {
     let mut fields: Vec<Field> = Vec::new();
     for batch in batches {
         for field in batch.schema().fields() {
-            match fields.iter_mut().find(|known| known.name() == field.name()) {
-                Some(known) if known.data_type() != field.data_type() => return None,
-                Some(known) => {
-                    *known = known.clone().with_nullable(known.is_nullable() || field.is_nullable())
+            match fields.iter_mut().find(|other| other.name() == field.name()) {
+                Some(other) if other.data_type() != field.data_type() => return None,
+                Some(other) => {
+                    *other = other.clone().with_nullable(other.is_nullable() || field.is_nullable())
                 }
                 None => fields.push(field.as_ref().clone()),
             }

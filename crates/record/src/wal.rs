@@ -1,5 +1,5 @@
-//! Payloads of the write-ahead frames: each is a whole Arrow IPC stream, schema first, so that a frame can be read without
-//! those before it and a stream may change its columns.
+//! Payloads of the write-ahead frames: each is a whole Arrow IPC stream, schema first. So a frame can be read without those before
+//! it, and a stream may change its columns.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::{self, AssertUnwindSafe};

@@ -136,7 +136,7 @@ fn list_of(dir: &Path, states: ArrayRef, properties: WriterPropertiesBuilder) ->
     recording(dir, "waits", columns, properties)
 }
 
-/// A reading whose number says that very many came before it.
+/// A reading with a number so large that very many must have come before it.
 fn one_late_reading(dir: &Path) -> u64 {
     let text = |text| -> ArrayRef { Arc::new(StringArray::from(vec![text, text])) };
     let long = |first, second| -> ArrayRef { Arc::new(Int64Array::from(vec![first, second])) };
@@ -152,24 +152,24 @@ fn one_late_reading(dir: &Path) -> u64 {
 }
 
 fn read(dir: &Path) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut problems = Vec::new();
     match Recording::open(dir) {
         Ok(recording) => {
-            said.extend(recording.problems().iter().cloned());
-            said.extend(recording.statements().err().map(|error| error.to_string()));
-            said.extend(recording.waits(None).err().map(|error| error.to_string()));
+            problems.extend(recording.problems().iter().cloned());
+            problems.extend(recording.statements().err().map(|error| error.to_string()));
+            problems.extend(recording.waits(None).err().map(|error| error.to_string()));
         }
-        Err(error) => said.push(error.to_string()),
+        Err(error) => problems.push(error.to_string()),
     }
-    said
+    problems
 }
 
 #[test]
-fn small_files_do_not_take_much_memory_and_are_told_of() {
+fn small_files_do_not_take_much_memory_and_are_reported() {
     if let Some(dir) = std::env::var_os(FOLDER) {
         let limit = rustix::process::Rlimit { current: Some(ADDRESSES_MAX), maximum: Some(ADDRESSES_MAX) };
         rustix::process::setrlimit(rustix::process::Resource::As, limit).unwrap();
-        println!("said: {:?}", read(Path::new(&dir)));
+        println!("problems: {:?}", read(Path::new(&dir)));
         return;
     }
     let bombs: [(&str, Make, &str); 5] = [
@@ -188,16 +188,16 @@ fn small_files_do_not_take_much_memory_and_are_told_of() {
         let child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "small_files_do_not_take_much_memory_and_are_told_of",
+                "small_files_do_not_take_much_memory_and_are_reported",
                 "--nocapture",
                 "--test-threads=1",
             ])
             .env(FOLDER, &dir)
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&child.stdout);
-        if !child.status.success() || !said.contains(words) {
-            failed.push(format!("{name}: {said}{}", String::from_utf8_lossy(&child.stderr)));
+        let stdout = String::from_utf8_lossy(&child.stdout);
+        if !child.status.success() || !stdout.contains(words) {
+            failed.push(format!("{name}: {stdout}{}", String::from_utf8_lossy(&child.stderr)));
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));

@@ -30,22 +30,22 @@ fn kill_9_loses_at_most_the_last_second() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut last_given_ns = 0;
+        let mut last_recorded_ns = 0;
         let lines_wanted = 80 + 17 * round;
-        let mut lines_seen = 0;
+        let mut lines_read = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
-            if let Some(t_ns) = line.strip_prefix("given ") {
-                last_given_ns = t_ns.parse().unwrap();
-                lines_seen += 1;
-                if lines_seen >= lines_wanted {
+            if let Some(t_ns) = line.strip_prefix("recorded ") {
+                last_recorded_ns = t_ns.parse().unwrap();
+                lines_read += 1;
+                if lines_read >= lines_wanted {
                     break;
                 }
             }
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(lines_seen, lines_wanted);
+        assert_eq!(lines_read, lines_wanted);
         let recording = Recording::open(&dir).unwrap();
         assert!(!recording.live());
         assert!(
@@ -57,7 +57,7 @@ fn kill_9_loses_at_most_the_last_second() {
         let read = recording.samples(series, None).unwrap();
         let expected: Vec<f64> = (0..read.len()).map(|n| n as f64).collect();
         assert_eq!(read.value, expected, "round {round}: a reading is missing or there twice");
-        let lost_ns = last_given_ns - read.t_end_ns.last().unwrap();
+        let lost_ns = last_recorded_ns - read.t_end_ns.last().unwrap();
         assert!(lost_ns < 1_000_000_000, "round {round}: {lost_ns} ns lost");
     }
 }
@@ -80,7 +80,7 @@ fn record_until_killed(dir: &Path) {
         });
         n += 1;
         if n % 10 == 0 {
-            println!("given {end_ns}");
+            println!("recorded {end_ns}");
         }
         if n % 200 == 0 {
             recorder.seal().unwrap();
@@ -132,11 +132,11 @@ fn a_full_disk_ends_the_recording_properly() {
     )
     .unwrap();
     let series: Vec<_> = (0..500).map(|n| recorder.series(&key(&format!("n{n}")))).collect();
-    let mut given: u64 = 0;
+    let mut readings: u64 = 0;
     while recorder.failed().is_none() {
-        assert!(given < 10_000, "the disk does not fill");
-        let values = series.iter().map(|id| (*id, Value::Int(given as i64))).collect();
-        let end_ns = given as i64 * 1_000_000;
+        assert!(readings < 10_000, "the disk does not fill");
+        let values = series.iter().map(|id| (*id, Value::Int(readings as i64))).collect();
+        let end_ns = readings as i64 * 1_000_000;
         recorder.reading(Reading {
             source: "test".into(),
             begin_ns: end_ns,
@@ -144,7 +144,7 @@ fn a_full_disk_ends_the_recording_properly() {
             status: Status::Ok,
             values,
         });
-        given += 1;
+        readings += 1;
         std::thread::sleep(Duration::from_millis(1));
     }
     let why = recorder.failed().unwrap();
@@ -164,8 +164,8 @@ fn a_full_disk_ends_the_recording_properly() {
     let read = recording.samples(series[499], None).unwrap();
     let expected: Vec<f64> = (0..read.len()).map(|n| n as f64).collect();
     assert_eq!(read.value, expected);
-    assert_eq!(read.len() as u64 + summary.lost, given + 1);
-    assert!(read.len() > 50, "{} of {given}", read.len());
+    assert_eq!(read.len() as u64 + summary.lost, readings + 1);
+    assert!(read.len() > 50, "{} of {readings}", read.len());
     let events = recording.events().unwrap();
     assert!(events.iter().any(|event| event.kind == "error"));
     assert!(events.iter().any(|event| event.kind == "lost" && event.text.contains("is full")));

@@ -12,7 +12,7 @@ use whyso_record::{Options, Recorder, Recording};
 const S: i64 = 1_000_000_000;
 const MANIFEST: &str = "manifest.jsonl";
 
-/// Three sealed segments, the first two compacted, and a write-ahead one: made once, copied for each case.
+/// Three sealed segments, the first two compacted, and a write-ahead one: written once, copied for each case.
 fn whole() -> &'static [(String, Vec<u8>)] {
     static WHOLE: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     WHOLE.get_or_init(|| {
@@ -137,7 +137,7 @@ fn whole_content() -> &'static str {
     &of_whole().0
 }
 
-/// It was not finished, which is said.
+/// It was not finished, which is reported.
 fn whole_problems() -> usize {
     of_whole().1.len()
 }
@@ -178,9 +178,9 @@ proptest! {
         let bit = bit.index(bytes.len() * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
         fs::write(file, bytes).unwrap();
-        let known = everything_in(folder.path());
-        let is_warned = known.as_ref().is_none_or(|(_, problems)| problems.len() > whole_problems());
-        prop_assert!(is_warned || known.unwrap().0 == whole_content(), "bit {bit} of {}", file.display());
+        let read = everything_in(folder.path());
+        let is_warned = read.as_ref().is_none_or(|(_, problems)| problems.len() > whole_problems());
+        prop_assert!(is_warned || read.unwrap().0 == whole_content(), "bit {bit} of {}", file.display());
     }
 
     #[test]

@@ -27,22 +27,27 @@ fn record(dir: &Path) -> Result<(), whyso_record::Error> {
         Options { reserve_bytes: RESERVE_BYTES, own_cost: false, flush_ms: 2, ..Options::default() };
     let recorder = Recorder::create(dir, options)?;
     println!("created");
-    let mut given = 0;
+    let mut readings = 0;
     for level in 0..LEVELS {
         for _ in 0..READINGS_OF_LEVEL {
-            given += 1;
+            readings += 1;
             recorder.reading(Reading {
                 source: "test".into(),
-                begin_ns: given * 1_000_000,
-                end_ns: given * 1_000_000,
+                begin_ns: readings * 1_000_000,
+                end_ns: readings * 1_000_000,
                 status: Status::Ok,
-                values: vec![(recorder.series(&key("n")), Value::Int(given))],
+                values: vec![(recorder.series(&key("n")), Value::Int(readings))],
             });
         }
         let text = format!("level {level}");
-        recorder.event(Event { t_ns: given * 1_000_000, host: "client".into(), kind: "level".into(), text });
+        recorder.event(Event {
+            t_ns: readings * 1_000_000,
+            host: "client".into(),
+            kind: "level".into(),
+            text,
+        });
         match recorder.seal() {
-            Ok(()) => println!("sealed {given}"),
+            Ok(()) => println!("sealed {readings}"),
             Err(error) => println!("not sealed: {error}"),
         }
     }
@@ -53,7 +58,7 @@ fn record(dir: &Path) -> Result<(), whyso_record::Error> {
     });
     let finished = recorder.finish();
     println!("failed: {:?}", recorder.failed());
-    println!("finished {given} lost {}", finished?.lost);
+    println!("finished {readings} lost {}", finished?.lost);
     Ok(())
 }
 
@@ -80,17 +85,17 @@ fn number_after(text: &str, word: &str) -> Option<i64> {
     numbers.next_back()
 }
 
-/// Holds what is left against what the recorder said.
+/// Compares what is left with what the recorder printed.
 fn check(runs: &Path, output: &Output, what: &str) {
-    let said =
+    let printed =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    let what = format!("{what}\n{said}");
-    assert!(!said.contains("panicked") && output.status.code() != Some(101), "{what}");
+    let what = format!("{what}\n{printed}");
+    assert!(!printed.contains("panicked") && output.status.code() != Some(101), "{what}");
     let dir = runs.join("run");
-    let was_created = said.contains("created");
-    let finished = number_after(&said, "finished ");
-    let lost = number_after(&said, "lost ");
-    let is_silent = said.contains("failed: None") && lost == Some(0) && output.status.success();
+    let was_created = printed.contains("created");
+    let finished = number_after(&printed, "finished ");
+    let lost = number_after(&printed, "lost ");
+    let is_silent = printed.contains("failed: None") && lost == Some(0) && output.status.success();
     match Recording::open(&dir) {
         Err(error) => assert!(!was_created, "{what}\n{error}"),
         Ok(recording) => {
@@ -105,11 +110,16 @@ fn check(runs: &Path, output: &Output, what: &str) {
             };
             let once: BTreeSet<i64> = values.iter().copied().collect();
             assert_eq!(once.len(), values.len(), "a reading is there twice: {values:?}\n{what}");
-            let sealed = number_after(&said, "\nsealed ").or(number_after(&said, "sealed ")).unwrap_or(0);
+            let sealed =
+                number_after(&printed, "\nsealed ").or(number_after(&printed, "sealed ")).unwrap_or(0);
             let missing: Vec<i64> = (1..=sealed).filter(|value| !once.contains(value)).collect();
             assert!(missing.is_empty(), "sealed and gone: {missing:?}\n{what}");
-            if let (Some(given), Some(lost)) = (finished, lost) {
-                assert!(once.len() as i64 + lost >= given, "{} of {given}, {lost} lost\n{what}", once.len());
+            if let (Some(readings), Some(lost)) = (finished, lost) {
+                assert!(
+                    once.len() as i64 + lost >= readings,
+                    "{} of {readings}, {lost} lost\n{what}",
+                    once.len()
+                );
                 // Each event and each reading counts as one piece.
                 let events = recording.events().unwrap().iter().filter(|event| event.kind == "level").count();
                 assert!(!is_silent || events as i64 == LEVELS, "{events} events\n{what}");
@@ -118,7 +128,7 @@ fn check(runs: &Path, output: &Output, what: &str) {
                 assert_eq!(finished, Some(once.len() as i64), "{what}");
                 assert!(recording.problems().is_empty(), "{:?}\n{what}", recording.problems());
             } else if output.status.success() {
-                assert!(said.contains("failed: Some"), "lost without a word: {what}");
+                assert!(printed.contains("failed: Some"), "lost without a word: {what}");
             }
             let checked = check_run(&dir).unwrap();
             let folder = dir.display().to_string();

@@ -1,4 +1,5 @@
-//! A recording that goes on, opened again and again: what was read before is not read again, and yet it is as one that is opened anew.
+//! A recording that is still written, opened again and again. What was read before is not read again, and yet it equals one that is
+//! opened for the first time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,16 +22,16 @@ fn read(recorder: &Recorder, second: i64, values: Vec<(SeriesId, Value)>) {
 }
 
 /// Everything that a page asks of a recording is the same.
-fn assert_same(followed: &Recording, anew: &Recording, window: Window) {
-    assert_eq!(followed.series(), anew.series());
-    assert_eq!((followed.live(), followed.problems()), (anew.live(), anew.problems()));
-    assert_eq!(followed.events().unwrap(), anew.events().unwrap());
-    for info in anew.series() {
+fn assert_same(followed: &Recording, fresh: &Recording, window: Window) {
+    assert_eq!(followed.series(), fresh.series());
+    assert_eq!((followed.live(), followed.problems()), (fresh.live(), fresh.problems()));
+    assert_eq!(followed.events().unwrap(), fresh.events().unwrap());
+    for info in fresh.series() {
         let of = |recording: &Recording, window| recording.samples(info.id, window).unwrap();
-        assert_eq!(of(followed, None), of(anew, None), "{:?}", info.key);
-        assert_eq!(of(followed, Some(window)), of(anew, Some(window)));
+        assert_eq!(of(followed, None), of(fresh, None), "{:?}", info.key);
+        assert_eq!(of(followed, Some(window)), of(fresh, Some(window)));
         let envelope = |recording: &Recording| recording.envelope(info.id, window, 7).unwrap();
-        assert_eq!(format!("{:?}", envelope(followed)), format!("{:?}", envelope(anew)));
+        assert_eq!(format!("{:?}", envelope(followed)), format!("{:?}", envelope(fresh)));
     }
 }
 
@@ -60,7 +61,7 @@ fn a_recording_that_is_followed_is_as_one_that_is_opened_anew() {
     let gauge = recorder.series(&key("Threads_running", Kind::Gauge));
     let late = recorder.series(&key("late", Kind::Gauge));
     let mut followed: Option<Recording> = None;
-    // More looks than parts that a write-ahead file is kept in, and segments sealed and compacted in between.
+    // Opened more often than the number of parts that a write-ahead file is kept in, and segments sealed and compacted in between.
     for second in 0..90i64 {
         let mut values =
             vec![(counter, Value::Int(second * second)), (gauge, Value::Float(second as f64 / 7.0))];
@@ -79,20 +80,20 @@ fn a_recording_that_is_followed_is_as_one_that_is_opened_anew() {
         if second % 35 == 34 {
             recorder.seal().unwrap();
         }
-        let anew = wait_for(&dir, counter, second);
+        let fresh = wait_for(&dir, counter, second);
         let now = match &followed {
             Some(before) => before.reopen().unwrap(),
             None => Recording::open(&dir).unwrap(),
         };
-        // An event may have come between the two looks.
-        let anew = if now.events().unwrap() == anew.events().unwrap() {
-            anew
+        // An event may have come between opening the two.
+        let fresh = if now.events().unwrap() == fresh.events().unwrap() {
+            fresh
         } else {
             Recording::open(&dir).unwrap()
         };
-        let now = if now.events().unwrap() == anew.events().unwrap() { now } else { now.reopen().unwrap() };
+        let now = if now.events().unwrap() == fresh.events().unwrap() { now } else { now.reopen().unwrap() };
         let window = Window { begin_ns: (second - 20) * S, end_ns: (second - 2) * S };
-        assert_same(&now, &anew, window);
+        assert_same(&now, &fresh, window);
         followed = Some(now);
     }
     recorder.set_run(&RunInfo {
@@ -101,8 +102,8 @@ fn a_recording_that_is_followed_is_as_one_that_is_opened_anew() {
         ..RunInfo::default()
     });
     recorder.finish().unwrap();
-    let (now, anew) = (followed.unwrap().reopen().unwrap(), Recording::open(&dir).unwrap());
-    assert_same(&now, &anew, Window { begin_ns: 30 * S, end_ns: 80 * S });
+    let (now, fresh) = (followed.unwrap().reopen().unwrap(), Recording::open(&dir).unwrap());
+    assert_same(&now, &fresh, Window { begin_ns: 30 * S, end_ns: 80 * S });
     assert_eq!(now.info(counter).unwrap().samples, 90);
     assert!(!now.live());
 }

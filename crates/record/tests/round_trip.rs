@@ -1,4 +1,4 @@
-//! What is given to a recorder is what a recording gives back, however it was sealed, compacted or cut short.
+//! What a recorder receives is what a recording gives back, however it was sealed, compacted or cut short.
 
 use std::fs;
 use std::path::Path;
@@ -185,7 +185,7 @@ fn everything_comes_back() {
         assert!(points.value[40].is_nan());
         let window = Window { begin_ns: 10 * S, end_ns: 70 * S };
         let many = recording.samples_many(&[fraction, counter, fraction], Some(window)).unwrap();
-        assert_eq!(many.iter().map(|one| one.len()).collect::<Vec<_>>(), [60, 60, 60]);
+        assert_eq!(many.iter().map(|samples| samples.len()).collect::<Vec<_>>(), [60, 60, 60]);
         assert_eq!((many[0].value[0], many[1].value[0], many[1].value[59]), (0.1, 70.0, 490.0));
         assert_eq!(many[0], many[2]);
         assert_eq!(recording.events().unwrap(), events);
@@ -316,8 +316,8 @@ fn a_crash_between_compacting_and_removing_doubles_nothing() {
     let dir = folder.path().join("run");
     let recorder = Recorder::create(&dir, options()).unwrap();
     let series = recorder.series(&key("a", "n", Kind::Counter));
-    let kept = folder.path().join("kept");
-    fs::create_dir(&kept).unwrap();
+    let copies = folder.path().join("copies");
+    fs::create_dir(&copies).unwrap();
     for second in 0..30 {
         recorder.reading(reading("a", second * S, vec![(series, Value::Int(second))]));
         if second % 10 == 9 {
@@ -326,15 +326,15 @@ fn a_crash_between_compacting_and_removing_doubles_nothing() {
             {
                 std::thread::yield_now();
             }
-            keep(&dir, &kept);
+            keep(&dir, &copies);
             recorder.seal().unwrap();
-            keep(&dir, &kept);
+            keep(&dir, &copies);
         }
     }
     recorder.finish().unwrap();
     let expected = Recording::open(&dir).unwrap().samples(series, None).unwrap();
     assert_eq!(expected.len(), 30);
-    for file in fs::read_dir(&kept).unwrap() {
+    for file in fs::read_dir(&copies).unwrap() {
         let file = file.unwrap();
         if file.file_name() != "run.json" {
             fs::copy(file.path(), dir.join(file.file_name())).unwrap();
@@ -362,7 +362,7 @@ fn keep(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_damaged_file_is_told_and_the_rest_is_read() {
+fn a_damaged_file_is_reported_and_the_rest_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let recorder = Recorder::create(&dir, options()).unwrap();
@@ -388,7 +388,7 @@ fn a_damaged_file_is_told_and_the_rest_is_read() {
 }
 
 #[test]
-fn what_comes_too_fast_is_lost_and_told() {
+fn what_comes_too_fast_is_lost_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let recorder = Recorder::create(&dir, Options { queue_bytes_max: 0, ..options() }).unwrap();
@@ -482,24 +482,24 @@ proptest! {
                     let which = (source * 4 + series) as usize;
                     let id = recorder.series(&key(&format!("s{source}"), &format!("m{series}"), Kind::Gauge));
                     ids[which] = Some(id);
-                    let given = if value % 2 == 0 { Value::Int(*value) } else { Value::Float(*value as f64 / 8.0) };
-                    expected[which].push((t_ns, given.as_f64()));
-                    recorder.reading(reading(&format!("s{source}"), t_ns, vec![(id, given)]));
+                    let recorded = if value % 2 == 0 { Value::Int(*value) } else { Value::Float(*value as f64 / 8.0) };
+                    expected[which].push((t_ns, recorded.as_f64()));
+                    recorder.reading(reading(&format!("s{source}"), t_ns, vec![(id, recorded)]));
                 }
             }
         }
         if finished { recorder.finish().unwrap(); } else { abandon(recorder, &dir); }
         let recording = Recording::open(&dir).unwrap();
         let window = Window { begin_ns: begin.min(end), end_ns: begin.max(end) };
-        let known: Vec<SeriesId> = ids.iter().flatten().copied().collect();
-        let many = recording.samples_many(&known, Some(window)).unwrap();
+        let present: Vec<SeriesId> = ids.iter().flatten().copied().collect();
+        let many = recording.samples_many(&present, Some(window)).unwrap();
         let mut at = 0;
         for (id, expected) in ids.iter().zip(&expected) {
             let Some(id) = id else { continue };
             let pairs = |read: &whyso_record::Samples| read.t_end_ns.iter().copied().zip(read.value.iter().copied()).collect::<Vec<_>>();
             prop_assert_eq!(&pairs(&recording.samples(*id, None).unwrap()), expected);
-            let inside: Vec<(i64, f64)> = expected.iter().copied().filter(|(t, _)| (window.begin_ns..=window.end_ns).contains(t)).collect();
-            prop_assert_eq!(pairs(&many[at]), inside);
+            let within: Vec<(i64, f64)> = expected.iter().copied().filter(|(t, _)| (window.begin_ns..=window.end_ns).contains(t)).collect();
+            prop_assert_eq!(pairs(&many[at]), within);
             at += 1;
         }
     }
@@ -550,9 +550,14 @@ fn a_recording_within_a_bound_loses_its_oldest_detail_and_keeps_its_roll_ups() {
     let recording = Recording::open(&dir).unwrap();
     let problems = recording.problems();
     assert!(problems.iter().any(|line| line.contains("oldest detail was removed")), "{problems:?}");
-    let kept = recording.samples(series[0], None).unwrap();
-    assert_eq!(kept.t_end_ns.last(), Some(&(2399 * S + 3 * S / 4)));
-    assert!(kept.t_end_ns[0] > 0 && kept.len() > 60, "{} from {}", kept.len(), kept.t_end_ns[0]);
+    let remaining = recording.samples(series[0], None).unwrap();
+    assert_eq!(remaining.t_end_ns.last(), Some(&(2399 * S + 3 * S / 4)));
+    assert!(
+        remaining.t_end_ns[0] > 0 && remaining.len() > 60,
+        "{} from {}",
+        remaining.len(),
+        remaining.t_end_ns[0]
+    );
     // Two buckets are coarse enough to be made of roll-ups, which go back to the beginning.
     let whole = recording.envelope(series[0], Window { begin_ns: 0, end_ns: 2400 * S }, 2).unwrap();
     assert!(whole.min[0].is_finite() && whole.min[0] < whole.max[0], "{whole:?}");
@@ -572,14 +577,14 @@ proptest! {
         let recorder = Recorder::create(&dir, options()).unwrap();
         let series = recorder.series(&key("status", "Bytes_sent", Kind::Counter));
         let sum: i64 = steps.iter().sum();
-        let mut told = vec![i64::MAX - sum - below];
+        let mut values_recorded = vec![i64::MAX - sum - below];
         for step in &steps {
-            told.push(told[told.len() - 1] + step);
+            values_recorded.push(values_recorded[values_recorded.len() - 1] + step);
         }
         if reset {
-            told.push(3);
+            values_recorded.push(3);
         }
-        for (at, value) in told.iter().enumerate() {
+        for (at, value) in values_recorded.iter().enumerate() {
             recorder.reading(reading("status", at as i64 * S, vec![(series, Value::Int(*value))]));
         }
         recorder.finish().unwrap();
@@ -587,11 +592,11 @@ proptest! {
         let samples = recording.samples(series, None).unwrap();
         let points = samples.counter_points();
         prop_assert_eq!(*points.value.last().unwrap(), (sum + if reset { 3 } else { 0 }) as f64);
-        // What it was is told to the last digit too.
+        // What it was is exported to the last digit too.
         let mut csv = Vec::new();
         whyso_record::export::to_csv(&recording, &mut csv, &whyso_record::export::Filter::default()).unwrap();
         let csv = String::from_utf8(csv).unwrap();
         let values: Vec<i64> = csv.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap()).collect();
-        prop_assert_eq!(values, told);
+        prop_assert_eq!(values, values_recorded);
     }
 }

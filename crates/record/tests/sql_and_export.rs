@@ -101,7 +101,7 @@ fn every_view_is_there_whatever_the_runs_hold() {
     // To be tried in a real DuckDB, where there is one: `KEEP_VIEWS=FILE`.
     if let Ok(file) = std::env::var("KEEP_VIEWS") {
         std::fs::write(file, views).unwrap();
-        let kept = folder.keep();
-        println!("kept {}", kept.display());
+        let path = folder.keep();
+        println!("the folder {} stays", path.display());
     }
 }

@@ -1,8 +1,10 @@
-//! Those that listen to a recorder are told what it is given, and a recording that nobody wants leaves nothing.
+//! Those that listen to a recorder receive what it receives, and a recording that nobody wants leaves nothing.
 
 use std::sync::{Arc, Mutex};
 
-use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, StatesLook, Status, TextRows, Value};
+use whyso_record::data::{
+    Event, Kind, Reading, SeriesId, SeriesKey, StatesInterval, Status, TextRows, Value,
+};
 use whyso_record::{Options, Recorder, Tap};
 
 #[derive(Default)]
@@ -27,8 +29,8 @@ impl Tap for HeardEvents {
     fn event(&self, event: &Event) {
         self.add(format!("event {}", event.text));
     }
-    fn states(&self, look: &StatesLook) {
-        self.add(format!("states {}", look.t_ns));
+    fn states(&self, interval: &StatesInterval) {
+        self.add(format!("states {}", interval.t_ns));
     }
 }
 
@@ -56,7 +58,7 @@ fn each_listener_hears_all_series_and_what_comes_after_it() {
         values: vec![(a, Value::Int(7))],
     });
     recorder.rows(TextRows { source: "made".into(), t_ns: 3, columns: Vec::new(), rows: Vec::new() });
-    recorder.states(&StatesLook { t_ns: 4, ..StatesLook::default() });
+    recorder.states(&StatesInterval { t_ns: 4, ..StatesInterval::default() });
     let since = ["series 1 b", "reading [(SeriesId(0), Int(7))]", "rows made", "states 4"];
     assert_eq!(*first.0.lock().unwrap(), [&["series 0 a", "event one"][..], &since].concat());
     assert_eq!(*second.0.lock().unwrap(), [&["series 0 a"][..], &since].concat());

@@ -1,6 +1,6 @@
-//! The server's threads over time, as they were given to a recorder and as older recordings have them.
+//! The server's threads over time, as a recorder received them and as older recordings have them.
 
-use whyso_record::data::{StatesLook, TextRows, ThreadStates};
+use whyso_record::data::{StatesInterval, TextRows, ThreadStates};
 use whyso_record::run::RunInfo;
 use whyso_record::{Options, Recorder, Recording, list_runs};
 
@@ -12,7 +12,7 @@ fn options() -> Options {
 
 #[test]
 fn thread_states_come_back_from_a_finished_and_from_an_abandoned_recording() {
-    let look = |begin_ns, t_ns, cpu_ms, lock_ms| StatesLook {
+    let interval = |begin_ns, t_ns, cpu_ms, lock_ms| StatesInterval {
         begin_ns,
         t_ns,
         states: vec!["cpu".to_string(), "lock".to_string()],
@@ -31,10 +31,10 @@ fn thread_states_come_back_from_a_finished_and_from_an_abandoned_recording() {
         let dir = runs.path().join(format!("finished-{finished}"));
         let recorder = Recorder::create(&dir, options()).unwrap();
         recorder.set_run(&RunInfo::default());
-        recorder.states(&look(S, 2 * S, 900, 100));
+        recorder.states(&interval(S, 2 * S, 900, 100));
         recorder.seal().unwrap();
-        recorder.states(&look(2 * S, 3 * S, 0, 1000));
-        recorder.states(&StatesLook::default());
+        recorder.states(&interval(2 * S, 3 * S, 0, 1000));
+        recorder.states(&StatesInterval::default());
         if finished {
             recorder.finish().unwrap();
         } else {
@@ -46,8 +46,8 @@ fn thread_states_come_back_from_a_finished_and_from_an_abandoned_recording() {
             }
         }
         let recording = Recording::open(&dir).unwrap();
-        let looks = recording.state_looks().unwrap();
-        assert_eq!((looks.t_ns, looks.cells), (vec![S, 2 * S, 3 * S], 4));
+        let times = recording.state_times().unwrap();
+        assert_eq!((times.t_ns, times.cells), (vec![S, 2 * S, 3 * S], 4));
         let timeline = recording.timeline(&[S, 2 * S, 3 * S]).unwrap();
         assert_eq!(timeline.states, ["cpu", "lock"]);
         let named: Vec<(u32, &str)> =
@@ -63,7 +63,7 @@ fn thread_states_come_back_from_a_finished_and_from_an_abandoned_recording() {
 }
 
 #[test]
-fn a_recording_without_thread_states_has_a_timeline_of_its_looks_at_threads() {
+fn a_recording_without_thread_states_has_a_timeline_of_its_snapshots_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let recorder = Recorder::create(&dir, options()).unwrap();
@@ -85,7 +85,7 @@ fn a_recording_without_thread_states_has_a_timeline_of_its_looks_at_threads() {
     }
     recorder.finish().unwrap();
     let recording = Recording::open(&dir).unwrap();
-    assert_eq!(recording.state_looks().unwrap().t_ns, [10 * S, 20 * S, 30 * S]);
+    assert_eq!(recording.state_times().unwrap().t_ns, [10 * S, 20 * S, 30 * S]);
     let timeline = recording.timeline(&[10 * S, 20 * S, 30 * S]).unwrap();
     assert_eq!(timeline.cell(0, 0).unwrap(), [4_000.0, 6_000.0]);
     assert_eq!(timeline.cell(0, 1), None);

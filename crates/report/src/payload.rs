@@ -236,7 +236,7 @@ fn add_timeline(
     stacks: &Stacks,
     origin_ns: i64,
 ) -> Result<Option<TimelineHead>, Error> {
-    let snapshots = source.state_looks()?;
+    let snapshots = source.state_times()?;
     let buckets_max = match snapshots.cells {
         0 => return Ok(None),
         cells => (snapshots.t_ns.len() as f64 * (page::CELLS_MAX as f64 / cells as f64).min(1.0)) as usize,
@@ -486,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_thousand_threads_for_ten_minutes_take_few_bytes_of_the_page() {
-        use whyso_series::{Look, ThreadSnapshot, ThreadTable};
+        use whyso_series::{Snapshot, ThreadSnapshot, ThreadTable};
         // Shares that wander, of ten states per thread.
         let mut random = whyso_random::SplitMix64::new(1);
         let mut threads: Vec<ThreadSnapshot> = (0..1_000)
@@ -500,7 +500,7 @@ mod tests {
                     *ns += random.below(200_000_000 >> state);
                 }
             }
-            Look { t_ns, threads: threads.clone() }
+            Snapshot { t_ns, threads: threads.clone() }
         };
         let snapshots = (0..61).map(|number| snapshot(number * 10_000_000_000)).collect();
         let table = ThreadTable::new((0..14).map(|state| format!("state{state}")).collect(), snapshots, &[]);

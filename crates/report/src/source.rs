@@ -5,7 +5,7 @@ use std::sync::Arc;
 use whyso_profile::ObserverStacks;
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::{RunInfo, Window};
-use whyso_record::{Recording, StateLooks};
+use whyso_record::{Recording, StateTimes};
 use whyso_series::{Spans, ThreadTable, Timeline};
 
 use crate::Error;
@@ -89,7 +89,7 @@ pub trait Source {
     /// Every snapshot of the server's threads; empty where they were not traced.
     fn threads(&self) -> Result<ThreadTable, Error>;
     /// When the states of the server's threads were read; empty where they were not traced.
-    fn state_looks(&self) -> Result<StateLooks, Error>;
+    fn state_times(&self) -> Result<StateTimes, Error>;
     /// The server's threads between these edges, in monotonic nanoseconds.
     fn timeline(&self, edges_ns: &[i64]) -> Result<Timeline, Error>;
     fn stacks(&self) -> Result<Stacks, Error>;
@@ -133,8 +133,8 @@ impl Source for Recording {
         Ok(Recording::threads(self)?)
     }
 
-    fn state_looks(&self) -> Result<StateLooks, Error> {
-        Ok(Recording::state_looks(self)?)
+    fn state_times(&self) -> Result<StateTimes, Error> {
+        Ok(Recording::state_times(self)?)
     }
 
     fn timeline(&self, edges_ns: &[i64]) -> Result<Timeline, Error> {

@@ -1,14 +1,14 @@
 //! Histograms as lists of buckets: (largest value that the bucket takes, count), ascending.
 
-/// The value that a share `quantile` (0 to 1) of all values does not exceed: the upper bound of the bucket that holds
-/// the value of rank ⌈quantile · count⌉. `None` where nothing was counted.
+/// The value that a share `quantile` (0 to 1) of all values does not exceed. It is the upper bound of the bucket that holds the value of
+/// rank ⌈quantile · count⌉. `None` where nothing was counted.
 pub fn quantile_of_buckets(buckets: &[(u64, u64)], quantile: f64) -> Option<u64> {
     let total = count_in_buckets(buckets);
     let rank = ((total as f64 * quantile.clamp(0.0, 1.0)).ceil() as u64).max(1);
-    let mut seen = 0u64;
+    let mut counted = 0u64;
     for (upper, count) in buckets {
-        seen = seen.saturating_add(*count);
-        if seen >= rank {
+        counted = counted.saturating_add(*count);
+        if counted >= rank {
             return Some(*upper);
         }
     }

@@ -21,7 +21,7 @@ impl Step {
     }
 }
 
-/// What a counter grew by over a window, and how much of the window was seen.
+/// What a counter grew by over a window, and how much of the window was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Increase {
     /// In the counter's own unit, 0 or more.
@@ -31,7 +31,7 @@ pub struct Increase {
 }
 
 impl Increase {
-    /// Growth a second over the part that was seen.
+    /// Growth per second over the part that was observed.
     pub fn per_second(&self) -> f64 {
         self.amount * 1e9 / self.covered_ns as f64
     }
@@ -96,8 +96,8 @@ const RESET_MAX: f64 = 0.5;
 /// Returns what a counter grew by between two neighbouring readings, 0 or more.
 ///
 /// A value that fell to half or less was reset, and what counts is the value after it. One that fell by less was read in the middle of
-/// a change, and did not grow: the Performance Schema misses what a connection counted while that connection ends. To take
-/// such a fall for a reset would count everything since the server's start once more.
+/// a change, and did not grow. The Performance Schema misses what a connection counted while that connection ends. To take such a fall
+/// for a reset would count everything since the server's start once more.
 pub fn growth(then: f64, now: f64) -> f64 {
     match now >= then {
         true => now - then,

@@ -27,21 +27,21 @@ pub fn envelope(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64, buckets
     let length = t_ns.len().min(value.len());
     let first = t_ns[..length].partition_point(|&t| t < begin_ns);
     let last = t_ns[..length].partition_point(|&t| t < end_ns);
-    let mut inside = Vec::new();
+    let mut bucket_values = Vec::new();
     let mut current = 0;
     // Readings come in order of time: their bucket is worked out only where the next one has begun.
     let mut next_ns = begin_ns;
     for index in first..last {
         if t_ns[index] >= next_ns {
-            envelope.set_values(current, &mut inside);
+            envelope.set_values(current, &mut bucket_values);
             current = bucket_of(t_ns[index], begin_ns, end_ns, buckets);
             next_ns = envelope.t_ns.get(current + 1).copied().unwrap_or(end_ns);
         }
         if value[index].is_finite() {
-            inside.push(value[index]);
+            bucket_values.push(value[index]);
         }
     }
-    envelope.set_values(current, &mut inside);
+    envelope.set_values(current, &mut bucket_values);
     envelope
 }
 
@@ -51,8 +51,8 @@ pub fn envelope_of_rollups(rollups: &[Rollup], begin_ns: i64, end_ns: i64, bucke
     let mut envelope = Envelope::with_gaps(begin_ns, end_ns, buckets);
     let mut means: Vec<Vec<f64>> = vec![Vec::new(); buckets];
     for rollup in rollups {
-        let inside = rollup.t_ns >= begin_ns && rollup.t_ns < end_ns;
-        let (true, Some(mean)) = (inside && buckets > 0, rollup.mean()) else { continue };
+        let is_within = rollup.t_ns >= begin_ns && rollup.t_ns < end_ns;
+        let (true, Some(mean)) = (is_within && buckets > 0, rollup.mean()) else { continue };
         let bucket = bucket_of(rollup.t_ns, begin_ns, end_ns, buckets);
         // A roll-up may come from a recording that rounds its extremes.
         means[bucket].push(mean.max(rollup.min).min(rollup.max));
@@ -164,9 +164,9 @@ mod tests {
         fn every_value_lies_in_its_bucket(v in prop::collection::vec(-1e9f64..1e9, 1..200), buckets in 1usize..50, end in 1i64..300) {
             let t: Vec<i64> = (0..v.len() as i64).collect();
             let drawn = envelope(&t, &v, 0, end, buckets);
-            let seen = t.iter().filter(|t| **t < end).count();
-            prop_assert_eq!(drawn.count.iter().sum::<u32>() as usize, seen);
-            for (t, v) in t.iter().zip(&v).take(seen) {
+            let within = t.iter().filter(|t| **t < end).count();
+            prop_assert_eq!(drawn.count.iter().sum::<u32>() as usize, within);
+            for (t, v) in t.iter().zip(&v).take(within) {
                 let bucket = drawn.t_ns.partition_point(|begin| begin <= t) - 1;
                 prop_assert!(drawn.min[bucket] <= *v && *v <= drawn.max[bucket]);
                 prop_assert!(drawn.min[bucket] <= drawn.q1[bucket] && drawn.q1[bucket] <= drawn.median[bucket]);

@@ -16,7 +16,7 @@ fn list(value: &Value) -> &[Value] {
 
 /// Numbers; null is a gap.
 fn numbers(value: &Value) -> Vec<f64> {
-    list(value).iter().map(|one| one.as_f64().unwrap_or(f64::NAN)).collect()
+    list(value).iter().map(|number| number.as_f64().unwrap_or(f64::NAN)).collect()
 }
 
 fn times_ns(value: &Value) -> Vec<i64> {
@@ -64,9 +64,9 @@ fn the_time_of_threads_is_that_of_the_page() {
         let t_ns = numbers(&case["t"]).into_iter().map(|t| t as i64).collect();
         let table = ThreadTable { t_ns, ..ThreadTable::default() };
         let [from, to] = ["from", "to"].map(|name| case[name].as_i64().unwrap());
-        let looks =
-            case["looks"].as_array().map(|looks| [0, 1].map(|at| looks[at].as_u64().unwrap() as usize));
-        assert_eq!(table.covering(from, to).map(|(from, to)| [from, to]), looks, "{}", case["about"]);
+        let expected =
+            case["snapshots"].as_array().map(|places| [0, 1].map(|at| places[at].as_u64().unwrap() as usize));
+        assert_eq!(table.covering(from, to).map(|(from, to)| [from, to]), expected, "{}", case["about"]);
     }
     let table = thread_table(&fixtures["table"]);
     for case in list(&fixtures["between"]) {
@@ -94,7 +94,7 @@ fn thread_table(value: &Value) -> ThreadTable {
         tid: value["tid"].as_u64().unwrap() as u32,
         name: text(&value["name"]),
         role: text(&value["role"]),
-        looks: 0..3,
+        snapshots: 0..3,
     };
     ThreadTable {
         t_ns: list(&value["t_ns"]).iter().filter_map(Value::as_i64).collect(),
@@ -103,7 +103,10 @@ fn thread_table(value: &Value) -> ThreadTable {
         running_ns: list(&value["running_ns"]).iter().map(sums).collect(),
         running_requests: sums(&value["running_requests"]),
         connection: list(&value["connection"]).iter().map(Value::as_u64).collect(),
-        statement: list(&value["statement"]).iter().map(|one| one.as_u64().map(|one| one as u32)).collect(),
+        statement: list(&value["statement"])
+            .iter()
+            .map(|place| place.as_u64().map(|place| place as u32))
+            .collect(),
         statements: list(&value["statements"]).iter().map(text).collect(),
     }
 }

@@ -25,8 +25,8 @@ pub fn mean_over(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64) -> Opt
     }
     let mut total = 0.0;
     let mut count = 0u32;
-    for inside in points_between(t_ns, value, begin_ns, end_ns) {
-        total += inside;
+    for reading in points_between(t_ns, value, begin_ns, end_ns) {
+        total += reading;
         count += 1;
     }
     (count > 0).then(|| total / f64::from(count))

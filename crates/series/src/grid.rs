@@ -34,8 +34,8 @@ impl Grid {
     }
 }
 
-/// Rate a second of a counter in each cell, over the part of the cell that was seen. A cell of which
-/// less than half was seen is a gap.
+/// Rate per second of a counter in each cell, over the part of the cell that was observed. A cell of which less than half was observed
+/// is a gap.
 pub fn rate_on_grid(t_ns: &[i64], value: &[f64], grid: &Grid) -> Vec<f64> {
     let mut amount = vec![0.0; grid.cells];
     let mut covered_ns = vec![0i64; grid.cells];
@@ -75,8 +75,8 @@ pub fn gauge_on_grid(t_ns: &[i64], value: &[f64], grid: &Grid) -> Vec<f64> {
 
 /// Sum, cell by cell. Where one instance is missing the sum is a gap: a smaller sum would be wrong.
 pub fn sum(series: &[&[f64]]) -> Vec<f64> {
-    let cells = series.iter().map(|one| one.len()).min().unwrap_or(0);
-    (0..cells).map(|cell| series.iter().map(|one| one[cell]).sum()).collect()
+    let cells = series.iter().map(|cells| cells.len()).min().unwrap_or(0);
+    (0..cells).map(|cell| series.iter().map(|cells| cells[cell]).sum()).collect()
 }
 
 /// `a − b`, cell by cell; a gap in either is a gap.
@@ -90,7 +90,7 @@ pub fn ratio(a: &[f64], b: &[f64]) -> Vec<f64> {
     cells.map(|(a, b)| if *b == 0.0 { f64::NAN } else { a / b }).collect()
 }
 
-/// What one transaction took: a rate a second divided by the transactions a second.
+/// What one transaction took: a rate per second divided by the transactions per second.
 pub fn per_transaction(rate: &[f64], transactions_per_s: &[f64]) -> Vec<f64> {
     ratio(rate, transactions_per_s)
 }

@@ -54,7 +54,7 @@ pub fn roll_up(t_ns: &[i64], value: &[f64], bucket_ns: i64) -> Vec<Rollup> {
     buckets
 }
 
-/// Roll-ups of a counter, of its rates a second. `before` is the reading before the first, where one is known.
+/// Roll-ups of a counter's rates per second. `before` is the reading before the first, where one is known.
 pub fn roll_up_rates(t_ns: &[i64], value: &[f64], before: Option<(i64, f64)>, bucket_ns: i64) -> Vec<Rollup> {
     let mut buckets = Vec::new();
     let mut before = before;

@@ -10,12 +10,12 @@ pub struct Span<T> {
     pub of: T,
 }
 
-/// What told which connection's or which statement's work something was.
+/// Where it is known from which connection or which statement a thread worked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KnownBy {
     /// The server, asked every few seconds.
     #[default]
-    Looks,
+    Snapshots,
     /// The trace of its commands, each with its begin and its end.
     SqlTrace,
 }
@@ -23,7 +23,7 @@ pub enum KnownBy {
 impl KnownBy {
     pub fn name(self) -> &'static str {
         match self {
-            KnownBy::Looks => "looks",
+            KnownBy::Snapshots => "looks",
             KnownBy::SqlTrace => "sql trace",
         }
     }
@@ -44,7 +44,7 @@ impl<T> Default for Spans<T> {
 }
 
 impl<T> Spans<T> {
-    /// Of thread by thread its stretches, ascending in time and none within another.
+    /// From the stretches of thread by thread, ascending in time and none within another.
     pub fn new(by: KnownBy, spans: impl Iterator<Item = (u32, Span<T>)>) -> Spans<T> {
         let mut by_tid: HashMap<u32, Vec<Span<T>>> = HashMap::new();
         for (tid, span) in spans {

@@ -8,29 +8,29 @@ pub fn is_idle(state: &str) -> bool {
     matches!(state, "net_receive" | "idle")
 }
 
-/// A thread as one look found it.
+/// A thread as one snapshot found it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadSnapshot {
     pub tid: u32,
-    /// When it was seen first, in nanoseconds, which tells it from another that had its number before; 0 where that is not known.
+    /// When it was found first, in nanoseconds. Two threads that had one number differ in this. 0 where it is not known.
     pub born_ns: u64,
     pub name: String,
     pub role: String,
-    /// Requests that it answered, since the looking began.
+    /// Requests that it answered, since the tracer began.
     pub requests: u64,
-    /// Its time by state, in nanoseconds, since the looking began.
+    /// Its time by state, in nanoseconds, since the tracer began.
     pub states_ns: Vec<u64>,
 }
 
 /// All threads at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Look {
+pub struct Snapshot {
     /// Monotonic nanoseconds.
     pub t_ns: i64,
     pub threads: Vec<ThreadSnapshot>,
 }
 
-/// What the server said of its connections at one time.
+/// The connections that the server listed at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConnectionSnapshot {
     /// Monotonic nanoseconds.
@@ -45,7 +45,7 @@ pub struct ThreadTime {
     pub tid: u32,
     pub name: String,
     pub role: String,
-    /// The server's number of its connection, where it works for one and the server tells.
+    /// The server's number of its connection, where it works for one and the server lists it.
     pub connection: Option<u64>,
     /// What it was last found executing in the window, literals replaced by `?`.
     pub statement: Option<String>,
@@ -63,17 +63,17 @@ pub struct Thread {
     pub tid: u32,
     pub name: String,
     pub role: String,
-    /// The looks that found it, as places in [`ThreadTable::t_ns`].
-    pub looks: Range<usize>,
+    /// The snapshots that found it, as places in [`ThreadTable::t_ns`].
+    pub snapshots: Range<usize>,
 }
 
-/// Every thread's time from look to look.
+/// Every thread's time from snapshot to snapshot.
 ///
-/// A cell is a thread at a look: cell `thread * looks + look`. Sums run on from cell to cell, so that the time of a thread
-/// between two looks is a difference of two cells.
+/// A cell is a thread in a snapshot: cell `thread * snapshots + snapshot`. Sums run on from cell to cell, so that the time of a thread
+/// between two snapshots is a difference of two cells.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadTable {
-    /// When the threads were looked at, in monotonic nanoseconds, ascending.
+    /// When the snapshots were taken, in monotonic nanoseconds, ascending.
     pub t_ns: Vec<i64>,
     pub states: Vec<String>,
     pub threads: Vec<Thread>,
@@ -81,7 +81,7 @@ pub struct ThreadTable {
     pub running_ns: Vec<Vec<u64>>,
     /// The sum of requests up to each cell.
     pub running_requests: Vec<u64>,
-    /// The connection at each cell; `None` where the server told none.
+    /// The connection at each cell; `None` where the server listed none.
     pub connection: Vec<Option<u64>>,
     /// What was executed at each cell, as a place in [`ThreadTable::statements`].
     pub statement: Vec<Option<u32>>,
@@ -89,21 +89,31 @@ pub struct ThreadTable {
 }
 
 impl ThreadTable {
-    /// The table of these looks, in any order. A thread whose sums fall, or that bears another name, is another thread.
-    pub fn new(states: Vec<String>, mut looks: Vec<Look>, told: &[ConnectionSnapshot]) -> ThreadTable {
-        looks.sort_by_key(|look| look.t_ns);
-        looks.dedup_by_key(|look| look.t_ns);
-        let mut told: Vec<&ConnectionSnapshot> = told.iter().collect();
-        told.sort_by_key(|one| one.t_ns);
-        let said: Vec<ConnectionHistory<'_>> = (0..looks.len())
-            .map(|look| ConnectionHistory::new(&told, before_ns(&looks, look), looks[look].t_ns))
+    /// The table of these snapshots, in any order. A thread whose sums fall, or that bears another name, is another thread.
+    pub fn new(
+        states: Vec<String>,
+        mut snapshots: Vec<Snapshot>,
+        connections: &[ConnectionSnapshot],
+    ) -> ThreadTable {
+        snapshots.sort_by_key(|snapshot| snapshot.t_ns);
+        snapshots.dedup_by_key(|snapshot| snapshot.t_ns);
+        let mut connections: Vec<&ConnectionSnapshot> = connections.iter().collect();
+        connections.sort_by_key(|listed| listed.t_ns);
+        let histories: Vec<ConnectionHistory<'_>> = (0..snapshots.len())
+            .map(|snapshot| {
+                ConnectionHistory::new(
+                    &connections,
+                    before_ns(&snapshots, snapshot),
+                    snapshots[snapshot].t_ns,
+                )
+            })
             .collect();
         let mut table = ThreadTable {
-            t_ns: looks.iter().map(|look| look.t_ns).collect(),
+            t_ns: snapshots.iter().map(|snapshot| snapshot.t_ns).collect(),
             states,
             ..ThreadTable::default()
         };
-        let found = follow(&looks);
+        let found = follow(&snapshots);
         let mut running = vec![0; table.states.len()];
         let mut requests = 0;
         let mut numbers: HashMap<&str, u32> = HashMap::new();
@@ -111,18 +121,18 @@ impl ThreadTable {
             let Some(((begin, first), (end, _))) = lives.first().zip(lives.last()) else { continue };
             let mut at = lives.iter().peekable();
             let mut before: Option<&ThreadSnapshot> = None;
-            for look in 0..looks.len() {
-                let seen = at.next_if(|(place, _)| *place == look).map(|(_, seen)| *seen);
-                if let Some(seen) = seen {
-                    // What the first look found lies before it.
-                    let counts = look > 0;
+            for (snapshot, history) in histories.iter().enumerate() {
+                let now = at.next_if(|(place, _)| *place == snapshot).map(|(_, now)| *now);
+                if let Some(now) = now {
+                    // What the first snapshot found lies before it.
+                    let counts = snapshot > 0;
                     for (state, sum) in running.iter_mut().enumerate() {
                         let then = before.map_or(0, |then| ns_of(then, state));
-                        *sum += if counts { ns_of(seen, state).saturating_sub(then) } else { 0 };
+                        *sum += if counts { ns_of(now, state).saturating_sub(then) } else { 0 };
                     }
                     let then = before.map_or(0, |then| then.requests);
-                    requests += if counts { seen.requests.saturating_sub(then) } else { 0 };
-                    before = Some(seen);
+                    requests += if counts { now.requests.saturating_sub(then) } else { 0 };
+                    before = Some(now);
                 }
                 for (state, sum) in running.iter().enumerate() {
                     match table.running_ns.get_mut(state) {
@@ -131,9 +141,9 @@ impl ThreadTable {
                     }
                 }
                 table.running_requests.push(requests);
-                let said = seen.map(|_| &said[look]);
-                table.connection.push(said.and_then(|said| said.connection(first.tid)));
-                let text = said.and_then(|said| said.statement(first.tid));
+                let history = now.map(|_| history);
+                table.connection.push(history.and_then(|history| history.connection(first.tid)));
+                let text = history.and_then(|history| history.statement(first.tid));
                 table.statement.push(text.map(|text| {
                     let next = table.statements.len() as u32;
                     *numbers.entry(text).or_insert_with(|| {
@@ -145,14 +155,14 @@ impl ThreadTable {
             table.threads.push(Thread {
                 tid: first.tid,
                 name: first.name.clone(),
-                role: lives.last().map_or(String::new(), |(_, seen)| seen.role.clone()),
-                looks: *begin..*end + 1,
+                role: lives.last().map_or(String::new(), |(_, last)| last.role.clone()),
+                snapshots: *begin..*end + 1,
             });
         }
         table
     }
 
-    /// The looks nearest to a window's ends, as places, the first before the second; `None` where there are fewer than two looks.
+    /// The snapshots nearest to a window's ends, as places, the first before the second. `None` where there are fewer than two.
     pub fn covering(&self, begin_ns: i64, end_ns: i64) -> Option<(usize, usize)> {
         let last = self.t_ns.len().checked_sub(1).filter(|last| *last > 0)?;
         let nearest = |t_ns: i64| (0..=last).min_by_key(|place| self.t_ns[*place].abs_diff(t_ns));
@@ -160,20 +170,20 @@ impl ThreadTable {
         if from < to {
             return Some((from, to));
         }
-        // A window between two looks: the time between them is the least that can be told.
+        // A window between two snapshots: the time between them is the shortest that is known.
         let middle_ns = begin_ns.midpoint(end_ns);
         let from = if self.t_ns[from] <= middle_ns { from.min(last - 1) } else { from.saturating_sub(1) };
         Some((from, from + 1))
     }
 
-    /// Each thread's time between two looks, given by their places. Threads that had none are left out.
+    /// Each thread's time between two snapshots, by their places. Threads that had none are left out.
     pub fn between(&self, from: usize, to: usize) -> Vec<ThreadTime> {
-        let looks = self.t_ns.len();
-        if from >= to || to >= looks {
+        let snapshots = self.t_ns.len();
+        if from >= to || to >= snapshots {
             return Vec::new();
         }
         let time = |(number, thread): (usize, &Thread)| {
-            let cell = |look: usize| number * looks + look;
+            let cell = |snapshot: usize| number * snapshots + snapshot;
             let grown = |sums: &[u64]| sums[cell(to)] - sums[cell(from)];
             let states_ns: Vec<u64> = self.running_ns.iter().map(|sums| grown(sums)).collect();
             let cells = cell(from + 1)..cell(to) + 1;
@@ -194,25 +204,25 @@ impl ThreadTable {
     }
 }
 
-fn ns_of(seen: &ThreadSnapshot, state: usize) -> u64 {
-    seen.states_ns.get(state).copied().unwrap_or(0)
+fn ns_of(thread: &ThreadSnapshot, state: usize) -> u64 {
+    thread.states_ns.get(state).copied().unwrap_or(0)
 }
 
-/// Each thread with the looks that found it, in the order in which they were found first.
-fn follow(looks: &[Look]) -> Vec<Vec<(usize, &ThreadSnapshot)>> {
+/// Each thread with the snapshots that found it, in the order in which they were found first.
+fn follow(snapshots: &[Snapshot]) -> Vec<Vec<(usize, &ThreadSnapshot)>> {
     let mut found: Vec<Vec<(usize, &ThreadSnapshot)>> = Vec::new();
     let mut by_tid: HashMap<u32, usize> = HashMap::new();
-    for (place, look) in looks.iter().enumerate() {
-        for seen in &look.threads {
-            let known = by_tid.get(&seen.tid).copied();
-            let same = known.filter(|number| {
-                found[*number].last().is_some_and(|(at, then)| *at < place && is_same(then, seen))
+    for (place, snapshot) in snapshots.iter().enumerate() {
+        for thread in &snapshot.threads {
+            let number = by_tid.get(&thread.tid).copied();
+            let same = number.filter(|number| {
+                found[*number].last().is_some_and(|(at, then)| *at < place && is_same(then, thread))
             });
             match same {
-                Some(number) => found[number].push((place, seen)),
+                Some(number) => found[number].push((place, thread)),
                 None => {
-                    by_tid.insert(seen.tid, found.len());
-                    found.push(vec![(place, seen)]);
+                    by_tid.insert(thread.tid, found.len());
+                    found.push(vec![(place, thread)]);
                 }
             }
         }
@@ -225,35 +235,37 @@ fn is_same(then: &ThreadSnapshot, now: &ThreadSnapshot) -> bool {
     then.born_ns == now.born_ns && then.name == now.name && then.requests <= now.requests && never_falls
 }
 
-/// When the look before this one was.
-fn before_ns(looks: &[Look], look: usize) -> i64 {
-    look.checked_sub(1).map_or(i64::MIN, |before| looks[before].t_ns)
+/// When the snapshot before this one was taken.
+fn before_ns(snapshots: &[Snapshot], snapshot: usize) -> i64 {
+    snapshot.checked_sub(1).map_or(i64::MIN, |before| snapshots[before].t_ns)
 }
 
-/// What the server said around a look.
+/// The connections that the server listed around a snapshot.
 struct ConnectionHistory<'a> {
     nearest: Option<&'a ConnectionSnapshot>,
-    /// Since the look before, ascending in time.
+    /// Since the snapshot before, ascending in time.
     since: &'a [&'a ConnectionSnapshot],
 }
 
 impl<'a> ConnectionHistory<'a> {
-    fn new(told: &'a [&'a ConnectionSnapshot], before_ns: i64, t_ns: i64) -> ConnectionHistory<'a> {
-        let [begin, end] = [before_ns, t_ns].map(|at| told.partition_point(|one| one.t_ns <= at));
-        let around = told.get(end.saturating_sub(1)..(end + 1).min(told.len())).unwrap_or_default();
-        let nearest = around.iter().min_by_key(|one| one.t_ns.abs_diff(t_ns)).copied();
-        ConnectionHistory { nearest, since: &told[begin..end] }
+    fn new(connections: &'a [&'a ConnectionSnapshot], before_ns: i64, t_ns: i64) -> ConnectionHistory<'a> {
+        let [begin, end] =
+            [before_ns, t_ns].map(|at| connections.partition_point(|listed| listed.t_ns <= at));
+        let around =
+            connections.get(end.saturating_sub(1)..(end + 1).min(connections.len())).unwrap_or_default();
+        let nearest = around.iter().min_by_key(|listed| listed.t_ns.abs_diff(t_ns)).copied();
+        ConnectionHistory { nearest, since: &connections[begin..end] }
     }
 
     fn connection(&self, tid: u32) -> Option<u64> {
         let last = self.since.iter().rev().copied().chain(self.nearest);
-        last.filter_map(|told| told.by_tid.get(&tid)).map(|(connection, _)| *connection).next()
+        last.filter_map(|listed| listed.by_tid.get(&tid)).map(|(connection, _)| *connection).next()
     }
 
-    /// What was executed when it was last asked, of the times at which it executed anything.
+    /// What was executed when the server was last asked, of the times at which it executed anything.
     fn statement(&self, tid: u32) -> Option<&'a str> {
         let last = self.since.iter().rev().copied().chain(self.nearest);
-        last.filter_map(|told| told.by_tid.get(&tid)).find_map(|(_, statement)| statement.as_deref())
+        last.filter_map(|listed| listed.by_tid.get(&tid)).find_map(|(_, statement)| statement.as_deref())
     }
 }
 
@@ -262,7 +274,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn snapshot(tid: u32, name: &str, requests: u64, states_ns: &[u64]) -> ThreadSnapshot {
+    fn thread(tid: u32, name: &str, requests: u64, states_ns: &[u64]) -> ThreadSnapshot {
         ThreadSnapshot {
             tid,
             name: name.to_string(),
@@ -273,73 +285,74 @@ mod tests {
         }
     }
 
-    fn table(looks: &[(i64, Vec<ThreadSnapshot>)]) -> ThreadTable {
+    fn table_of(snapshots: &[(i64, Vec<ThreadSnapshot>)]) -> ThreadTable {
         let states = vec!["cpu".to_string(), "lock".to_string()];
-        let look =
-            |(t_ns, threads): &(i64, Vec<ThreadSnapshot>)| Look { t_ns: *t_ns, threads: threads.clone() };
-        ThreadTable::new(states, looks.iter().map(look).collect(), &[])
+        let snapshot =
+            |(t_ns, threads): &(i64, Vec<ThreadSnapshot>)| Snapshot { t_ns: *t_ns, threads: threads.clone() };
+        ThreadTable::new(states, snapshots.iter().map(snapshot).collect(), &[])
     }
 
     #[test]
     fn a_thread_that_took_the_number_of_another_starts_from_nothing() {
-        let same = table(&[
-            (0, vec![snapshot(7, "a", 5, &[100, 0])]),
-            (1_000, vec![snapshot(7, "a", 5, &[700, 0])]),
-        ]);
-        let told = same.between(0, 1);
-        assert_eq!((told[0].states_ns[0], told[0].requests, told[0].window_ns), (600, 0, 600));
+        let same =
+            table_of(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "a", 5, &[700, 0])])]);
+        let times = same.between(0, 1);
+        assert_eq!((times[0].states_ns[0], times[0].requests, times[0].window_ns), (600, 0, 600));
         let other =
-            table(&[(0, vec![snapshot(7, "a", 5, &[100, 0])]), (1_000, vec![snapshot(7, "b", 5, &[70, 0])])]);
-        let told = other.between(0, 1);
-        assert_eq!((told.len(), told[0].states_ns[0], told[0].requests), (1, 70, 5));
+            table_of(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "b", 5, &[70, 0])])]);
+        let times = other.between(0, 1);
+        assert_eq!((times.len(), times[0].states_ns[0], times[0].requests), (1, 70, 5));
         let again =
-            table(&[(0, vec![snapshot(7, "a", 5, &[100, 0])]), (1_000, vec![snapshot(7, "a", 1, &[70, 0])])]);
+            table_of(&[(0, vec![thread(7, "a", 5, &[100, 0])]), (1_000, vec![thread(7, "a", 1, &[70, 0])])]);
         assert_eq!(again.between(0, 1)[0].states_ns[0], 70);
     }
 
     #[test]
-    fn a_thread_that_ends_within_a_window_is_told_up_to_its_last_look() {
-        let made = table(&[
-            (0, vec![snapshot(1, "a", 0, &[0, 0])]),
-            (10, vec![snapshot(1, "a", 3, &[6, 4])]),
-            (20, vec![snapshot(2, "b", 0, &[1, 9])]),
+    fn a_thread_that_ends_within_a_window_is_counted_up_to_its_last_snapshot() {
+        let table = table_of(&[
+            (0, vec![thread(1, "a", 0, &[0, 0])]),
+            (10, vec![thread(1, "a", 3, &[6, 4])]),
+            (20, vec![thread(2, "b", 0, &[1, 9])]),
         ]);
-        let told = made.between(0, 2);
-        assert_eq!(told.len(), 2);
-        assert_eq!((told[0].window_ns, told[0].requests), (10, 3));
-        assert_eq!(made.threads[0].looks, 0..2);
-        assert_eq!(made.between(1, 2).len(), 1);
+        let times = table.between(0, 2);
+        assert_eq!(times.len(), 2);
+        assert_eq!((times[0].window_ns, times[0].requests), (10, 3));
+        assert_eq!(table.threads[0].snapshots, 0..2);
+        assert_eq!(table.between(1, 2).len(), 1);
     }
 
     #[test]
-    fn a_window_is_covered_by_the_looks_nearest_to_its_ends() {
-        let made = table(&[(0, vec![]), (10, vec![]), (20, vec![]), (30, vec![])]);
-        assert_eq!(made.covering(9, 22), Some((1, 2)));
-        assert_eq!(made.covering(-50, 500), Some((0, 3)));
-        // Between two looks, before the first and after the last.
-        assert_eq!(made.covering(12, 14), Some((1, 2)));
-        assert_eq!(made.covering(17, 18), Some((1, 2)));
-        assert_eq!(made.covering(-9, -8), Some((0, 1)));
-        assert_eq!(made.covering(90, 91), Some((2, 3)));
-        assert_eq!(table(&[(5, vec![])]).covering(0, 9), None);
+    fn a_window_is_covered_by_the_snapshots_nearest_to_its_ends() {
+        let table = table_of(&[(0, vec![]), (10, vec![]), (20, vec![]), (30, vec![])]);
+        assert_eq!(table.covering(9, 22), Some((1, 2)));
+        assert_eq!(table.covering(-50, 500), Some((0, 3)));
+        // Between two snapshots, before the first and after the last.
+        assert_eq!(table.covering(12, 14), Some((1, 2)));
+        assert_eq!(table.covering(17, 18), Some((1, 2)));
+        assert_eq!(table.covering(-9, -8), Some((0, 1)));
+        assert_eq!(table.covering(90, 91), Some((2, 3)));
+        assert_eq!(table_of(&[(5, vec![])]).covering(0, 9), None);
     }
 
     #[test]
-    fn the_statement_that_was_seen_last_in_the_window_is_told() {
+    fn the_statement_that_was_found_last_in_the_window_is_the_threads() {
         let at = |t_ns, statement: Option<&str>| ConnectionSnapshot {
             t_ns,
             by_tid: HashMap::from([(1, (40, statement.map(str::to_string)))]),
         };
-        let look = |t_ns| Look { t_ns, threads: vec![snapshot(1, "a", 0, &[t_ns as u64, 0])] };
-        let told = [at(31, None), at(9, Some("SELECT ?")), at(12, Some("COMMIT")), at(16, None)];
-        let made =
-            ThreadTable::new(vec!["cpu".to_string()], vec![look(30), look(0), look(10), look(20)], &told);
-        let statement = |from, to| made.between(from, to)[0].statement.clone();
+        let snapshot = |t_ns| Snapshot { t_ns, threads: vec![thread(1, "a", 0, &[t_ns as u64, 0])] };
+        let connections = [at(31, None), at(9, Some("SELECT ?")), at(12, Some("COMMIT")), at(16, None)];
+        let table = ThreadTable::new(
+            vec!["cpu".to_string()],
+            vec![snapshot(30), snapshot(0), snapshot(10), snapshot(20)],
+            &connections,
+        );
+        let statement = |from, to| table.between(from, to)[0].statement.clone();
         assert_eq!(statement(0, 1).as_deref(), Some("SELECT ?"));
         assert_eq!(statement(0, 3).as_deref(), Some("COMMIT"));
         assert_eq!(statement(1, 2).as_deref(), Some("COMMIT"));
         assert_eq!(statement(2, 3), None);
-        assert_eq!(made.between(2, 3)[0].connection, Some(40));
+        assert_eq!(table.between(2, 3)[0].connection, Some(40));
     }
 
     proptest! {
@@ -347,17 +360,17 @@ mod tests {
         #[test]
         fn windows_that_meet_add_up(steps in prop::collection::vec((any::<bool>(), 0u64..1_000, 0u64..9), 3..40), cut in 1usize..30) {
             let mut sums = [0u64; 2];
-            let mut looks = Vec::new();
+            let mut snapshots = Vec::new();
             for (place, (there, ns, requests)) in steps.iter().enumerate() {
                 sums[0] += ns;
                 sums[1] += requests;
-                let threads = if *there { vec![snapshot(3, "a", sums[1], &[sums[0], 1])] } else { Vec::new() };
-                looks.push((place as i64 * 10, threads));
+                let threads = if *there { vec![thread(3, "a", sums[1], &[sums[0], 1])] } else { Vec::new() };
+                snapshots.push((place as i64 * 10, threads));
             }
-            let made = table(&looks);
-            let last = looks.len() - 1;
+            let table = table_of(&snapshots);
+            let last = snapshots.len() - 1;
             let cut = cut.min(last - 1);
-            let of = |from, to| made.between(from, to).iter().map(|time| time.window_ns).sum::<u64>();
+            let of = |from, to| table.between(from, to).iter().map(|time| time.window_ns).sum::<u64>();
             prop_assert_eq!(of(0, cut) + of(cut, last), of(0, last));
         }
     }

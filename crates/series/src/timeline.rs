@@ -5,11 +5,11 @@ use std::ops::Range;
 
 const NS_PER_MS: f64 = 1e6;
 
-/// One thread from one look at it to the next.
+/// One thread from one snapshot of it to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
     pub tid: u32,
-    /// When it was seen first, in monotonic nanoseconds, which tells it from another that had its number; 0 where that is not known.
+    /// When it was found first, in monotonic nanoseconds. Two threads that had one number differ in this. 0 where it is not known.
     pub born_ns: i64,
     pub name: &'a str,
     pub role: &'a str,
@@ -59,8 +59,8 @@ impl Timeline {
         self.edges_ns.get(bucket..bucket + 2).map_or(0.0, |edges| (edges[1] - edges[0]) as f64 / NS_PER_MS)
     }
 
-    /// Adds a stretch. Where it lies in several buckets, each has the part of its time that it has of its length: within a stretch
-    /// nothing is known of when. What lies before the first edge or after the last is left out.
+    /// Adds a stretch. Where it lies in several buckets, each has the part of its time that it has of its length. Within a stretch
+    /// it is not known when. What lies before the first edge or after the last is left out.
     pub fn enter(&mut self, stretch: &Stretch<'_>) {
         let end_ns = stretch.end_ns;
         // A thread that began within it did nothing before.
@@ -82,7 +82,7 @@ impl Timeline {
         }
     }
 
-    /// The cell to add to, made where it is not there.
+    /// The cell to add to, which is added where it is not there.
     fn cell_of(&mut self, stretch: &Stretch<'_>, bucket: usize) -> &mut [f32] {
         let states = self.states.len();
         let next = self.threads.len();
@@ -139,16 +139,16 @@ impl Timeline {
     }
 }
 
-/// Edges of so many buckets of about the same length.
+/// Edges of `buckets` buckets of about the same length.
 pub fn even_edges(begin_ns: i64, end_ns: i64, buckets: usize) -> Vec<i64> {
     let length = i128::from(end_ns) - i128::from(begin_ns);
     let buckets = buckets.max(1) as i128;
     (0..=buckets).map(|edge| begin_ns + (length * edge / buckets) as i64).collect()
 }
 
-/// Of ascending edges those that `most` buckets have: the nearest to the times that are to be kept, and as many evenly between as fit.
-/// Buckets are merged by it, and none is left out.
-pub fn merged_edges(edges_ns: &[i64], kept_ns: &[i64], most: usize) -> Vec<i64> {
+/// Of ascending edges those that `most` buckets have: the nearest to `wanted_ns`, and as many evenly between as fit. Buckets are merged
+/// by it, and none is left out.
+pub fn merged_edges(edges_ns: &[i64], wanted_ns: &[i64], most: usize) -> Vec<i64> {
     let Some(last) = edges_ns.len().checked_sub(1).filter(|last| *last > most.max(1)) else {
         return edges_ns.to_vec();
     };
@@ -157,7 +157,7 @@ pub fn merged_edges(edges_ns: &[i64], kept_ns: &[i64], most: usize) -> Vec<i64> 
         let before = after.saturating_sub(1);
         if edges_ns[before].abs_diff(*t_ns) < edges_ns[after].abs_diff(*t_ns) { before } else { after }
     };
-    let mut places: Vec<usize> = kept_ns.iter().map(nearest).chain([0, last]).collect();
+    let mut places: Vec<usize> = wanted_ns.iter().map(nearest).chain([0, last]).collect();
     places.sort_unstable();
     places.dedup();
     let stride = last.div_ceil(most.saturating_sub(places.len()).max(1));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_over_several_buckets_is_told_in_each_by_its_length() {
+    fn a_stretch_over_several_buckets_has_a_part_in_each_by_its_length() {
         let mut timeline = Timeline::new(states(), vec![0, 10 * MS, 20 * MS, 40 * MS]);
         timeline.enter(&stretch(1, 5, 25, &[4.0, 16.0]));
         assert_eq!(timeline.lived(0), 0..3);
@@ -247,9 +247,9 @@ mod tests {
                 entered[1] += lock;
             }
             let all: Vec<usize> = (0..timeline.threads.len()).collect();
-            let told = timeline.summed(&all).iter().fold([0.0; 2], |sum, cell| [sum[0] + cell[0], sum[1] + cell[1]]);
-            for (entered, told) in entered.iter().zip(told) {
-                prop_assert!((entered - told).abs() <= 1e-3 + entered * 1e-5, "{entered} {told}");
+            let summed = timeline.summed(&all).iter().fold([0.0; 2], |sum, cell| [sum[0] + cell[0], sum[1] + cell[1]]);
+            for (entered, summed) in entered.iter().zip(summed) {
+                prop_assert!((entered - summed).abs() <= 1e-3 + entered * 1e-5, "{entered} {summed}");
             }
         }
     }

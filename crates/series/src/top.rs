@@ -2,8 +2,8 @@
 
 use crate::increase;
 
-/// The `n` series that grew most over `[begin_ns, end_ns]`, most first, with what they grew by. Series that were not seen
-/// in the window, or did not grow, are left out; of equals the earlier one comes first.
+/// The `n` series that grew most over `[begin_ns, end_ns]`, most first, with what they grew by. Series without readings
+/// in the window, and those that did not grow, are left out. Of equals the earlier one comes first.
 pub fn top_by_increase<'a, K>(
     series: impl IntoIterator<Item = (K, &'a [i64], &'a [f64])>,
     begin_ns: i64,

@@ -26,7 +26,7 @@ pub struct UserSeconds {
     pub outside: f64,
     /// Before the window, in transactions that ended in it; no part of the sum.
     pub before: f64,
-    /// In pauses within transactions, which a script asks for; a part of `ended` and `in_flight`. 0 in recordings that were made before it was
+    /// In pauses within transactions, which a script asks for; a part of `ended` and `in_flight`. 0 in recordings from before it was
     /// measured.
     #[serde(default)]
     pub paused: f64,

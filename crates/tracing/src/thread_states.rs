@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use whyso_model::state;
-use whyso_record::data::{StatesLook, ThreadStates};
+use whyso_record::data::{StatesInterval, ThreadStates};
 use whyso_trace::ThreadSums;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -23,7 +23,7 @@ struct Baseline {
 
 impl StatesTaking {
     /// What the threads did since the last call; `None` the first time.
-    pub(crate) fn since_the_last(&mut self, t_ns: i64, threads: &[ThreadSums]) -> Option<StatesLook> {
+    pub(crate) fn since_the_last(&mut self, t_ns: i64, threads: &[ThreadSums]) -> Option<StatesInterval> {
         let before = self.before.take();
         let mut recorded_ms = HashMap::with_capacity(threads.len());
         let mut rows = Vec::with_capacity(threads.len());
@@ -55,7 +55,7 @@ impl StatesTaking {
         let begin_ns = before.map(|before| before.t_ns);
         self.before = Some(Baseline { t_ns, recorded_ms });
         let states = state::ALL.map(|state| state.name().to_string()).to_vec();
-        Some(StatesLook { begin_ns: begin_ns?, t_ns, states, threads: rows })
+        Some(StatesInterval { begin_ns: begin_ns?, t_ns, states, threads: rows })
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    fn cpu_ms(states: &StatesLook) -> Vec<u16> {
+    fn cpu_ms(states: &StatesInterval) -> Vec<u16> {
         states.threads.iter().map(|thread| thread.states_ms[State::Cpu as usize]).collect()
     }
 

@@ -80,7 +80,7 @@ pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
         own: args.own,
     };
     let found = commands_in(&recording, window, &filter)?;
-    if found.commands.is_empty() && filter.is_given() {
+    if found.commands.is_empty() && filter.is_set() {
         let own = if found.own_left_out > 0 { " but whyso's own (--own)" } else { "" };
         return Err(Error::Plan(format!(
             "no command of {words} is left{own}: leave some of --thread, --connection and --statement away"

@@ -60,7 +60,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
     let filter = args.whose.filter();
     let columns = whyso_report::timeline_columns(width());
     let found = timeline_in(&recording, window, columns, &filter, args.waits)?;
-    let TimelineOf { timeline, chosen, look_s, waits, waits_of, .. } = &found;
+    let TimelineOf { timeline, chosen, snapshot_s, waits, waits_of, .. } = &found;
     let rows = match args.by {
         Some(By::Role) => TimelineRow::of_roles(timeline, chosen),
         None if chosen.len() > THREADS_MAX => TimelineRow::of_roles(timeline, chosen),
@@ -71,7 +71,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
         origin_ns,
         timeline,
         rows: &rows,
-        snapshot_interval_s: *look_s,
+        snapshot_interval_s: *snapshot_s,
         waits,
         waits_of,
     };
@@ -94,7 +94,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
             Some(KnownBy::SqlTrace) => {
                 writeln!(out, "Threads that worked on such a command meanwhile, by the SQL trace.")?
             }
-            Some(KnownBy::Looks) => writeln!(
+            Some(KnownBy::Snapshots) => writeln!(
                 out,
                 "Threads by the connection and the statement that each was last found with, in snapshots every few seconds (a run with --trace-sql has them exactly)."
             )?,

@@ -43,7 +43,7 @@ test('a window is covered by the snapshots nearest to its ends', () => {
 });
 
 interface Fixtures {
-  covering: { about: string; t: number[]; from: number; to: number; looks: [number, number] | null }[];
+  covering: { about: string; t: number[]; from: number; to: number; snapshots: [number, number] | null }[];
   table: {
     t_ns: number[];
     states: string[];
@@ -60,7 +60,7 @@ interface Fixtures {
 
 test('the time of threads is that of the crate series', () => {
   const fixtures = fixture<Fixtures>('series/fixtures/threads.json');
-  for (const one of fixtures.covering) expect(covering(one.t, one.from, one.to), one.about).toEqual(one.looks);
+  for (const one of fixtures.covering) expect(covering(one.t, one.from, one.to), one.about).toEqual(one.snapshots);
   const { table } = fixtures;
   const columns = [...table.running_ns, table.running_requests, table.connection, table.statement].map(numbers);
   const origin = table.t_ns[0] ?? 0;

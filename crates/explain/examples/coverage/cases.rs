@@ -31,10 +31,11 @@ impl Target {
         let error = |share: f64, count: u32| 3.0 * (share * (1.0 - share) / f64::from(count.max(1))).sqrt();
         let few_miss = || tally.missed_share() <= 0.07 + error(0.07, tally.series);
         match self {
-            Target::Covered if tally.given == 0 => true,
+            Target::Covered if tally.with_interval == 0 => true,
             Target::Covered => {
                 let covered = tally.covered_share();
-                covered >= 0.93 - error(0.93, tally.given) && covered <= 0.97 + error(0.97, tally.given)
+                covered >= 0.93 - error(0.93, tally.with_interval)
+                    && covered <= 0.97 + error(0.97, tally.with_interval)
             }
             Target::FewMiss => few_miss(),
             Target::Shown => true,

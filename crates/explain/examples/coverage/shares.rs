@@ -28,8 +28,8 @@ fn series(source: &str, metric: &str, instance: &str) -> SeriesName {
 /// `phi`: how much neighbouring snapshots resemble each other.
 pub(crate) fn of_process_list(seeds: Seeds, case: u64, snapshots: f64, phi: f64, truth: f64) -> Tally {
     let mut tally = Tally::default();
-    for one in 0..SERIES / seeds.fewer {
-        let mut noise = seeds.noise(case, one);
+    for number in 0..SERIES / seeds.fewer {
+        let mut noise = seeds.noise(case, number);
         let limit = normal_quantile(truth);
         let waits = ar1(&mut noise, snapshots as usize, phi).iter().filter(|value| **value < limit).count();
         let in_lock = (waits * SESSIONS) as f64;
@@ -64,8 +64,8 @@ pub(crate) fn of_process_list(seeds: Seeds, case: u64, snapshots: f64, phi: f64,
 /// Independent samples on a CPU, `truth` of them in the server's own code.
 pub(crate) fn of_cpu_split(seeds: Seeds, case: u64, samples: u32, truth: f64) -> Tally {
     let mut tally = Tally::default();
-    for one in 0..SERIES / seeds.fewer {
-        let mut noise = seeds.noise(case, one);
+    for number in 0..SERIES / seeds.fewer {
+        let mut noise = seeds.noise(case, number);
         let user = (0..samples).filter(|_| noise.uniform() < truth).count() as f64;
         let sums = [("request_ns", 2e9), ("request_cpu_ns", 2e9)]
             .map(|(metric, ns)| counter("trace", metric, "", ns));
@@ -88,7 +88,7 @@ pub(crate) fn of_cpu_split(seeds: Seeds, case: u64, samples: u32, truth: f64) ->
     tally
 }
 
-/// The interval that is printed after `begin`, of the form "(95 % interval 1.2 % to 30 %, 80 samples)", to half of its last digit.
+/// The interval that is printed after `begin`, to half of its last digit. Its form is "(95 % interval 1.2 % to 30 %, 80 samples)".
 fn printed(text: &str, begin: &str) -> Option<[f64; 2]> {
     let rest = &text[text.find(begin)?..];
     let rest = &rest[rest.find("(95 % interval ")? + "(95 % interval ".len()..];

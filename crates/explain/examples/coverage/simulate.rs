@@ -37,7 +37,9 @@ impl Seeds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) series: u32,
-    pub(crate) given: u32,
+    /// Those with an interval.
+    #[serde(rename = "given")]
+    pub(crate) with_interval: u32,
     pub(crate) missed: u32,
 }
 
@@ -45,13 +47,13 @@ impl Tally {
     pub(crate) fn count(&mut self, interval: Option<[f64; 2]>, truth: f64) {
         self.series += 1;
         let Some([low, high]) = interval else { return };
-        self.given += 1;
+        self.with_interval += 1;
         self.missed += u32::from(!(low <= truth && truth <= high));
     }
 
     /// Of the intervals; 1 where there is none.
     pub(crate) fn covered_share(&self) -> f64 {
-        1.0 - share(self.missed, self.given)
+        1.0 - share(self.missed, self.with_interval)
     }
 
     /// Of all series, those without an interval included.

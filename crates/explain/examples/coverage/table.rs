@@ -28,15 +28,15 @@ pub(crate) fn lines(rows: &[Row]) -> String {
 /// Of a wrong verdict, its share of the series; of an interval what share has one, covers, and misses of all; in per cent.
 fn shares(row: &Row) -> String {
     let Row { interval, tally, .. } = row;
-    let [given, covered, missed] =
-        [share(tally.given, tally.series), tally.covered_share(), tally.missed_share()]
+    let [judged, covered, missed] =
+        [share(tally.with_interval, tally.series), tally.covered_share(), tally.missed_share()]
             .map(|share| 100.0 * share);
     if OF_VERDICTS.iter().any(|begin| interval.starts_with(begin)) {
         format!("{missed:.1}")
-    } else if tally.given == 0 {
+    } else if tally.with_interval == 0 {
         "0 · – · 0".to_string()
     } else {
-        format!("{given:.0} · {covered:.1} · {missed:.1}")
+        format!("{judged:.0} · {covered:.1} · {missed:.1}")
     }
 }
 
@@ -60,12 +60,12 @@ fn tables(before: &[Row], now: &[Row]) -> String {
     let mut text = String::new();
     let mut intervals: Vec<&str> = now.iter().map(|row| row.interval.as_str()).collect();
     intervals.dedup();
-    let mut seen: Vec<&str> = Vec::new();
+    let mut written: Vec<&str> = Vec::new();
     for interval in intervals {
-        if seen.contains(&interval) {
+        if written.contains(&interval) {
             continue;
         }
-        seen.push(interval);
+        written.push(interval);
         table(&mut text, interval, before, now);
     }
     text

@@ -38,7 +38,7 @@ pub(crate) enum Course {
     Ramp,
 }
 
-/// Levels that are not steady: `given` is the number with an interval all the same, `missed` of those not called unsteady.
+/// Levels that are not steady: `with_interval` is the number with an interval all the same, `missed` of those not called unsteady.
 pub(crate) fn of_unsteady(
     seeds: Seeds,
     case: u64,
@@ -66,7 +66,7 @@ pub(crate) fn of_unsteady(
         let explanation = explained(vec![level(0, 8, 0, bins)]);
         let verdict = &explanation.levels[0];
         tally.series += 1;
-        tally.given += u32::from(verdict.transactions_per_s_ci95.is_some());
+        tally.with_interval += u32::from(verdict.transactions_per_s_ci95.is_some());
         tally.missed += u32::from(verdict.steadiness.is_steady() != Some(false));
     }
     tally
@@ -107,12 +107,12 @@ pub(crate) fn of_drift(seeds: Seeds, case: u64, seconds: usize, phi: f64, rate: 
     let mut tally = Tally::default();
     for series in 0..seeds.series(seconds) / 2 {
         let mut noise = seeds.noise(case, series);
-        let mut one = || bins(&mut noise, seconds * BINS_PER_S, phi, rate, |_| 1.0);
-        let first = level(0, 8, 0, one());
-        let repeat = LevelInput { repeat: true, ..level(1, 8, 1_000_000_000_000, one()) };
+        let mut throughput = || bins(&mut noise, seconds * BINS_PER_S, phi, rate, |_| 1.0);
+        let first = level(0, 8, 0, throughput());
+        let repeat = LevelInput { repeat: true, ..level(1, 8, 1_000_000_000_000, throughput()) };
         let drift = explained(vec![first, repeat]).drift;
         tally.series += 1;
-        tally.given += u32::from(drift.is_some());
+        tally.with_interval += u32::from(drift.is_some());
         tally.missed += u32::from(drift.is_some_and(|drift| drift.significant));
     }
     tally

@@ -132,7 +132,7 @@ impl Activity {
     }
 
     pub(super) fn of_name(name: &str) -> Option<Activity> {
-        Activity::ALL.into_iter().find(|one| one.name() == name)
+        Activity::ALL.into_iter().find(|activity| activity.name() == name)
     }
 
     /// Whether memory that is allocated for it counts as its own.

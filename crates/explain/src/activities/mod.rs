@@ -1,7 +1,7 @@
 //! What the server's threads do on a CPU: their sampled stacks by activity, as [`whyso_profile::Rules`] divides their waits by class.
 //!
 //! A stack's activity is that of the innermost function that `rules.txt` names. Memory allocation is an activity of its own only where
-//! what asks for the memory is ordinary work of a statement: memory of a connection, of a table that is opened, of a sort or of the query cache
+//! ordinary work of a statement asks for the memory. Memory of a connection, of a table that is opened, of a sort or of the query cache
 //! belongs to these.
 
 mod activity;
@@ -58,8 +58,8 @@ impl Activities {
     pub(crate) fn of(sampled: &[SampledActivity]) -> Option<Activities> {
         let sums = Activity::ALL.map(|activity| {
             let of_activity =
-                sampled.iter().filter(|one| one.activity == activity && (0.0..1e24).contains(&one.ns));
-            let (ns, count) = of_activity.fold((0.0, 0), |(ns, count), one| (ns + one.ns, count + one.count));
+                sampled.iter().filter(|sum| sum.activity == activity && (0.0..1e24).contains(&sum.ns));
+            let (ns, count) = of_activity.fold((0.0, 0), |(ns, count), sum| (ns + sum.ns, count + sum.count));
             (activity, ns, count)
         });
         let mut times: Vec<(Activity, f64, u64)> = sums.into_iter().filter(|(_, ns, _)| *ns > 0.0).collect();
@@ -71,8 +71,12 @@ impl Activities {
 
     /// Returns the share of the server's CPU time, 0 to 1.
     pub(crate) fn share(&self, activities: &[Activity]) -> f64 {
-        let ns: f64 =
-            self.times.iter().filter(|(one, _, _)| activities.contains(one)).map(|(_, ns, _)| ns).sum();
+        let ns: f64 = self
+            .times
+            .iter()
+            .filter(|(activity, _, _)| activities.contains(activity))
+            .map(|(_, ns, _)| ns)
+            .sum();
         if self.total_ns > 0.0 { ns / self.total_ns } else { 0.0 }
     }
 
@@ -93,7 +97,7 @@ impl Activities {
 
     /// Returns the activities with at least this share of the CPU time, the largest first.
     pub(crate) fn largest(&self, share_min: f64) -> Vec<(Activity, f64)> {
-        let shares = self.times.iter().map(|(one, ns, _)| (*one, ns / self.total_ns));
+        let shares = self.times.iter().map(|(activity, ns, _)| (*activity, ns / self.total_ns));
         shares.filter(|(_, share)| *share >= share_min).collect()
     }
 }

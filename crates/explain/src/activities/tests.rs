@@ -16,8 +16,10 @@ fn every_rule_names_an_activity() {
     let rules = Rules::parse(RULES).unwrap();
     let wrong: Vec<&str> = rules.classes().filter(|name| Activity::of_name(name).is_none()).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
-    let unused: Vec<Activity> =
-        Activity::ALL.into_iter().filter(|one| !rules.classes().any(|name| name == one.name())).collect();
+    let unused: Vec<Activity> = Activity::ALL
+        .into_iter()
+        .filter(|activity| !rules.classes().any(|name| name == activity.name()))
+        .collect();
     assert!(unused.is_empty(), "{unused:?}");
 }
 

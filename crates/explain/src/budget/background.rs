@@ -7,7 +7,7 @@ use crate::model::SeriesName;
 const SOURCE: &str = "threads";
 const CONNECTIONS: &str = "connection";
 
-/// States in which a background thread gets on with its work, as a sentence says them: waiting for work is none of them.
+/// States in which a background thread gets on with its work, as a sentence names them: waiting for work is none of them.
 const AT_WORK: [(&str, &str); 7] = [
     ("file_sync_ns", "in fsync"),
     ("file_write_ns", "in writes to files"),

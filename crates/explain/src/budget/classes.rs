@@ -12,19 +12,19 @@ const SEEN_MIN: f64 = 0.5;
 /// Divides each part as the sampled time in its state is divided.
 pub(super) fn split(budget: &Budget, sampled: &[SampledClass]) -> Vec<ClassTime> {
     let mut classes = Vec::new();
-    for one in &budget.parts {
-        let of_part = || sampled.iter().filter(|class| class.state == one.part.name() && class.ns > 0.0);
+    for part in &budget.parts {
+        let of_part = || sampled.iter().filter(|class| class.state == part.part.name() && class.ns > 0.0);
         let (count, ns) = of_part().fold((0, 0.0), |(count, ns), class| (count + class.count, ns + class.ns));
         let seen_ns: f64 = of_part().map(|class| class.seen_ns.max(0.0)).sum();
         if count < COUNT_MIN && seen_ns < SEEN_MIN * ns || count == 0 {
             continue;
         }
         let mut split: Vec<ClassTime> = of_part()
-            .filter(|class| one.part != Part::Cpu || !class.class.is_empty())
+            .filter(|class| part.part != Part::Cpu || !class.class.is_empty())
             .map(|class| ClassTime {
-                part: one.part,
+                part: part.part,
                 class: class.class.clone(),
-                ms: one.ms * class.ns / ns,
+                ms: part.ms * class.ns / ns,
                 count: class.count,
             })
             .collect();
@@ -49,11 +49,11 @@ mod tests {
     }
 
     fn split_classes(sampled: &[SampledClass]) -> Vec<(Part, String, f64)> {
-        split(&budget(), sampled).into_iter().map(|one| (one.part, one.class, one.ms)).collect()
+        split(&budget(), sampled).into_iter().map(|class| (class.part, class.class, class.ms)).collect()
     }
 
     #[test]
-    fn waits_add_up_to_their_part_and_of_the_cpus_only_what_spins_is_told() {
+    fn waits_add_up_to_their_part_and_of_the_cpus_only_what_spins_is_shown() {
         let sampled = [
             sampled("lock", "row_lock", 10, 100.0),
             sampled("lock", "redo_flush", 20, 600.0),

@@ -18,28 +18,30 @@ const FILE_SHARE_MIN: f64 = 0.8;
 
 /// " The threads that ended these waits for redo flush spent 94 % of that time waiting for syncs of files (ib_logfile0)."
 pub(super) fn sentence(level: &Level) -> String {
-    let all_ns: f64 = level.ended_waits.iter().map(|one| one.ns).sum();
+    let all_ns: f64 = level.ended_waits.iter().map(|wait| wait.ns).sum();
     let largest = level.ended_waits.iter().max_by(|a, b| a.ns.total_cmp(&b.ns));
-    let Some(one) = largest.filter(|one| one.ns >= CLASS_SHARE_MIN * all_ns && one.count >= WAITS_MIN) else {
+    let Some(waits) =
+        largest.filter(|waits| waits.ns >= CLASS_SHARE_MIN * all_ns && waits.count >= WAITS_MIN)
+    else {
         return String::new();
     };
-    let deeds = deeds(one, level);
+    let deeds = deeds(waits, level);
     if deeds.is_empty() {
         return String::new();
     }
-    let what = match one.class.as_str() {
+    let what = match waits.class.as_str() {
         "" => "in functions that no rule names".to_string(),
         class => format!("for {}", class.replace('_', " ")),
     };
     format!(
         " While connections waited {what}, those that they waited for spent {} (by {} waits, chains of waits followed to their ends).",
         whyso_words::list(&deeds),
-        whyso_words::whole(one.count)
+        whyso_words::whole(waits.count)
     )
 }
 
 fn deeds(of: &EndedWaits, level: &Level) -> Vec<String> {
-    // Of whichever thread: a state is told once, with the file of those that were in it most.
+    // Of any thread: each state has one entry, with the file of those that were in it most.
     let mut sums: BTreeMap<&str, (f64, f64, &str)> = BTreeMap::new();
     for deed in of.deeds.iter().filter(|deed| deed.share > 0.0) {
         let sum = sums.entry(&deed.state).or_insert((0.0, 0.0, &deed.role));
@@ -51,12 +53,12 @@ fn deeds(of: &EndedWaits, level: &Level) -> Vec<String> {
     let mut sums: Vec<(&str, (f64, f64, &str))> = sums.into_iter().collect();
     sums.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
     let named = sums.into_iter().filter(|(state, (share, ..))| *share >= DEED_SHARE_MIN && !state.is_empty());
-    let told = named.take(DEEDS_MAX).filter_map(|(state, (share, _, role))| {
+    let shares = named.take(DEEDS_MAX).filter_map(|(state, (share, _, role))| {
         let part = Part::ALL.into_iter().find(|part| part.name() == state)?;
         let file = main_file(level, role, state).map_or(String::new(), |file| format!(" ({file})"));
         Some(format!("{} {}{file}", whyso_words::percent(share), in_words(part)))
     });
-    told.collect()
+    shares.collect()
 }
 
 fn in_words(part: Part) -> String {
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_class_is_told_with_what_was_done_meanwhile_and_the_file() {
+    fn the_largest_class_is_shown_with_what_was_done_meanwhile_and_the_file() {
         let flush = EndedWaits {
             class: "redo_flush".to_string(),
             count: 300,
@@ -125,24 +127,24 @@ mod tests {
 
     #[test]
     fn a_few_waits_and_a_small_class_tell_nothing() {
-        let one = |class: &str, count, ns| EndedWaits {
+        let ended = |class: &str, count, ns| EndedWaits {
             class: class.to_string(),
             count,
             ns,
             deeds: vec![deed("connection", "cpu", 1.0)],
         };
-        assert_eq!(describe(vec![one("row_lock", WAITS_MIN - 1, 9e9)]), "");
+        assert_eq!(describe(vec![ended("row_lock", WAITS_MIN - 1, 9e9)]), "");
         assert_eq!(
             describe(vec![
-                one("a", 99, 2e9),
-                one("b", 99, 2e9),
-                one("c", 99, 2e9),
-                one("d", 99, 2e9),
-                one("e", 99, 2.1e9)
+                ended("a", 99, 2e9),
+                ended("b", 99, 2e9),
+                ended("c", 99, 2e9),
+                ended("d", 99, 2e9),
+                ended("e", 99, 2.1e9)
             ]),
             ""
         );
         assert_eq!(describe(Vec::new()), "");
-        assert!(describe(vec![one("row_lock", 99, 9e9)]).contains("spent 100 % on a CPU"));
+        assert!(describe(vec![ended("row_lock", 99, 9e9)]).contains("spent 100 % on a CPU"));
     }
 }

@@ -1,8 +1,8 @@
 //! The time budget: where the time of a level's transactions went, part by part, and what remains.
 //!
 //! For N users over T seconds there are exactly N·T user-seconds. The tracer counts, as ever-growing sums, what the load's
-//! requests spent in which state; a part is the increase of its sums over a level's measured window, divided by the
-//! transactions that ended in it. The remainder to the mean response time is shown with its sign, never spread.
+//! requests spent in which state. A part is the increase of its sums over a level's measured window, divided by the transactions that
+//! ended in it. The remainder to the mean response time is shown with its sign, never spread.
 
 mod background;
 mod classes;
@@ -47,7 +47,7 @@ const SERVER_SUMS: [(Part, &[&str]); 14] = [
 /// From this share of relayed requests on, what lies between load and server is a part of the budget and no remainder.
 const RELAYED_MIN: f64 = 0.9;
 
-/// What the tracer calls waits that it could not tell the file of.
+/// What the tracer calls waits whose file it could not find out.
 const FILES_LOST: &str = "no place for a file";
 
 /// A remainder below this share of the response time is what rounding leaves.
@@ -91,9 +91,9 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
         }
     }
     if let (true, Some(transit)) = (is_server_traced, sums.of("transit_in_ns")) {
-        let known = ["transit_in_wakeup_ns", "transit_in_runqueue_ns"].map(|metric| sums.of(metric));
-        let known_ms: f64 = known.iter().flatten().map(|sum| sum.ms).sum();
-        budget.push(Part::TransitIn, (transit.ms - known_ms).max(0.0), vec![transit.series]);
+        let delays = ["transit_in_wakeup_ns", "transit_in_runqueue_ns"].map(|metric| sums.of(metric));
+        let delays_ms: f64 = delays.iter().flatten().map(|sum| sum.ms).sum();
+        budget.push(Part::TransitIn, (transit.ms - delays_ms).max(0.0), vec![transit.series]);
     }
     for (part, metrics) in SERVER_SUMS {
         let found: Vec<Sum> = metrics.iter().filter_map(|metric| sums.of(metric)).collect();
@@ -103,7 +103,7 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
         }
     }
     if let Some((ms, series)) = relayed(&sums).filter(|_| is_server_traced && is_client_traced) {
-        budget.parts.retain(|one| one.part != Part::TransitOut);
+        budget.parts.retain(|part| part.part != Part::TransitOut);
         budget.push(Part::TransitOut, ms, series);
         budget.notes.push(
             "Something relays between the load and the server, such as a proxy or a network: what it takes in both directions \
@@ -130,11 +130,11 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
     }
     let connect_ms = level.connect_ms();
     if connect_ms > 0.0 {
-        let open_ms = response_ms - budget.parts.iter().map(|one| one.ms).sum::<f64>();
+        let open_ms = response_ms - budget.parts.iter().map(|part| part.ms).sum::<f64>();
         budget.push(Part::Connect, connect_ms.min(open_ms.max(0.0)), Vec::new());
     }
-    budget.parts.sort_by_key(|one| one.part);
-    budget.unaccounted_ms = response_ms - budget.parts.iter().map(|one| one.ms).sum::<f64>();
+    budget.parts.sort_by_key(|part| part.part);
+    budget.unaccounted_ms = response_ms - budget.parts.iter().map(|part| part.ms).sum::<f64>();
     if budget.unaccounted_ms.abs() < ROUNDING * response_ms {
         budget.unaccounted_ms = 0.0;
     }

@@ -66,7 +66,7 @@ impl ClassTime {
     }
 }
 
-/// `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks can't tell it.
+/// `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks does not have it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuSplit {
     pub samples: u64,
@@ -82,12 +82,12 @@ impl Budget {
 
     /// Time in one part; 0 where it was not measured.
     pub fn ms(&self, part: Part) -> f64 {
-        self.parts.iter().find(|one| one.part == part).map_or(0.0, |one| one.ms)
+        self.parts.iter().find(|found| found.part == part).map_or(0.0, |found| found.ms)
     }
 
     /// The classes of a part.
     pub fn classes_of(&self, part: Part) -> impl Iterator<Item = &ClassTime> {
-        self.classes.iter().filter(move |one| one.part == part)
+        self.classes.iter().filter(move |class| class.part == part)
     }
 
     /// The largest part first.

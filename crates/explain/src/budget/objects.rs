@@ -72,8 +72,8 @@ fn instrument_sentence(level: &Level, budget: &Budget) -> String {
         return String::new();
     };
     let found = instruments(level.counters);
-    let is_lock = |one: &&InstrumentWait| !one.is_condition() && one.ns.is_some();
-    let Some((largest, ns)) = found.iter().find(is_lock).and_then(|one| Some((one, one.ns?))) else {
+    let is_lock = |wait: &&InstrumentWait| !wait.is_condition() && wait.ns.is_some();
+    let Some((largest, ns)) = found.iter().find(is_lock).and_then(|wait| Some((wait, wait.ns?))) else {
         return String::new();
     };
     if budget.ms(Part::Lock) <= 0.0 || ns < SHARE_MIN * all_ns {

@@ -88,7 +88,7 @@ impl Part {
         }
     }
 
-    /// As a sentence says it: "8.9 ms of that is …".
+    /// As a sentence has it: "8.9 ms of that is …".
     pub fn words(self) -> &'static str {
         match self {
             ClientQueue => "due and not yet sent",

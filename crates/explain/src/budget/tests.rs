@@ -106,7 +106,7 @@ fn a_remote_server_has_one_part_past_the_wire() {
     assert!(budget.remote);
     assert!(near(budget.ms(Part::ServerAndNetwork), 1.8) && near(budget.unaccounted_ms, 0.0));
     assert!(budget.notes.iter().any(|note| note.contains("stops at the wire")));
-    assert!(!budget.parts.iter().any(|one| one.part == Part::Cpu));
+    assert!(!budget.parts.iter().any(|part| part.part == Part::Cpu));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn the_split_of_cpu_time_has_the_interval_of_its_samples() {
 }
 
 #[test]
-fn growth_is_told_with_what_the_background_did() {
+fn growth_is_reported_with_what_the_background_did() {
     let few =
         traced(8, 4_000, 2.1, &[("request_ns", 2.1), ("request_cpu_ns", 1.1), ("request_lock_ns", 1.0)]);
     let mut many =
@@ -141,26 +141,26 @@ fn growth_is_told_with_what_the_background_did() {
         inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
     let budgets: Vec<Budget> = levels.iter().filter_map(budget).collect();
     let span = crate::growth::Span { best: &levels[0], last: &levels[1] };
-    let told = findings(&budgets, &levels, Some(1), Some(span));
+    let found = findings(&budgets, &levels, Some(1), Some(span));
     assert_eq!(
-        told[1].text,
+        found[1].text,
         "From 8 to 64 users a transaction grew from 2.1 to 11.8 ms; 8.9 ms of that is waiting on locks and 800 µs work on a CPU, \
          while the log writer is in fsync 94 % of the time."
     );
     assert!(
-        told[0].text.starts_with("At 64 users a transaction took 11.8 ms: 9.9 ms waiting on locks (84 %)")
+        found[0].text.starts_with("At 64 users a transaction took 11.8 ms: 9.9 ms waiting on locks (84 %)")
     );
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[1].evidence.len() >= 4);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[1].evidence.len() >= 4);
 }
 
 #[test]
-fn parts_that_do_not_add_up_are_told() {
+fn parts_that_do_not_add_up_are_reported() {
     let inputs = [traced(2, 400, 2.0, &[("request_ns", 1.0), ("request_cpu_ns", 1.0)])];
     let levels: Vec<Level> =
         inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
     let budgets: Vec<Budget> = levels.iter().filter_map(budget).collect();
-    let told = findings(&budgets, &levels, Some(0), None);
-    assert_eq!(told[1].id, "budget-unaccounted");
-    assert!(told[1].text.contains("up to 50 % of it, at 2 users"), "{}", told[1].text);
+    let found = findings(&budgets, &levels, Some(0), None);
+    assert_eq!(found[1].id, "budget-unaccounted");
+    assert!(found[1].text.contains("up to 50 % of it, at 2 users"), "{}", found[1].text);
 }

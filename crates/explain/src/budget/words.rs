@@ -51,17 +51,17 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
     let named: Vec<&PartTime> = budget
         .largest_first()
         .into_iter()
-        .filter(|one| one.ms >= NAMED_SHARE_MIN * budget.response_ms)
+        .filter(|part| part.ms >= NAMED_SHARE_MIN * budget.response_ms)
         .take(NAMED_MAX)
         .collect();
     let parts: Vec<String> = named
         .iter()
-        .map(|one| {
+        .map(|part| {
             format!(
                 "{} {} ({})",
-                whyso_words::milliseconds(one.ms),
-                one.part.words(),
-                whyso_words::percent(one.ms / budget.response_ms)
+                whyso_words::milliseconds(part.ms),
+                part.part.words(),
+                whyso_words::percent(part.ms / budget.response_ms)
             )
         })
         .collect();
@@ -78,7 +78,7 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
         "; {} of it is unaccounted for.",
         whyso_words::percent(budget.unaccounted_ms / budget.response_ms).replace('-', "−")
     ));
-    if let Some(split) = budget.cpu_split.filter(|_| named.iter().any(|one| one.part == Part::Cpu)) {
+    if let Some(split) = budget.cpu_split.filter(|_| named.iter().any(|part| part.part == Part::Cpu)) {
         text.push_str(&format!(
             " Of the time on a CPU {} was in the server's own code (95 % interval {} to {}) and the rest in the kernel, by {} samples.",
             whyso_words::percent(split.user.value),
@@ -87,9 +87,9 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
             whyso_words::whole(split.samples),
         ));
     }
-    for one in &named {
-        text.push_str(&class_sentence(budget, one));
-        if one.part == Part::Lock {
+    for part in &named {
+        text.push_str(&class_sentence(budget, part));
+        if part.part == Part::Lock {
             text.push_str(&super::ended::sentence(level));
             text.push_str(&super::objects::sentence(level, budget));
         }
@@ -100,8 +100,8 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
     }
     let mut evidence = vec![levels_evidence("latency_mean_ms", &[level])];
     evidence.extend(waiting_evidence(level));
-    for one in named {
-        evidence.extend(series_evidence(&one.series, &[level]));
+    for part in named {
+        evidence.extend(series_evidence(&part.series, &[level]));
     }
     Finding { id: "budget".to_string(), text, evidence }
 }
@@ -110,17 +110,17 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
 fn class_sentence(budget: &Budget, of: &PartTime) -> String {
     let named: Vec<String> = budget
         .classes_of(of.part)
-        .filter(|one| one.ms >= NAMED_SHARE_MIN * of.ms)
+        .filter(|class_time| class_time.ms >= NAMED_SHARE_MIN * of.ms)
         .take(NAMED_MAX)
-        .map(|one| {
-            let class = one.words().unwrap_or_else(|| "in functions that no rule names".to_string());
-            format!("{} {class}", whyso_words::percent(one.ms / of.ms))
+        .map(|class_time| {
+            let class = class_time.words().unwrap_or_else(|| "in functions that no rule names".to_string());
+            format!("{} {class}", whyso_words::percent(class_time.ms / of.ms))
         })
         .collect();
     if named.is_empty() {
         return String::new();
     }
-    let count: u64 = budget.classes_of(of.part).map(|one| one.count).sum();
+    let count: u64 = budget.classes_of(of.part).map(|class_time| class_time.count).sum();
     let (spins, of_what) = match of.part {
         Part::Cpu => ("spinning for ", "samples"),
         _ => ("", "waits"),
@@ -140,7 +140,7 @@ fn growth_finding(from: &Budget, to: &Budget, best: &Level, last: &Level) -> Opt
         return None;
     }
     let mut grown: Vec<(&PartTime, f64)> =
-        to.parts.iter().map(|one| (one, one.ms - from.ms(one.part))).collect();
+        to.parts.iter().map(|part| (part, part.ms - from.ms(part.part))).collect();
     grown.retain(|(_, ms)| *ms >= NAMED_SHARE_MIN * grown_ms);
     grown.sort_by(|a, b| b.1.total_cmp(&a.1));
     grown.truncate(NAMED_MAX);
@@ -154,9 +154,9 @@ fn growth_finding(from: &Budget, to: &Budget, best: &Level, last: &Level) -> Opt
     let parts: Vec<String> = grown
         .iter()
         .enumerate()
-        .map(|(at, (one, ms))| {
+        .map(|(at, (part, ms))| {
             let of_that = if at == 0 { " of that is" } else { "" };
-            format!("{}{of_that} {}", whyso_words::milliseconds(*ms), one.part.words())
+            format!("{}{of_that} {}", whyso_words::milliseconds(*ms), part.part.words())
         })
         .collect();
     text.push_str(&if parts.is_empty() {
@@ -165,10 +165,10 @@ fn growth_finding(from: &Budget, to: &Budget, best: &Level, last: &Level) -> Opt
         whyso_words::list(&parts)
     });
     let mut evidence = vec![levels_evidence("latency_mean_ms", &[best, last])];
-    for (one, _) in &grown {
-        evidence.extend(series_evidence(&one.series, &[best, last]));
+    for (part, _) in &grown {
+        evidence.extend(series_evidence(&part.series, &[best, last]));
     }
-    let waits_for_others = grown.first().is_some_and(|(one, _)| one.part.is_waiting());
+    let waits_for_others = grown.first().is_some_and(|(part, _)| part.part.is_waiting());
     if let Some(busy) = busiest(last).filter(|_| waits_for_others) {
         text.push_str(&format!(
             ", while the {} is {} {} of the time",
@@ -226,10 +226,10 @@ fn waiting_evidence(level: &Level) -> Vec<Evidence> {
 
 pub(crate) fn series_evidence(series: &[SeriesName], levels: &[&Level]) -> Vec<Evidence> {
     let mut evidence = Vec::new();
-    for one in series {
+    for name in series {
         for level in levels {
             evidence.push(Evidence::Series {
-                series: one.clone(),
+                series: name.clone(),
                 begin_ns: level.begin_ns,
                 end_ns: level.end_ns,
             });

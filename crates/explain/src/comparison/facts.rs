@@ -1,4 +1,4 @@
-//! What is known of how a recording was made, and in what recordings differ.
+//! What is known of how a recording was taken, and in what recordings differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 

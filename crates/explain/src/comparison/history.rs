@@ -14,7 +14,7 @@ pub struct Group {
     pub at: At,
     /// In order of time.
     pub points: Vec<Point>,
-    /// Ids of runs whose level says nothing about the server; they are no points.
+    /// Ids of runs whose level shows nothing about the server; they are no points.
     pub invalid: Vec<String>,
     /// Too few points to look for a change.
     pub too_few: bool,
@@ -69,20 +69,21 @@ pub struct History {
     pub groups: Vec<Group>,
 }
 
-/// Groups runs by what must be equal, and finds the changes in each group. `users`: that number alone.
+/// Groups runs by what must be equal, and finds the changes in each group. `users`: only that number.
 pub fn history(runs: &[Run], users: Option<u32>, metric: Metric, matters_percent: f64) -> History {
     let mut in_time: Vec<&Run> = runs.iter().collect();
     in_time.sort_by_key(|run| run.begin_ns);
     let mut groups: Vec<(Group, Vec<&Run>)> = Vec::new();
     for run in in_time {
         let shared = shared_facts(&run.facts);
-        let mut seen: Vec<At> = Vec::new();
+        let mut levels_entered: Vec<At> = Vec::new();
         for level in &run.levels {
             let is_wanted = users.is_none_or(|users| level.at.users == users);
-            let Some(value) = run.at(level.at).filter(|_| is_wanted && !seen.contains(&level.at)) else {
+            let Some(value) = run.at(level.at).filter(|_| is_wanted && !levels_entered.contains(&level.at))
+            else {
                 continue;
             };
-            seen.push(level.at);
+            levels_entered.push(level.at);
             let place = groups.iter().position(|(group, _)| group.at == level.at && group.shared == shared);
             let place = place.unwrap_or_else(|| {
                 groups.push((new_group(shared.clone(), level.at), Vec::new()));
@@ -152,13 +153,13 @@ fn with_steps(mut group: Group, runs: &[&Run], matters_percent: f64) -> Group {
 }
 
 fn changed(last: &Run, next: &Run) -> Vec<FactChange> {
-    let one = |values: &[String]| values.first().cloned().unwrap_or_default();
+    let first = |values: &[String]| values.first().cloned().unwrap_or_default();
     let differing = facts::differing(&[last], &[next]).into_iter();
     differing
         .map(|fact| FactChange {
             of: fact.of,
-            from: one(&fact.first),
-            to: one(&fact.second),
+            from: first(&fact.first),
+            to: first(&fact.second),
             name: fact.name,
         })
         .collect()

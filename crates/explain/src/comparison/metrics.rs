@@ -10,7 +10,7 @@ use whyso_inference::{Sides, contrast, spread};
 
 /// Most metrics that are shown.
 const SHOWN_MAX: usize = 10;
-/// A counter that moved less on both sides says little: by chance alone such counts differ by a tenth or more.
+/// A counter that moved less on both sides shows little: by chance such counts differ by a tenth or more.
 const COUNT_MIN: f64 = 100.0;
 
 /// A ratio closer to 1 is an error of rounding.
@@ -64,8 +64,8 @@ pub enum Values<'a> {
     Apart,
     /// Places of runs that are paired.
     Paired(&'a [(usize, usize)]),
-    /// Parts of windows, see [`Sides::Correlated`]. How alike neighbouring parts are is known of the metric that is compared, and
-    /// not of these: they are chosen by its widening, and have no interval.
+    /// Parts of windows, see [`Sides::Correlated`]. It is known how alike neighbouring parts are in the metric that is compared,
+    /// and not in these. They are chosen by its widening, and have no interval.
     Parts([f64; 2]),
 }
 
@@ -90,7 +90,7 @@ pub fn metrics_that_differ(
         if ours.len() < first.len() || theirs.len() < second.len() || is_rare(ours, theirs) {
             continue;
         }
-        let values = |side: &[&MetricValue]| side.iter().map(|one| one.value).collect::<Vec<f64>>();
+        let values = |side: &[&MetricValue]| side.iter().map(|value| value.value).collect::<Vec<f64>>();
         let (ours_values, theirs_values) = (values(ours), values(theirs));
         if ours_values.iter().chain(&theirs_values).any(|value| !(*value > 0.0 && value.is_finite())) {
             continue;
@@ -132,14 +132,14 @@ pub fn metrics_that_differ(
 /// Each series over the runs of a side.
 fn by_name(side: &[Vec<MetricValue>]) -> BTreeMap<&SeriesName, Vec<&MetricValue>> {
     let mut found: BTreeMap<&SeriesName, Vec<&MetricValue>> = BTreeMap::new();
-    for one in side.iter().flatten() {
-        found.entry(&one.series).or_default().push(one);
+    for value in side.iter().flatten() {
+        found.entry(&value.series).or_default().push(value);
     }
     found
 }
 
 fn is_rare(ours: &[&MetricValue], theirs: &[&MetricValue]) -> bool {
-    let most = ours.iter().chain(theirs).filter_map(|one| one.count).reduce(f64::max);
+    let most = ours.iter().chain(theirs).filter_map(|value| value.count).reduce(f64::max);
     most.is_some_and(|most| most < COUNT_MIN)
 }
 

@@ -1,4 +1,4 @@
-//! Recordings that were made one by one, against each other: two sides of them ([`compare`]), or many in order of time ([`history`]).
+//! Recordings of different starts, against each other: two sides of them ([`compare`]), or many in order of time ([`history`]).
 //!
 //! Each recording is one fresh start of a server. What must be equal for two of them to be comparable is a fact of kind [`FactOf::Work`].
 
@@ -119,7 +119,7 @@ pub struct LevelValue {
     pub at: At,
     /// Of the metric that is asked for; not above 0 where it was not measured.
     pub value: f64,
-    /// Why the number says nothing about the server; empty where it does.
+    /// Why the number shows nothing about the server; empty where it does.
     pub invalid_why: String,
 }
 
@@ -162,7 +162,7 @@ pub struct Row {
     pub contrast: Contrast,
     /// The first side's own starts differ so much that the comparison means little.
     pub first_unstable: bool,
-    /// Run and reason of each level that says nothing about its server.
+    /// Run and reason of each level that shows nothing about its server.
     pub invalid: Vec<String>,
 }
 

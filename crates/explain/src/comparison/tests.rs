@@ -86,17 +86,17 @@ fn one_start_each_gives_a_ratio_and_no_verdict() {
 }
 
 #[test]
-fn what_differs_in_work_can_not_be_compared_and_the_rest_is_told() {
+fn what_differs_in_work_can_not_be_compared_and_the_rest_is_reported() {
     let (first, mut second) = ([run(0, &[(4, 100.0)])], [run(1, &[(4, 100.0)]), run(2, &[(4, 100.0)])]);
     set(&mut second[1], FactOf::Variable, "sync_binlog", "1");
     set(&mut second[0], FactOf::Server, "version", "11.8");
     assert_eq!(incomparable(&first, &second), None);
     let found = compare(&first, &second, Metric::TransactionsPerS, 3.0).differing;
-    let told: Vec<(&str, &[String], bool)> =
+    let facts: Vec<(&str, &[String], bool)> =
         found.iter().map(|fact| (fact.name.as_str(), &fact.second[..], fact.is_within_a_side())).collect();
     let words = |values: [&str; 2]| values.map(str::to_string);
     assert_eq!(
-        told,
+        facts,
         [("version", &words(["11.8", ""])[..], true), ("sync_binlog", &words(["0", "1"])[..], true)]
     );
     set(&mut second[1], FactOf::Work, "rows", "2000");
@@ -106,7 +106,7 @@ fn what_differs_in_work_can_not_be_compared_and_the_rest_is_told() {
 }
 
 #[test]
-fn runs_that_overlap_and_levels_that_say_nothing_are_told() {
+fn runs_that_overlap_and_levels_that_say_nothing_are_reported() {
     let (first, mut second) = (run(0, &[(4, 100.0)]), run(0, &[(4, 100.0)]));
     second.id = "other".to_string();
     second.begin_ns += 5 * SECOND_NS;
@@ -173,7 +173,7 @@ fn forty() -> Vec<Run> {
 }
 
 #[test]
-fn a_change_is_told_with_its_runs_its_size_and_what_was_set_otherwise() {
+fn a_change_is_reported_with_its_runs_its_size_and_the_settings_that_differ() {
     let mut runs = forty();
     // Another data set, and another machine, are groups of their own.
     set(&mut runs[3], FactOf::Work, "rows", "5");
@@ -192,12 +192,15 @@ fn a_change_is_told_with_its_runs_its_size_and_what_was_set_otherwise() {
     assert!((step.percent + 10.0).abs() < 1.0, "{step:?}");
     let [low, high] = step.percent_ci95.unwrap();
     assert!(low < -10.0 && -10.0 < high && high - low < 3.0, "{low} {high}");
-    let changed: Vec<(&str, &str, &str)> =
-        step.changed.iter().map(|one| (one.name.as_str(), one.from.as_str(), one.to.as_str())).collect();
+    let changed: Vec<(&str, &str, &str)> = step
+        .changed
+        .iter()
+        .map(|change| (change.name.as_str(), change.from.as_str(), change.to.as_str()))
+        .collect();
     assert_eq!(changed, [("version", "", "11.8"), ("sync_binlog", "0", "1")]);
     assert_eq!(history(&runs, None, Metric::TransactionsPerS, 1.0).groups.len(), 6, "two levels each");
-    let told = history(&runs, Some(8), Metric::TransactionsPerS, 30.0);
-    assert!(told.groups[0].steps.is_empty(), "a tenth is less than what matters");
+    let coarse = history(&runs, Some(8), Metric::TransactionsPerS, 30.0);
+    assert!(coarse.groups[0].steps.is_empty(), "a tenth is less than what matters");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Windows against each other, in place of starts.
 //!
-//! A window is cut into parts, and these are the values that are compared. Neighbouring seconds resemble each other, so parts
-//! do, too, and the spread of parts understates how far the mean of a window may lie from the truth. How alike neighbouring
-//! seconds are is therefore estimated, and intervals are widened by what an autoregressive series of order 1 needs. Where that
+//! A window is cut into parts, and these are the values that are compared. Neighbouring seconds resemble each other, so parts do, too.
+//! The spread of parts then understates how far the mean of a window may lie from the truth. So it is estimated how alike neighbouring
+//! seconds are, and intervals are widened by what an autoregressive series of order 1 needs. Where that
 //! is too much to be corrected, or a window is not steady, there is no interval.
 
 use whyso_inference::Method;
@@ -18,9 +18,9 @@ const READINGS_A_PART_MIN: f64 = 2.0;
 
 /// Correlation is estimated from this many readings at least.
 const READINGS_MIN: usize = 10;
-/// The estimate is raised by this many of its standard errors, and intervals are given up to this widening of variances. Chosen by
-/// simulation: for windows of 20 s to 10 min with φ from 0 to 0.95, at most 5 % of comparisons give an interval that
-/// leaves out the truth, and for φ ≤ 0.6 and 30 s at least 90 % give one. The tests use other seeds.
+/// The estimate is raised by this many of its standard errors, and there are intervals up to this widening of variances. Both were
+/// chosen by simulation, for windows of 20 s to 10 min with φ from 0 to 0.95. At most 5 % of comparisons have an interval that leaves out
+/// the truth. For φ ≤ 0.6 and 30 s at least 90 % have one. The tests use other seeds.
 const CORRELATION_ERRORS: f64 = 1.75;
 const WIDENING_MAX: f64 = 5.5;
 const CORRELATION_MAX: f64 = 0.98;
@@ -44,8 +44,8 @@ pub fn parts_of_window(seconds: f64, interval_s: f64) -> usize {
     ((seconds / least_s) as usize).clamp(1, PARTS_MAX)
 }
 
-/// What the parts of two sides are worth. Of each side, for each of its windows: readings in order of time, of one length, and
-/// the number of parts that the window is cut into.
+/// What the parts of two sides are worth. A side has, for each of its windows, readings of one length in order of time. The number is that
+/// of the parts that the window is cut into.
 pub fn judge_parts(first: &[(Vec<f64>, usize)], second: &[(Vec<f64>, usize)]) -> Parts {
     let all: Vec<&(Vec<f64>, usize)> = first.iter().chain(second).collect();
     let is_short = |(readings, parts): &&(Vec<f64>, usize)| *parts < 2 || readings.len() < READINGS_MIN;
@@ -64,7 +64,7 @@ pub fn judge_parts(first: &[(Vec<f64>, usize)], second: &[(Vec<f64>, usize)]) ->
         side.iter().map(|(readings, parts)| widening(readings.len(), *parts, phi)).fold(1.0, f64::max)
     };
     let widening = [of(first), of(second)];
-    if widening.iter().any(|one| *one > WIDENING_MAX || !one.is_finite()) {
+    if widening.iter().any(|factor| *factor > WIDENING_MAX || !factor.is_finite()) {
         return Parts::TooCorrelated;
     }
     Parts::Widened(widening)
@@ -75,7 +75,7 @@ fn correlation(windows: &[&(Vec<f64>, usize)]) -> f64 {
     let (mut products, mut squares, mut count) = (0.0, 0.0, 0.0);
     for (readings, _) in windows {
         let mean = whyso_inference::bins::mean_of(readings);
-        squares += readings.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
+        squares += readings.iter().map(|reading| (reading - mean).powi(2)).sum::<f64>();
         products += readings.windows(2).map(|two| (two[0] - mean) * (two[1] - mean)).sum::<f64>();
         count += readings.len() as f64;
     }
@@ -89,7 +89,7 @@ fn correlation(windows: &[&(Vec<f64>, usize)]) -> f64 {
     (phi.max(0.0) + CORRELATION_ERRORS * error).min(CORRELATION_MAX)
 }
 
-/// What the variance of a window's mean is, as a multiple of what the spread of its parts says.
+/// What the variance of a window's mean is, as a multiple of the one that follows from the spread of its parts.
 fn widening(readings: usize, parts: usize, phi: f64) -> f64 {
     let parts_count = parts as f64;
     let in_part = (readings / parts).max(1) as f64;
@@ -190,19 +190,19 @@ mod tests {
         compare_windows(&first, &second, Of::Parts, parts, Metric::TransactionsPerS, 3.0)
     }
 
-    /// Seconds of a server that does 1,000 a second, give or take 5 %.
+    /// Seconds of a server that does 1,000 transactions per second, with a standard deviation of 5 %.
     fn noisy(noise: &mut Noise, seconds: usize, phi: f64) -> Vec<f64> {
         ar1(noise, seconds, phi).iter().map(|deviation| 1_000.0 * (1.0 + 0.05 * deviation)).collect()
     }
 
-    /// Shares of pairs of windows that do not differ: those with an interval, and those whose interval says that they do. None of the
+    /// Shares of pairs of windows that do not differ: those with an interval, and those whose interval shows a difference. None of the
     /// constants was chosen on these seeds.
-    fn given_and_wrong(seconds: [usize; 2], phi: f64) -> (f64, f64) {
-        let (mut given, mut wrong) = (0, 0);
+    fn judged_and_wrong(seconds: [usize; 2], phi: f64) -> (f64, f64) {
+        let (mut judged, mut wrong) = (0, 0);
         for seed in 200_000..201_000 {
             let mut noise = Noise::new(seed);
             let [one, other] = seconds.map(|seconds| noisy(&mut noise, seconds, phi));
-            // As `compared`, but for the smallest detectable difference, which takes most of the time.
+            // As `compared`, without the smallest detectable difference, which takes most of the time.
             let (first, second) = (cut(&one), cut(&other));
             let parts = judge_parts(std::slice::from_ref(&first), std::slice::from_ref(&second));
             let Parts::Widened(widening) = parts else { continue };
@@ -213,37 +213,40 @@ mod tests {
             let (first, second) = (means(&one, first.1), means(&other, second.1));
             let found = contrast(&Sides::Correlated { first, second, widening });
             let [low, high] = found.and_then(|found| found.ci95).unwrap();
-            given += 1;
+            judged += 1;
             wrong += u32::from(low > 1.0 || high < 1.0);
         }
-        (f64::from(given) / 1_000.0, f64::from(wrong) / 1_000.0)
+        (f64::from(judged) / 1_000.0, f64::from(wrong) / 1_000.0)
     }
 
     #[test]
-    fn windows_that_do_not_differ_are_seldom_told_apart_however_correlated() {
+    fn windows_that_do_not_differ_are_seldom_found_to_differ_however_correlated() {
         for seconds in [[20, 20], [30, 30], [60, 60], [30, 300], [300, 300]] {
             for phi in [0.0, 0.3, 0.6, 0.8, 0.9] {
-                let (given, wrong) = given_and_wrong(seconds, phi);
-                println!("{seconds:?} s, phi {phi}: {given} with an interval, {wrong} wrong");
+                let (judged, wrong) = judged_and_wrong(seconds, phi);
+                println!("{seconds:?} s, phi {phi}: {judged} with an interval, {wrong} wrong");
                 // 5 % of 1,000, and two standard errors.
-                assert!(wrong <= 0.064, "{wrong} of windows of {seconds:?} s with phi {phi} are told apart");
                 assert!(
-                    given >= 0.9 || phi > 0.6 || seconds[0] < 30,
-                    "{given} of {seconds:?} s with phi {phi}"
+                    wrong <= 0.064,
+                    "{wrong} of windows of {seconds:?} s with phi {phi} are found to differ"
+                );
+                assert!(
+                    judged >= 0.9 || phi > 0.6 || seconds[0] < 30,
+                    "{judged} of {seconds:?} s with phi {phi}"
                 );
             }
         }
     }
 
     #[test]
-    fn an_interval_is_not_given_where_it_would_not_hold() {
+    fn there_is_no_interval_where_it_would_not_hold() {
         let mut noise = Noise::new(1);
         let walk = |noise: &mut Noise| noisy(noise, 30, 0.98);
-        let given = (0..50).filter(|_| {
+        let judged = (0..50).filter(|_| {
             let [one, other] = [0, 1].map(|_| walk(&mut noise));
             compared(&one, &other).rows[0].contrast.ci95.is_some()
         });
-        assert!(given.count() <= 10);
+        assert!(judged.count() <= 10);
         let ramp: Vec<f64> = (0..60).map(|second| 1_000.0 + 10.0 * f64::from(second)).collect();
         let flat = noisy(&mut noise, 60, 0.0);
         let found = compared(&ramp, &flat);

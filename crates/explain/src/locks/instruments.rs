@@ -51,20 +51,20 @@ pub fn instruments(counters: &[Counter]) -> Vec<InstrumentWait> {
     let mut found: BTreeMap<&str, InstrumentWait> = BTreeMap::new();
     for counter in counters.iter().filter(|counter| has_grown(counter)) {
         let name = &counter.series.instance;
-        let one = || InstrumentWait { name: name.clone(), ..InstrumentWait::default() };
+        let new = || InstrumentWait { name: name.clone(), ..InstrumentWait::default() };
         let is_lock = LOCKS.iter().any(|begin| name.starts_with(begin));
         match (counter.series.source.as_str(), counter.series.metric.as_str()) {
-            (WAITS, "count") if is_lock => found.entry(name).or_insert_with(one).count = counter.increase,
+            (WAITS, "count") if is_lock => found.entry(name).or_insert_with(new).count = counter.increase,
             (WAITS, "time_ns") if is_lock => {
-                found.entry(name).or_insert_with(one).ns = Some(counter.increase)
+                found.entry(name).or_insert_with(new).ns = Some(counter.increase)
             }
-            (INNODB, _) => found.entry(name).or_insert_with(one).count = counter.increase,
+            (INNODB, _) => found.entry(name).or_insert_with(new).count = counter.increase,
             _ => {}
         }
     }
     let mut found: Vec<InstrumentWait> = found.into_values().collect();
     found.sort_by(|a, b| {
-        let ns = |one: &InstrumentWait| one.ns.unwrap_or(-1.0);
+        let ns = |wait: &InstrumentWait| wait.ns.unwrap_or(-1.0);
         a.is_condition()
             .cmp(&b.is_condition())
             .then(ns(b).total_cmp(&ns(a)))
@@ -78,12 +78,12 @@ pub fn tables(counters: &[Counter]) -> Vec<TableWait> {
     let mut found: BTreeMap<&str, TableWait> = BTreeMap::new();
     for counter in counters.iter().filter(|counter| has_grown(counter)) {
         let name = &counter.series.instance;
-        let one = || TableWait { name: name.clone(), ..TableWait::default() };
+        let new = || TableWait { name: name.clone(), ..TableWait::default() };
         match (counter.series.source.as_str(), counter.series.metric.as_str()) {
-            (TABLE_LOCKS, "count") => found.entry(name).or_insert_with(one).lock_count = counter.increase,
-            (TABLE_LOCKS, "time_ns") => found.entry(name).or_insert_with(one).lock_ns = counter.increase,
-            (TABLE_IO, "count") => found.entry(name).or_insert_with(one).io_count = counter.increase,
-            (TABLE_IO, "time_ns") => found.entry(name).or_insert_with(one).io_ns = counter.increase,
+            (TABLE_LOCKS, "count") => found.entry(name).or_insert_with(new).lock_count = counter.increase,
+            (TABLE_LOCKS, "time_ns") => found.entry(name).or_insert_with(new).lock_ns = counter.increase,
+            (TABLE_IO, "count") => found.entry(name).or_insert_with(new).io_count = counter.increase,
+            (TABLE_IO, "time_ns") => found.entry(name).or_insert_with(new).io_ns = counter.increase,
             _ => {}
         }
     }
@@ -118,7 +118,7 @@ mod tests {
             counter(WAITS, "time_ns", "wait/io/file/sql/binlog", 300.0),
             counter(WAITS, "count", "wait/synch/mutex/none", 0.0),
         ];
-        let names: Vec<String> = instruments(&counters).into_iter().map(|one| one.name).collect();
+        let names: Vec<String> = instruments(&counters).into_iter().map(|wait| wait.name).collect();
         assert_eq!(
             names,
             ["wait/synch/rwlock/b", "wait/synch/mutex/a", "log0log.c:832", "wait/synch/cond/idle"]

@@ -6,7 +6,7 @@ mod snapshots;
 mod tree;
 
 pub use instruments::{InstrumentWait, TableWait, instruments, is_lock_source, tables};
-pub use objects::{LockLook, LockObject, objects};
+pub use objects::{LockObject, LockSnapshot, objects};
 pub use snapshots::{STALE_S, Snapshots};
 pub use tree::{WaitingConnection, WaitingTree, waiting_trees};
 

@@ -1,18 +1,18 @@
-//! How well the lock tables were read over a window: without that, "nobody waits" may only mean that nobody could look.
+//! How well the lock tables were read over a window. Without that, "nobody waits" may only mean that nobody could read them.
 
-/// A snapshot that is older than this at a window's end says nothing of its end.
+/// A snapshot that is older than this at a window's end shows nothing of its end.
 pub const STALE_S: f64 = 2.5;
-/// Snapshots at even intervals that should have found as many waiting connections as this, and found none, have missed them: by chance that
-/// happens in 5 % of cases (Poisson).
+/// Snapshots at even intervals that should have found as many waiting connections as this, and found none, have missed them. By chance
+/// that happens in 5 % of cases (Poisson).
 const EXPECTED_MIN: f64 = 3.0;
 
 /// Snapshots of the lock tables over a window, and what the server's counters say of row locks meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Snapshots {
     pub seconds: f64,
-    /// Snapshots that were taken.
-    pub taken: u64,
-    /// Attempts that failed, or that were due and not made because the one before took too long.
+    /// Snapshots that succeeded.
+    pub count: u64,
+    /// Attempts that failed, or that were due and did not happen because the one before took too long.
     pub failed: u64,
     /// Seconds from the last good snapshot to the window's end; it may lie before the window. `None`: there was none.
     pub last_good_s: Option<f64>,
@@ -27,14 +27,14 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Whether "nobody waits" can be said of the window: the tables were read, and its end is not older than they are.
+    /// Whether "nobody waits" is sure for the window: the tables were read, and its end is not older than they are.
     pub fn are_good(&self) -> bool {
-        self.taken > 0
+        self.count > 0
             && self.last_good_s.is_some_and(|age_s| age_s <= STALE_S)
             && self.contradiction().is_none()
     }
 
-    /// "The last good snapshot of the lock tables was taken 12.1 s before the end and took 4.2 ms; 3 attempts failed or came too late."
+    /// "The last good snapshot of the lock tables was taken 12.1 s before the end; 3 attempts failed or came too late."
     pub fn in_words(&self) -> String {
         let mut text = match self.last_good_s {
             None => "No snapshot of the lock tables succeeded".to_string(),
@@ -64,11 +64,11 @@ impl Snapshots {
         if self.found_rows > 0 || self.seconds <= 0.0 {
             return None;
         }
-        let snapshots = self.taken as f64;
+        let snapshots = self.count as f64;
         let (mean, most) = self.row_waits_now.unwrap_or_default();
         let ended_s = self.row_wait_s.unwrap_or(0.0);
         let expected = (ended_s / self.seconds).max(mean) * snapshots;
-        let is_missed = if self.taken == 0 { ended_s > 0.0 || most > 0.0 } else { expected >= EXPECTED_MIN };
+        let is_missed = if self.count == 0 { ended_s > 0.0 || most > 0.0 } else { expected >= EXPECTED_MIN };
         if !is_missed {
             return None;
         }
@@ -99,7 +99,7 @@ mod tests {
     fn good() -> Snapshots {
         Snapshots {
             seconds: 10.0,
-            taken: 20,
+            count: 20,
             last_good_s: Some(0.3),
             last_took_ms: Some(4.2),
             row_wait_s: Some(0.0),
@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_or_late_snapshot_is_told_with_the_last_good_one() {
-        let late = Snapshots { taken: 2, failed: 3, last_good_s: Some(12.1), ..good() };
+    fn a_failed_or_late_snapshot_is_reported_with_the_last_good_one() {
+        let late = Snapshots { count: 2, failed: 3, last_good_s: Some(12.1), ..good() };
         assert!(!late.are_good());
         assert_eq!(
             late.in_words(),
             "The last good snapshot of the lock tables was taken 12.1 s before the end and took 4.2 ms; 3 attempts failed or came too late."
         );
-        let none = Snapshots { taken: 0, failed: 1, last_good_s: None, ..good() };
+        let none = Snapshots { count: 0, failed: 1, last_good_s: None, ..good() };
         assert!(!none.are_good());
         assert_eq!(
             none.in_words(),
@@ -146,10 +146,10 @@ mod tests {
              time: connections did wait, and the snapshots do not show which."
         );
         assert_eq!(Snapshots { found_rows: 9, ..missed }.contradiction(), None);
-        // Of waits that go on, no counter of time has grown yet.
+        // Of waits that are in progress, no counter of time has grown yet.
         let stuck = Snapshots { row_waits_now: Some((4.0, 4.0)), ..good() };
         assert!(stuck.contradiction().is_some());
-        let unseen = Snapshots { taken: 0, row_wait_s: Some(0.01), ..good() };
-        assert!(unseen.contradiction().is_some());
+        let missed_all = Snapshots { count: 0, row_wait_s: Some(0.01), ..good() };
+        assert!(missed_all.contradiction().is_some());
     }
 }

@@ -32,8 +32,8 @@ impl WaitingTree {
     }
 }
 
-/// The trees, the one with the most waiters first. A wait of which it is not known for whom is a root of its own, and so is one of those
-/// that wait for each other in a circle.
+/// The trees, the one with the most waiters first. A wait of which it is not known for whom is a root of its own. So is one of those that
+/// wait for each other in a circle.
 pub fn waiting_trees(waits: &[LockWait]) -> Vec<WaitingTree> {
     let mut by_blocker: BTreeMap<u64, Vec<&LockWait>> = BTreeMap::new();
     for wait in waits {

@@ -78,7 +78,8 @@ pub struct Instruments {
 
 impl Instruments {
     pub fn contains(&self, name: &str) -> bool {
-        self.names.contains(name) || self.beginnings.iter().any(|one| name.starts_with(one.as_str()))
+        self.names.contains(name)
+            || self.beginnings.iter().any(|beginning| name.starts_with(beginning.as_str()))
     }
 }
 

@@ -58,7 +58,7 @@ pub struct LevelVerdict {
     pub transactions_per_s_ci95: Option<[f64; 2]>,
     pub steadiness: Steadiness,
     pub regime: Regime,
-    /// False where the number says nothing about the server.
+    /// False where the number shows nothing about the server.
     pub valid: bool,
     /// Why it is not valid; empty where it is.
     pub invalid_why: String,
@@ -125,7 +125,7 @@ pub enum Regime {
     RampingUp,
     Peak,
     Degrading,
-    /// Invalid or unstable levels, or too few levels to tell.
+    /// Invalid or unstable levels, or too few levels to find out.
     #[default]
     Unknown,
 }
@@ -179,7 +179,7 @@ pub struct Growth {
     pub by_level: Vec<f64>,
     /// What the counter stands for as text; empty where that is not known.
     pub meaning: String,
-    /// Place in [`Explanation::growth`] of a counter that says the same and stands before this one. A table shows both in one row.
+    /// Place in [`Explanation::growth`] of a counter that counts the same and stands before this one. A table shows both in one row.
     /// `None` for the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<usize>,

@@ -1,8 +1,8 @@
-//! Threads that pause periodically: which of the server's long waits are regular, and which of those are worth a word.
+//! Threads that pause periodically: which of the server's long waits are regular, and which of those are reported.
 //!
 //! The tracer counts each thread's waits of 20 ms to a minute by what they were spent in, with the times between them. A
-//! wait that always takes as long is a timer's, not work's: 40 ms are a delayed acknowledgement, 400 ms somebody's sleep.
-//! What is by design is separate: background threads have timers, and clients that think leave their threads idle.
+//! wait that always takes as long is a timer's, not work's: 40 ms are a delayed acknowledgement, 400 ms a sleep.
+//! What is by design is separate: background threads have timers, and threads of clients that think are idle.
 
 mod model;
 mod pattern;

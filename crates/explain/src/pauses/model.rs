@@ -11,12 +11,12 @@ const LENGTH_MIN_NS: f64 = 20e6;
 
 /// This many waits, or times between them, make a pattern.
 ///
-/// Of lengths that know no pattern (exponential ones), eight in a row are as close to each other as [`SPREAD_MAX`] asks in
-/// one thread of 100,000; five in one of 900, which a server with 1,000 threads has.
+/// Lengths without a pattern are exponential. In one thread of 100,000, eight of these in a row are as close to each other as
+/// [`SPREAD_MAX`] asks. With five it is one thread of 900, which a server with 1,000 threads has.
 const COUNT_MIN: f64 = 8.0;
 
-/// Largest standard deviation of what is regular, as a share of how far its mean lies above the least that it can be: 1
-/// for a wait that ends by chance, 0.58 for one that ends anywhere within a fixed time. A timer's is a few per cent.
+/// Largest standard deviation of what is regular, as a share of how far its mean lies above the least that it can be. That share is 1 for
+/// a wait that ends by chance, and 0.58 for one that ends anywhere within a fixed time. A timer's is a few per cent.
 const SPREAD_MAX: f64 = 0.15;
 
 /// Waits of 20 ms to a minute of one of the server's threads, of one kind, within a window.

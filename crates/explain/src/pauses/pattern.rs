@@ -1,4 +1,4 @@
-//! Threads that pause alike, taken together.
+//! Threads that pause alike, as one pattern.
 
 use whyso_model::Moments;
 
@@ -82,7 +82,7 @@ pub(super) fn is_alike(one: f64, other: f64) -> bool {
 /// Every regular pattern of a level, what is by design included.
 pub(super) fn patterns(level: &Level) -> Vec<Pattern> {
     let mut regular: Vec<(&Pauses, Regular)> =
-        level.pauses.iter().filter_map(|one| Some((one, one.regular()?))).collect();
+        level.pauses.iter().filter_map(|pause| Some((pause, pause.regular()?))).collect();
     // So that a pattern begins with its shortest, whatever the order of the threads.
     regular.sort_by(|(a, _), (b, _)| a.length.mean_ns.total_cmp(&b.length.mean_ns).then(a.tid.cmp(&b.tid)));
     let mut patterns: Vec<Pattern> = Vec::new();
@@ -101,7 +101,8 @@ pub(super) fn unmeant(level: &Level) -> Vec<Pattern> {
     if level.seconds <= 0.0 || level.transactions == 0 || !level.verdict.valid {
         return Vec::new();
     }
-    let of_load = level.pauses.iter().filter(|one| one.client == "load" || level.pacing == Pacing::Recorded);
+    let of_load =
+        level.pauses.iter().filter(|pause| pause.client == "load" || level.pacing == Pacing::Recorded);
     let of_load: Vec<Pauses> = of_load.cloned().collect();
     let mut found = patterns(&Level { pauses: &of_load, ..level.clone() });
     found.retain(|pattern| pattern.share(level) >= SHARE_MIN);

@@ -94,7 +94,7 @@ fn threads_that_wait_as_long_for_each_command_are_found_with_their_evidence() {
 }
 
 #[test]
-fn the_generators_own_account_tells_its_timers_from_the_network() {
+fn the_generators_own_account_separates_its_timers_from_the_network() {
     let pauses: Vec<Pauses> = (0..12).map(waiting).collect();
     let mut held = level(pauses.clone());
     held.counters.push(sum("client_held_ns", 45.0));
@@ -114,7 +114,7 @@ fn answers_that_wait_for_the_generators_threads_are_no_pauses() {
 }
 
 #[test]
-fn clients_that_think_leave_their_threads_idle_by_design() {
+fn threads_of_clients_that_think_are_idle_by_design() {
     for pacing in [Pacing::ClosedWithPauses, Pacing::Open] {
         assert_eq!(findings_of(vec![LevelInput { pacing, ..level(vec![waiting(1)]) }]), []);
     }
@@ -187,7 +187,7 @@ fn a_wait_in_each_transaction_is_work_and_no_stall() {
 }
 
 #[test]
-fn what_pauses_at_several_levels_is_told_once() {
+fn what_pauses_at_several_levels_is_reported_once() {
     let few = LevelInput { users: 16, transactions: 16_000, ..level(vec![waiting(1), waiting(2)]) };
     let many = LevelInput { index: 1, ..level((0..12).map(waiting).collect()) };
     let again = LevelInput { index: 2, repeat: true, ..few.clone() };
@@ -197,7 +197,7 @@ fn what_pauses_at_several_levels_is_told_once() {
 }
 
 #[test]
-fn threads_that_pause_differently_are_told_apart() {
+fn threads_that_pause_differently_have_a_finding_each() {
     let short = Pauses { length: moments(50.0, 40.0, 0.5), requests: 500.0, ..waiting(3) };
     let findings = findings_of(vec![level(vec![waiting(1), waiting(2), short])]);
     assert_eq!(findings.len(), 2, "{findings:?}");
@@ -222,7 +222,7 @@ fn waits_that_end_by_chance_are_regular_in_one_thread_of_many_thousands() {
 }
 
 #[test]
-fn waits_that_found_no_place_are_told() {
+fn waits_that_found_no_place_are_reported() {
     let mut lost = sum("lost", 0.0);
     lost.series.instance = LOST.to_string();
     lost.increase = 1_200.0;

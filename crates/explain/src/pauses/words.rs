@@ -8,7 +8,7 @@ use crate::level::{Level, levels_evidence, names};
 use crate::model::{Evidence, Finding, Pacing, SeriesName};
 
 /// No more patterns than this are reported.
-const TOLD_MAX: usize = 3;
+const SHOWN_MAX: usize = 3;
 
 /// A thread that pauses before this share of its commands does so each time.
 const EACH_TIME: f64 = 0.9;
@@ -19,17 +19,17 @@ const THREADS: &str = "threads";
 /// What pauses at the level at `about`, or where it does most; and at which levels it does so too.
 pub(crate) fn findings(levels: &[Level], about: Option<usize>) -> Vec<Finding> {
     let found: Vec<Vec<Pattern>> = levels.iter().map(unmeant).collect();
-    let mut told: Vec<&Pattern> = Vec::new();
+    let mut shown: Vec<&Pattern> = Vec::new();
     let mut findings = Vec::new();
     // The level in question first, then from the last to the first: what grows with users shows best there.
     for at in about.into_iter().chain((0..levels.len()).rev()) {
         for pattern in &found[at] {
-            if told.len() < TOLD_MAX && !told.iter().any(|one| one.is_like(pattern)) {
-                told.push(pattern);
+            if shown.len() < SHOWN_MAX && !shown.iter().any(|other| other.is_like(pattern)) {
+                shown.push(pattern);
                 let is_there = |(other, _): &(usize, &Level)| {
                     *other != at
                         && !levels[*other].repeat
-                        && found[*other].iter().any(|one| one.is_like(pattern))
+                        && found[*other].iter().any(|there| there.is_like(pattern))
                 };
                 let too: Vec<&Level> =
                     levels.iter().enumerate().filter(is_there).map(|(_, level)| level).collect();
@@ -41,7 +41,7 @@ pub(crate) fn findings(levels: &[Level], about: Option<usize>) -> Vec<Finding> {
     findings
 }
 
-/// Long waits that the tracer had no place for: patterns among them are not seen.
+/// Long waits that the tracer had no place for: patterns among them are not found.
 fn lost(levels: &[Level]) -> Option<Finding> {
     let count = |level: &Level| {
         Some(level.counter(SOURCE, "lost", LOST).filter(|lost| lost.increase >= 0.5)?.increase)
@@ -57,12 +57,12 @@ fn lost(levels: &[Level]) -> Option<Finding> {
     Some(Finding { id: "pauses".to_string(), text, evidence: series_evidence(&[series], &shown) })
 }
 
-fn finding(pattern: &Pattern, beside: &[Pattern], level: &Level, too: &[&Level]) -> Finding {
+fn finding(pattern: &Pattern, patterns_of_level: &[Pattern], level: &Level, too: &[&Level]) -> Finding {
     let mut text = format!("At {} {}", level.name(), sentence(pattern, level));
     if !too.is_empty() {
         text.push_str(&format!(" So it is at {}.", names(too)));
     }
-    let (advice, accounts) = advice(pattern, beside, level);
+    let (advice, accounts) = advice(pattern, patterns_of_level, level);
     text.push(' ');
     text.push_str(&advice);
     let mut shown = vec![level];
@@ -152,8 +152,8 @@ fn how_often(pattern: &Pattern) -> String {
     }
 }
 
-/// Where to look, and the evidence.
-fn advice(pattern: &Pattern, beside: &[Pattern], level: &Level) -> (String, Vec<Evidence>) {
+/// Where to look for the reason, and the evidence.
+fn advice(pattern: &Pattern, patterns_of_level: &[Pattern], level: &Level) -> (String, Vec<Evidence>) {
     if pattern.kind == Kind::InRequest {
         return (same_period(pattern, level), Vec::new());
     }
@@ -171,7 +171,7 @@ fn advice(pattern: &Pattern, beside: &[Pattern], level: &Level) -> (String, Vec<
         let advice = "A closed loop sends at once: look at the network (delayed acknowledgements) or the client's timers.";
         return (advice.to_string(), Vec::new());
     };
-    let waits_ns = waits_for_commands_ns(beside);
+    let waits_ns = waits_for_commands_ns(patterns_of_level);
     let evidence = series_evidence(std::slice::from_ref(&held.series), &[level]);
     let of_them = format!(
         "{} of the {} that these waits come to",

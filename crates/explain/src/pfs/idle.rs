@@ -5,8 +5,11 @@ use std::sync::LazyLock;
 /// (is idle, how the name begins), in the order in which they are tried.
 static RULES: LazyLock<Vec<(bool, &'static str)>> = LazyLock::new(|| {
     let lines = include_str!("idle_waits.txt").lines();
-    let told = lines.map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    told.filter_map(|line| line.split_once(' ')).map(|(word, begin)| (word == "idle", begin.trim())).collect()
+    let rules = lines.map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    rules
+        .filter_map(|line| line.split_once(' '))
+        .map(|(word, begin)| (word == "idle", begin.trim()))
+        .collect()
 });
 
 /// Whether `event` is a wait for work rather than a wait in it.
@@ -21,9 +24,9 @@ mod tests {
     #[test]
     fn every_rule_is_one_of_two_words() {
         let lines = include_str!("idle_waits.txt").lines().map(str::trim);
-        let told: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-        assert_eq!(told.len(), RULES.len());
-        assert!(told.iter().all(|line| line.starts_with("idle ") || line.starts_with("work ")), "{told:?}");
+        let rules: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        assert_eq!(rules.len(), RULES.len());
+        assert!(rules.iter().all(|line| line.starts_with("idle ") || line.starts_with("work ")), "{rules:?}");
     }
 
     #[test]

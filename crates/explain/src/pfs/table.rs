@@ -74,7 +74,7 @@ pub const OWN_COUNT: &str = "own_count";
 /// Two counts that were interpolated between readings are equal to this part.
 const EQUAL: f64 = 1e-6;
 
-/// Beyond this a counter is taken for broken.
+/// Beyond this a counter counts as broken.
 const INCREASE_MAX: f64 = 1e24;
 
 impl Table {
@@ -90,8 +90,8 @@ impl Table {
         let mut lines: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
         let mut own: BTreeMap<&str, f64> = BTreeMap::new();
         let place = |metric: &str| view.columns.iter().position(|column| column.metric == metric);
-        let grown = counters.iter().map(|one| (&one.series, one.increase));
-        let levels = gauges.iter().map(|one| (&one.series, one.mean));
+        let grown = counters.iter().map(|counter| (&counter.series, counter.increase));
+        let levels = gauges.iter().map(|gauge| (&gauge.series, gauge.mean));
         for (series, value) in grown.chain(levels) {
             if series.source != view.source || value.is_nan() || value.abs() >= INCREASE_MAX {
                 continue;
@@ -129,7 +129,7 @@ impl Table {
 
     /// The number of `line` in `column`, divided unless it is a level.
     pub fn value(&self, line: &Line, column: &Column, per: Per) -> Option<f64> {
-        let place = self.view.columns.iter().position(|one| one == column)?;
+        let place = self.view.columns.iter().position(|other| other == column)?;
         let value = line.values.get(place).copied().flatten()?;
         if column.is_level { Some(value) } else { Some(value / self.divisor(per)?) }
     }
@@ -149,8 +149,8 @@ impl Table {
         self.lines.append(&mut self.observer);
     }
 
-    /// The part, 0 to 1, that the statements of whyso's own connections have of all that was counted: of the time where any was taken, else of
-    /// the executions. `None` where there are no such statements.
+    /// The part, 0 to 1, that the statements of whyso's own connections have of all that was counted. It is of the time where any was
+    /// measured, else of the executions. `None` where there are no such statements.
     pub fn observer_share(&self) -> Option<f64> {
         let sum = |lines: &[Line], place: usize| -> f64 {
             lines.iter().filter_map(|line| line.values.get(place).copied().flatten()).sum()
@@ -162,7 +162,7 @@ impl Table {
         share(1).or_else(|| share(0))
     }
 
-    /// What the view is sorted by unless the user chooses: time where any was taken, else the count.
+    /// What the view is sorted by unless the user chooses: time where any was measured, else the count.
     pub fn main_column(&self) -> &'static Column {
         let columns = self.view.columns;
         let has =
@@ -175,7 +175,7 @@ impl Table {
 
     /// The greatest first; names decide between equals.
     pub fn sort(&mut self, column: &Column) {
-        let place = self.view.columns.iter().position(|one| one == column).unwrap_or(0);
+        let place = self.view.columns.iter().position(|other| other == column).unwrap_or(0);
         let number = |line: &Line| line.values.get(place).copied().flatten().unwrap_or(f64::NEG_INFINITY);
         let order = |a: &Line, b: &Line| number(b).total_cmp(&number(a)).then_with(|| a.name.cmp(&b.name));
         self.lines.sort_by(order);
@@ -237,10 +237,10 @@ pub fn differences(here: &Table, there: &Table, column: &Column, per: Per) -> Ve
             there: there.unwrap_or_else(nothing),
         })
         .collect();
-    let place = here.view.columns.iter().position(|one| one == column).unwrap_or(0);
-    let size = |one: &Difference| {
+    let place = here.view.columns.iter().position(|other| other == column).unwrap_or(0);
+    let size = |line: &Difference| {
         let at = |values: &[Option<f64>]| values.get(place).copied().flatten().unwrap_or(0.0);
-        (at(&one.here) - at(&one.there)).abs()
+        (at(&line.here) - at(&line.there)).abs()
     };
     found.sort_by(|a, b| size(b).total_cmp(&size(a)));
     found
@@ -265,9 +265,9 @@ mod tests {
     #[test]
     fn statements_of_whysos_own_connections_are_apart_and_one_that_a_client_sent_too_stays() {
         let counter = |metric: &str, instance: &str, increase: f64| {
-            let mut one = counter(metric, instance, increase);
-            one.series.source = "pfs_digests".to_string();
-            one
+            let mut counter = counter(metric, instance, increase);
+            counter.series.source = "pfs_digests".to_string();
+            counter
         };
         let counters = [
             counter("count", "shop:a", 20.0),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_told_by_second_statement_and_transaction_and_idle_ones_apart() {
+    fn waits_are_shown_per_second_statement_and_transaction_and_idle_ones_apart() {
         let mut table = waits(&[
             counter("count", "wait/synch/mutex/innodb/log_sys_mutex", 100.0),
             counter("time_ns", "wait/synch/mutex/innodb/log_sys_mutex", 4000.0),
@@ -328,7 +328,7 @@ mod tests {
         let there = waits(&[counter("count", "a", 100.0), counter("count", "c", 500.0)]);
         let count = here.view.columns[0];
         let found = differences(&here, &there, &count, Per::Transaction);
-        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        let names: Vec<&str> = found.iter().map(|line| line.name.as_str()).collect();
         assert_eq!(names, ["c", "b", "a"]);
         assert_eq!((found[0].here[0], found[0].there[0]), (Some(0.0), Some(25.0)));
     }
@@ -381,10 +381,15 @@ mod tests {
             let object = |one: &Difference| serde_json::json!({ "name": one.name, "here": one.here[place], "there": one.there[place] });
             let lines = case["lines"].as_array().unwrap();
             assert_eq!(found.len(), lines.len(), "{case}");
-            for (one, expected) in found.iter().zip(lines) {
-                assert_eq!(one.name.as_str(), expected["name"], "{case}");
+            for (line, expected) in found.iter().zip(lines) {
+                assert_eq!(line.name.as_str(), expected["name"], "{case}");
                 for name in ["here", "there"] {
-                    assert_eq!(object(one)[name].as_f64(), expected[name].as_f64(), "{name} of {}", one.name);
+                    assert_eq!(
+                        object(line)[name].as_f64(),
+                        expected[name].as_f64(),
+                        "{name} of {}",
+                        line.name
+                    );
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What fills the CPUs, by the sampled stacks of the server's threads: each activity that is no ordinary work is the cause that it belongs to.
+//! What fills the CPUs, by the sampled stacks of the server's threads. Each activity that is no ordinary work has its cause.
 
 use super::case::Case;
 use super::claim::{Claim, Class};
@@ -8,7 +8,7 @@ use super::statement_work;
 use crate::activities::Activity;
 use crate::model::Part;
 
-/// How sure one is of work whose stacks were seen.
+/// How sure work is whose stacks were sampled, 0 to 1.
 const CERTAINTY: f64 = 0.95;
 
 /// A smaller share of the CPU time is nobody's trouble.
@@ -39,8 +39,8 @@ const WORK: [Work; 6] = [
     work(Cause::BufferPoolMiss, Activity::PageRead, "reads of pages from disk hold"),
 ];
 
-/// Gives the claims the CPU time that stacks show to be theirs, and makes those that no counter had made. Claims to CPU time that stacks do not
-/// bear out lose it.
+/// Gives the claims the CPU time that stacks show to be theirs, and adds claims that no counter led to. Claims lose CPU time that stacks
+/// do not confirm.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let Some(activities) = &case.level.activities else {
         return statement_work::settle(case, claims);
@@ -105,7 +105,8 @@ pub(super) fn work_share(case: &Case, cause: Cause) -> f64 {
 /// Returns what the ordinary work is, such as "40 % is reading rows by an index"; empty where no stacks were sampled.
 pub(super) fn ordinary_work(case: &Case) -> String {
     let Some(activities) = &case.level.activities else { return String::new() };
-    let ordinary = activities.largest(NAMED_SHARE_MIN).into_iter().filter(|(one, _)| one.is_ordinary());
+    let ordinary =
+        activities.largest(NAMED_SHARE_MIN).into_iter().filter(|(activity, _)| activity.is_ordinary());
     let named: Vec<String> = ordinary
         .take(NAMED_MAX)
         .map(|(activity, share)| format!("{} {}", activity.text(), whyso_words::percent(share)))

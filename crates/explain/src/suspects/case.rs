@@ -158,13 +158,17 @@ impl<'a, 'b> Case<'a, 'b> {
     /// Time of the mean transaction that connections were found waiting for locks of a kind whose mode is one of these, in ms;
     /// `None` where too few were found waiting to go by.
     pub(super) fn lock_sampled_ms(&self, kind: LockKind, is_mode: impl Fn(&str) -> bool) -> Option<f64> {
-        let found: Vec<_> =
-            self.level.lock_objects.iter().filter(|one| one.kind == kind && is_mode(&one.mode)).collect();
-        if found.iter().map(|one| one.samples).sum::<u64>() < locks::SAMPLES_MIN {
+        let found: Vec<_> = self
+            .level
+            .lock_objects
+            .iter()
+            .filter(|object| object.kind == kind && is_mode(&object.mode))
+            .collect();
+        if found.iter().map(|object| object.samples).sum::<u64>() < locks::SAMPLES_MIN {
             return None;
         }
         let waited_ns: f64 =
-            found.iter().filter_map(|one| one.waited_ns).filter(|ns| (0.0..1e24).contains(ns)).sum();
+            found.iter().filter_map(|object| object.waited_ns).filter(|ns| (0.0..1e24).contains(ns)).sum();
         (waited_ns > 0.0).then(|| waited_ns / 1e6 / self.transactions)
     }
 
@@ -300,7 +304,7 @@ impl<'a, 'b> Case<'a, 'b> {
     }
 
     pub(super) fn all_series(&self, series: &[SeriesName]) -> Vec<Evidence> {
-        series.iter().map(|one| self.series(one)).collect()
+        series.iter().map(|name| self.series(name)).collect()
     }
 
     /// The tracer's series of these parts.
@@ -308,8 +312,8 @@ impl<'a, 'b> Case<'a, 'b> {
         let Some(budget) = self.budget else {
             return vec![self.level_quantity("latency_mean_ms")];
         };
-        let shown = budget.parts.iter().filter(|one| parts.contains(&one.part) && one.ms > 0.0);
-        shown.flat_map(|one| self.all_series(&one.series)).collect()
+        let shown = budget.parts.iter().filter(|part| parts.contains(&part.part) && part.ms > 0.0);
+        shown.flat_map(|part| self.all_series(&part.series)).collect()
     }
 
     pub(super) fn fact(&self, variable: &str) -> Option<Evidence> {

@@ -1,11 +1,11 @@
-//! A claim: what one cause says it holds of a transaction's time, by time that was measured to be its own.
+//! A claim: how much of a transaction's time one cause holds, by time that was measured to be its own.
 
 use super::model::Cause;
 pub(super) use super::model::Class;
 use crate::model::{Evidence, Part};
 
-/// A share comes from measured time only: waits of its own, or a part of the time that the CPUs hold. A setting, a version or
-/// a count gives none: such a claim names the parts of the budget that it may hold, and is listed as possible.
+/// A share comes from measured time only: waits of its own, or a part of the time that the CPUs hold. A setting, a version or a count
+/// gives none. Such a claim names the parts of the budget that it may hold, and is listed as possible.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     pub(super) cause: Cause,
@@ -19,7 +19,7 @@ pub(super) struct Claim {
     pub(super) may_be_in: &'static [Part],
     /// How sure it is that what it holds is its doing, 0 to 1; reasoned, not measured.
     pub(super) certainty: f64,
-    /// How its time came to be known.
+    /// How its time was found out.
     pub(super) class: Class,
     /// Comes first whatever its share: the measurement itself is not of the server.
     pub(super) is_first: bool,

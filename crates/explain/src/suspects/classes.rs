@@ -1,4 +1,4 @@
-//! What sampled stacks say of the sleep on locks and by the clock: whose each wait was, where a rule names a function of its stack.
+//! What sampled stacks show of the sleep on locks and by the clock. Where a rule names a function of a wait's stack, the wait has its cause.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::budget::COUNT_MIN;
 use crate::level::Level;
 use crate::model::Part;
 
-/// How sure one is of waits whose stacks were seen.
+/// How sure waits are whose stacks were sampled, 0 to 1.
 const CERTAINTY: f64 = 0.95;
 
-/// The cause that a wait class speaks of; `None` for classes that are nobody's, such as the allocator's locks.
+/// The cause of a wait class; `None` for classes without one, such as the allocator's locks.
 fn cause_of(class: &str) -> Option<(Cause, &'static str)> {
     Some(match class {
         "row_lock" => (Cause::RowLock, "waits for row locks hold"),
@@ -71,13 +71,13 @@ const FOLLOWED_MIN: u64 = 20;
 
 /// Whether it is known what those did that the level's connections waited for.
 pub(super) fn are_chains_followed(level: &Level) -> bool {
-    level.ended_waits.iter().map(|one| one.count).sum::<u64>() >= FOLLOWED_MIN
+    level.ended_waits.iter().map(|wait| wait.count).sum::<u64>() >= FOLLOWED_MIN
 }
 
-/// Of the time of a class's followed waits, the share in which those that were waited for, at the ends of the chains,
-/// were ready to run and had no CPU; with the number of waits. `None` where too few were followed.
+/// The share of the time of a class's followed waits in which the ends of their chains had no CPU. These are threads that were ready to run.
+/// With it, the number of waits. `None` where too few were followed.
 fn without_cpu(level: &Level, class: &str) -> Option<(f64, u64)> {
-    let waits = level.ended_waits.iter().find(|one| one.class == class)?;
+    let waits = level.ended_waits.iter().find(|wait| wait.class == class)?;
     let ready = waits.deeds.iter().filter(|deed| deed.state == Part::Runqueue.name());
     let share: f64 = ready.map(|deed| deed.share).sum();
     (waits.count >= FOLLOWED_MIN && (0.0..=1.0).contains(&share)).then_some((share, waits.count))
@@ -95,46 +95,46 @@ struct ClassWaits {
 /// Parts of the budget of which only stacks know whose they are.
 const PARTS: [Part; 3] = [Part::Lock, Part::Sleep, Part::Other];
 
-/// Gives the claims the sleep that stacks show to be theirs, and makes those that no counter had made. Time that a counter
-/// has measured, such as that of row locks, stays as it is. Where chains of waits show that the thread that was waited for had no CPU
-/// meanwhile, that time is not the lock's but goes to holders who were put off their CPU.
+/// Gives the claims the sleep that stacks show to be theirs, and adds claims that no counter led to. Time that a counter has measured, such
+/// as that of row locks, stays as it is. Chains of waits may show that the thread that was waited for had no CPU meanwhile. That time is
+/// not the lock's but goes to holders that were put off their CPU.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let Some(budget) = case.budget else { return claims };
-    let mut seen: BTreeMap<Cause, ClassWaits> = BTreeMap::new();
+    let mut sums: BTreeMap<Cause, ClassWaits> = BTreeMap::new();
     let measured: Vec<Cause> =
         claims.iter().filter(|claim| claim.lock_ms > 0.0).map(|claim| claim.cause).collect();
     let (mut preempted_ms, mut followed) = (0.0, 0);
-    for one in PARTS.into_iter().flat_map(|part| budget.classes_of(part)) {
-        let named = cause_of(&one.class);
+    for class_time in PARTS.into_iter().flat_map(|part| budget.classes_of(part)) {
+        let named = cause_of(&class_time.class);
         let is_measured = named.is_some_and(|(cause, _)| measured.contains(&cause));
-        let chains = match is_measured || one.part != Part::Lock {
+        let chains = match is_measured || class_time.part != Part::Lock {
             true => None,
-            false => without_cpu(case.level, &one.class),
+            false => without_cpu(case.level, &class_time.class),
         };
         let (without_cpu, waits) = chains.unwrap_or_default();
-        preempted_ms += one.ms * without_cpu;
+        preempted_ms += class_time.ms * without_cpu;
         followed += waits;
         let Some((cause, what)) = named else { continue };
-        let sum = seen.entry(cause).or_insert(ClassWaits {
+        let sum = sums.entry(cause).or_insert(ClassWaits {
             what,
             ms: 0.0,
             lock_ms: 0.0,
             waits: 0,
-            class: one.words().unwrap_or_default(),
+            class: class_time.words().unwrap_or_default(),
         });
-        sum.ms += one.ms * (1.0 - without_cpu);
-        sum.lock_ms += if one.part == Part::Lock { one.ms * (1.0 - without_cpu) } else { 0.0 };
-        sum.waits += one.count;
+        sum.ms += class_time.ms * (1.0 - without_cpu);
+        sum.lock_ms += if class_time.part == Part::Lock { class_time.ms * (1.0 - without_cpu) } else { 0.0 };
+        sum.waits += class_time.count;
     }
     // Waits for rows that ended in a deadlock are counted there.
     let deadlocked_ms: f64 =
         claims.iter().filter(|claim| claim.cause == Cause::Deadlock).map(|claim| claim.lock_ms).sum();
-    if let Some(rows) = seen.get_mut(&Cause::RowLock) {
+    if let Some(rows) = sums.get_mut(&Cause::RowLock) {
         rows.ms = (rows.ms - deadlocked_ms).max(0.0);
         rows.lock_ms = rows.lock_ms.min(rows.ms);
     }
     for claim in &mut claims {
-        if let Some(sum) = seen.remove(&claim.cause)
+        if let Some(sum) = sums.remove(&claim.cause)
             && claim.lock_ms == 0.0
         {
             claim.ms += sum.ms;
@@ -144,7 +144,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
             claim.why.push_str(&format!("; {}", describe(case, &sum)));
         }
     }
-    for (cause, sum) in seen {
+    for (cause, sum) in sums {
         let why = describe(case, &sum);
         claims.push(
             Claim::new(cause, sum.what, why)
@@ -202,16 +202,16 @@ fn describe(case: &Case, sum: &ClassWaits) -> String {
 /// CPU time of the mean transaction that was spent spinning, in ms; `None` where no stacks were sampled.
 pub(super) fn spun(case: &Case) -> Option<(f64, u64, Vec<String>)> {
     let budget = case.budget?;
-    let on_cpu = || case.level.wait_classes.iter().filter(|one| one.state == Part::Cpu.name());
-    if on_cpu().map(|one| one.count).sum::<u64>() < COUNT_MIN {
+    let on_cpu = || case.level.wait_classes.iter().filter(|class| class.state == Part::Cpu.name());
+    if on_cpu().map(|class| class.count).sum::<u64>() < COUNT_MIN {
         return None;
     }
     let (mut ms, mut names) = (0.0, Vec::new());
     let mut count = 0;
-    for one in budget.classes_of(Part::Cpu) {
-        ms += one.ms;
-        count += one.count;
-        names.extend(one.words());
+    for class in budget.classes_of(Part::Cpu) {
+        ms += class.ms;
+        count += class.count;
+        names.extend(class.words());
     }
     Some((ms, count, names))
 }
@@ -266,18 +266,18 @@ mod tests {
 
     fn shares(explained: &Explanation) -> Vec<(&'static str, f64)> {
         let rounded = |share: f64| (share * 100.0).round() / 100.0;
-        explained.suspects.iter().map(|one| (one.id.name(), rounded(one.share))).collect()
+        explained.suspects.iter().map(|suspect| (suspect.id.name(), rounded(suspect.share))).collect()
     }
 
     #[test]
-    fn time_on_locks_goes_to_whose_stacks_were_seen() {
+    fn time_on_locks_goes_to_the_causes_of_sampled_stacks() {
         let explained = explained(
             &[("lock", "redo_flush", 60, 60.0), ("lock", "metadata_lock", 30, 30.0), ("lock", "", 10, 10.0)],
             &[],
         );
-        let told = shares(&explained);
-        assert_eq!(told[0], ("redo-flush", 0.48));
-        assert!(told.contains(&("metadata-lock", 0.24)), "{told:?}");
+        let shares_found = shares(&explained);
+        assert_eq!(shares_found[0], ("redo-flush", 0.48));
+        assert!(shares_found.contains(&("metadata-lock", 0.24)), "{shares_found:?}");
         let text = &explained.suspects[0].text;
         assert!(
             text.contains("4.8 ms per transaction") && text.contains("by the stacks of 60 waits"),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_whoever_was_waited_for_had_no_cpu_is_not_the_locks() {
+    fn time_in_which_the_thread_that_was_waited_for_had_no_cpu_is_not_the_locks() {
         let mut level = level(&[("lock", "redo_flush", 80, 80.0), ("lock", "metadata_lock", 20, 20.0)], &[]);
         let ended = |class: &str, count, ready| EndedWaits {
             class: class.to_string(),
@@ -305,29 +305,32 @@ mod tests {
         // Too few of the second to go by.
         level.ended_waits = vec![ended("redo_flush", 60, 0.25), ended("metadata_lock", 19, 1.0)];
         let explained = explain(&Input { levels: vec![level], ..Input::default() });
-        let told = shares(&explained);
+        let shares_found = shares(&explained);
         for expected in [("redo-flush", 0.48), ("metadata-lock", 0.16), ("preempted-holder", 0.16)] {
-            assert!(told.contains(&expected), "{told:?}");
+            assert!(shares_found.contains(&expected), "{shares_found:?}");
         }
-        let preempted = explained.suspects.iter().find(|one| one.id == Cause::PreemptedHolder).unwrap();
+        let preempted =
+            explained.suspects.iter().find(|suspect| suspect.id == Cause::PreemptedHolder).unwrap();
         assert!(preempted.text.contains("1.6 ms per transaction"), "{}", preempted.text);
         assert!(preempted.text.contains("by 60 waits"), "{}", preempted.text);
     }
 
     #[test]
     fn what_a_counter_has_measured_stays_as_it_is() {
-        let told = shares(&explained(
+        let shares_found = shares(&explained(
             &[("lock", "row_lock", 100, 100.0)],
             &[("Innodb_row_lock_time", 4.0), ("Innodb_row_lock_waits", 1.0)],
         ));
-        assert!(told.contains(&("row-lock", 0.4)), "{told:?}");
+        assert!(shares_found.contains(&("row-lock", 0.4)), "{shares_found:?}");
     }
 
     #[test]
-    fn spinning_is_what_was_seen_to_spin() {
+    fn spinning_is_what_stacks_show_to_spin() {
         let spin_rounds = [("Innodb_mutex_spin_rounds", 1e6)];
-        let spins = |explained: Explanation| explained.suspects.iter().any(|one| one.id == Cause::Spin);
-        let may_spin = |explained: Explanation| explained.possible.iter().any(|one| one.id == Cause::Spin);
+        let spins =
+            |explained: Explanation| explained.suspects.iter().any(|suspect| suspect.id == Cause::Spin);
+        let may_spin =
+            |explained: Explanation| explained.possible.iter().any(|possible| possible.id == Cause::Spin);
         assert!(spins(explained(&[("cpu", "page_latch", 40, 40.0), ("cpu", "", 60, 60.0)], &[])));
         assert!(!spins(explained(&[], &spin_rounds)) && may_spin(explained(&[], &spin_rounds)));
         let without = explained(&[("cpu", "", 100, 100.0)], &spin_rounds);

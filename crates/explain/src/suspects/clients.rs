@@ -46,7 +46,7 @@ fn slow_reader(case: &Case) -> Option<Claim> {
 
 /// Connections that were found waiting for a kind of lock.
 fn samples(case: &Case, kind: LockKind) -> u64 {
-    case.level.lock_objects.iter().filter(|one| one.kind == kind).map(|one| one.samples).sum()
+    case.level.lock_objects.iter().filter(|object| object.kind == kind).map(|object| object.samples).sum()
 }
 
 /// Time of the mean transaction in which connections waited for a kind of lock, in ms, by samples of who waits; `None` where those are
@@ -84,8 +84,8 @@ fn user_lock(case: &Case) -> Option<Claim> {
 fn sleep(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let found = case.level.counter(SESSIONS, "in_statement", USER_SLEEP)?;
-    let looks = case.level.counter(SESSIONS, "looks", "")?;
-    let slept_ms = found.increase / looks.increase * case.level.seconds * 1e3 / case.transactions;
+    let snapshots = case.level.counter(SESSIONS, "looks", "")?;
+    let slept_ms = found.increase / snapshots.increase * case.level.seconds * 1e3 / case.transactions;
     let ms = slept_ms.min(case.lock_ms());
     if !ms.is_finite() || found.increase < locks::SAMPLES_MIN as f64 || case.share(ms) < SHARE_MIN {
         return None;

@@ -1,5 +1,5 @@
-//! Commits in groups: one session writes and syncs the log, and the others sleep until it is done. Stacks show whose sleep that is; without them,
-//! samples of the process list do.
+//! Commits in groups: one session writes and syncs the log, and the others sleep until it is done. Stacks show whose sleep that is.
+//! Without them, samples of the process list do.
 
 use super::case::Case;
 use super::claim::{Claim, Class};
@@ -9,8 +9,8 @@ use crate::locks::SAMPLES_MIN;
 use crate::model::Evidence;
 use crate::sessions::{InState, SessionState, Sessions};
 
-/// MariaDB (10.6 and later) ends a statement that commits before its log is on disk, and keeps only the answer back: this is the state of a session
-/// that waits there.
+/// State of a session that waits for its log. MariaDB (10.6 and later) ends a statement that commits before its log is on disk, and keeps
+/// only the answer back.
 const KEEPS_ANSWER_BACK: &str = "Updating status";
 
 /// Where fewer of the statements commit, a session in this state is as likely to send another statement's answer.
@@ -27,17 +27,17 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     else {
         return claims;
     };
-    let keeps_back = keeps_answers_back(case);
-    let is_kept_back = |state: &InState| keeps_back && state.name == KEEPS_ANSWER_BACK;
+    let holds_answers = keeps_answers_back(case);
+    let is_answer_held = |state: &InState| holds_answers && state.name == KEEPS_ANSWER_BACK;
     // Without a trace, the state of a commit has been judged already.
     let is_commit = |state: &InState| case.is_traced() && state.doing == SessionState::Commit;
-    let share = sessions.share(|state| is_commit(state) || is_kept_back(state));
+    let share = sessions.share(|state| is_commit(state) || is_answer_held(state));
     if share.samples < SAMPLES_MIN as f64 {
         return claims;
     }
     let slept_ms = slept_ms(case, sessions, share.samples, &claims);
-    let kept_back = sessions.share(is_kept_back).samples;
-    let cause = if 2.0 * kept_back > share.samples { Cause::RedoFlush } else { logs::busier(case) };
+    let answers_held = sessions.share(is_answer_held).samples;
+    let cause = if 2.0 * answers_held > share.samples { Cause::RedoFlush } else { logs::busier(case) };
     if case.share(slept_ms) < SHARE_MIN {
         return claims;
     }
@@ -79,8 +79,8 @@ fn keeps_answers_back(case: &Case) -> bool {
     is_waited_for && logs::commits(case) >= COMMITS_MIN * statements
 }
 
-/// Of the time that these samples stand for, the sleep on locks that nobody else holds: in a traced level what lies in reads and writes of the logs
-/// is known, and the rest is divided as the whole of a transaction is.
+/// Of the time that these samples stand for, the sleep on locks that no other claim holds, in ms. In a traced level it is known what lies in
+/// reads and writes of the logs. The rest is divided as the whole of a transaction is.
 fn slept_ms(case: &Case, sessions: &Sessions, samples: f64, claims: &[Claim]) -> f64 {
     let sampled_ms = untraced::ms(case, sessions, samples);
     if !case.is_traced() {

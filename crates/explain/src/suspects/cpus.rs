@@ -118,7 +118,7 @@ fn spin(case: &Case) -> Option<Claim> {
     Some(Claim::new(Cause::Spin, "spinning for locks holds", why).may_be_in(&[Part::Cpu]).rests_on(evidence))
 }
 
-/// Stacks tell it exactly enough: what they show is no matter of counters any more.
+/// Stacks show it exactly enough: counters are not needed for it any more.
 fn seen_spinning(case: &Case, spun_ms: f64, samples: u64, classes: &[String]) -> Option<Claim> {
     let share_of_cpu = Some(spun_ms / case.cpu_ms()).filter(|share| *share >= SPUN_MIN)?;
     let why = format!(
@@ -153,7 +153,7 @@ fn cpu_growth(case: &Case) -> Option<f64> {
 }
 
 /// The thread that holds a lock is put off its CPU, and all others sleep until it is back. With chains of waits
-/// ([`super::classes::settle`]) that is known, and not guessed.
+/// ([`super::classes::settle`]) that is measured, and not guessed.
 fn preempted_holder(case: &Case) -> Option<Claim> {
     if super::classes::are_chains_followed(case.level) {
         return None;
@@ -187,7 +187,7 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
     let named = neighbours.as_ref().map(|neighbours| neighbours.in_words(case.machine));
     let named = named.filter(|words| !words.is_empty()).map_or(String::new(), |words| format!(" ({words})"));
     let why = format!("{who} used {} of the CPUs meanwhile{named}", whyso_words::percent(others));
-    // Whoever is served in turn with others waits for as long as they run: their share of the busy time, twice where they
+    // A thread that is served in turn with others waits for as long as they run: their share of the busy time, twice where they
     // are served first half of the time.
     let strength = 2.0 * others / case.cpus_used().unwrap_or(1.0).max(others).max(0.01);
     let claim = Claim::new(Cause::NoisyNeighbour, "CPU time that went to others holds as much as", why)
@@ -195,7 +195,10 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
         .certain(0.9)
         .by(Class::Inferred);
     let claim = if case.are_cpus_full() { claim } else { claim.certain(0.4) };
-    let series = neighbours.iter().flat_map(|one| one.named(case.machine)).map(|one| one.series.clone());
+    let series = neighbours
+        .iter()
+        .flat_map(|neighbour| neighbour.named(case.machine))
+        .map(|neighbour| neighbour.series.clone());
     let series: Vec<_> = series.collect();
     Some(claim.rests_on([case.level_quantity("cpu")]).rests_on(case.all_series(&series)))
 }

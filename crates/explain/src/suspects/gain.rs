@@ -2,12 +2,14 @@
 //!
 //! The closed system ([`super::closed`]) has the CPU time that a transaction takes, and the time that no CPU holds. What the suspect
 //! holds is taken out, and throughput is computed again, so that queues shrink where the demand falls. The low bound lets all
-//! other waits stay as long as they are. The high bound is the asymptotic one: nobody queues for a CPU or a lock that no other
-//! suspect was measured to hold, and a transaction takes the least CPU time that it took at any level with as few users. Where
-//! waits go, what the kernel does for them goes, too: it puts threads to sleep, wakes them, reads and writes. How much of the
-//! kernel's time that is, nothing measures; so of the CPU time only what ran in user code is sure to stay.
-//! Where the evidence gives no bounds there is no estimate: of a load that the server does not slow down (an open loop, a recorded
-//! one), and of a server whose CPU time is not known.
+//! other waits stay as long as they are. The high bound is the asymptotic one. Nobody queues for a CPU or a lock that no other suspect was
+//! measured to hold. A transaction takes the least CPU time that it took at any level with as few users.
+//!
+//! Where waits go, what the kernel does for them goes, too: it puts threads to sleep, wakes them, reads and writes. How much of the
+//! kernel's time that is, nothing measures. So of the CPU time only what ran in user code is sure to stay.
+//!
+//! Where the evidence gives no bounds there is no estimate. The server does not slow down an open loop or a recorded load,
+//! and for some servers the CPU time is not known.
 
 use super::case::{Case, FULL};
 use super::model::{Cause, Gain, Suspect};
@@ -42,39 +44,43 @@ pub(super) struct HeldTime {
 }
 
 /// The estimate without this suspect, where others hold so much.
-pub(super) fn predict(case: &Case, one: HeldTime, all: &[HeldTime]) -> Option<Gain> {
+pub(super) fn predict(case: &Case, held: HeldTime, all: &[HeldTime]) -> Option<Gain> {
     let system = System::new(case, all)?;
-    let (low, high) = match one.cause {
+    let (low, high) = match held.cause {
         Cause::Unknown => return None,
         Cause::Unsaturated => (system.per_ms, system.capacity()?),
         Cause::Cpu => (system.with_cpus(2.0)?, system.with_cpus(system.users)?),
         Cause::Runqueue | Cause::CpuQuota | Cause::NoisyNeighbour => {
-            (system.undisturbed()?, system.at_best(one, all, system.least_ms)?)
+            (system.undisturbed()?, system.at_best(held, all, system.least_ms)?)
         }
-        Cause::FullScan | Cause::TmpTableSort if one.cpu_share > 0.0 => {
-            let [least, most] = system.work_by_index(case, one)?;
+        Cause::FullScan | Cause::TmpTableSort if held.cpu_share > 0.0 => {
+            let [least, most] = system.work_by_index(case, held)?;
             // Stacks show that what goes is no more than its share: the statement's parsing, planning and sending stay.
             let most = match case.level.activities {
-                Some(_) => [system.demand_ms[0] * (1.0 - one.cpu_share * one.certainty), system.demand_ms[1]],
+                Some(_) => {
+                    [system.demand_ms[0] * (1.0 - held.cpu_share * held.certainty), system.demand_ms[1]]
+                }
                 None => most,
             };
-            (system.with_demand(most, one.ms)?, system.at_best(one, all, least)?)
+            (system.with_demand(most, held.ms)?, system.at_best(held, all, least)?)
         }
         Cause::Generator if system.is_generator_full => return None,
         Cause::Generator => {
             let [server_ms, client_ms] = system.demand_ms;
-            let left = [server_ms, client_ms * (1.0 - one.certainty)];
-            (system.with_demand(left, 0.0)?, system.at_best(one, all, [system.least_ms[0], 0.0])?)
+            let left = [server_ms, client_ms * (1.0 - held.certainty)];
+            (system.with_demand(left, 0.0)?, system.at_best(held, all, [system.least_ms[0], 0.0])?)
         }
         _ => {
             let without =
                 |share: f64, [server_ms, client_ms]: [f64; 2]| [server_ms * (1.0 - share), client_ms];
-            let work = one.cpu_share.max(super::activities::work_share(case, one.cause));
-            let least_ms = if one.ms > 0.0 { system.least_user_ms } else { system.least_ms };
+            let work = held.cpu_share.max(super::activities::work_share(case, held.cause));
+            let least_ms = if held.ms > 0.0 { system.least_user_ms } else { system.least_ms };
             (
-                system
-                    .with_demand(without(work * one.certainty, system.demand_ms), one.ms * one.certainty)?,
-                system.at_best(one, all, without(work, least_ms))?,
+                system.with_demand(
+                    without(work * held.certainty, system.demand_ms),
+                    held.ms * held.certainty,
+                )?,
+                system.at_best(held, all, without(work, least_ms))?,
             )
         }
     };
@@ -82,8 +88,8 @@ pub(super) fn predict(case: &Case, one: HeldTime, all: &[HeldTime]) -> Option<Ga
     Some(Gain { low: gain(low.min(high)), high: gain(high.max(low)) })
 }
 
-/// What bounds the gain of more CPUs, as a part of a sentence: what a transaction would still take with one for each user, or a full generator.
-/// `None` where there is no estimate, and where nothing measured the queues: then the model's waits are no more than a guess.
+/// What bounds the gain of more CPUs, as a part of a sentence. It is what a transaction would still take with one CPU for each user, or a
+/// full generator. `None` where there is no estimate, and where nothing measured the queues: then the model's waits are no more than a guess.
 pub(super) fn left_with_enough_cpus(case: &Case, all: &[HeldTime]) -> Option<String> {
     let system = System::new(case, all)?;
     let per_ms = system.with_cpus(system.users)?;
@@ -166,7 +172,7 @@ impl System {
         system.competitors = system.competitors(case, at_cpus_ms);
         system.usable = system.usable(case, at_cpus_ms.min(cycle_ms));
         let by_model: f64 =
-            system.stations(system.demand_ms).iter().map(|one| one.residence_ms(users, per_ms)).sum();
+            system.stations(system.demand_ms).iter().map(|station| station.residence_ms(users, per_ms)).sum();
         system.delay_ms = (cycle_ms - by_model.min(at_cpus_ms)).max(0.0);
         Some(system)
     }
@@ -183,8 +189,8 @@ impl System {
         ready.max(of_others * self.server_cpus)
     }
 
-    /// Full CPUs whose queue was measured are as slow for a transaction as the queue is long. Without this the model takes the CPU
-    /// time that belongs to no transaction for idle time, and most of the queue for waits that more CPUs do not shorten.
+    /// Full CPUs whose queue was measured are as slow for a transaction as the queue is long. Without this the CPU time
+    /// that belongs to no transaction counts as idle time in the model. Most of the queue then counts as waits that more CPUs do not shorten.
     fn usable(&self, case: &Case, at_cpus_ms: f64) -> f64 {
         if !case.is_traced() || !case.are_cpus_full() || self.competitors > 0.0 {
             return 1.0;
@@ -230,15 +236,15 @@ impl System {
 
     /// What the CPUs could do if more users asked for it.
     fn capacity(&self) -> Option<f64> {
-        let cpus = self.stations(self.demand_ms).into_iter().map(|one| one.cpus / one.demand_ms);
+        let cpus = self.stations(self.demand_ms).into_iter().map(|station| station.cpus / station.demand_ms);
         let capacity = cpus.fold(f64::INFINITY, f64::min);
         capacity.is_finite().then_some(capacity)
     }
 
     /// Without one suspect, with the least work, and with no queue that another suspect was not measured to hold.
-    fn at_best(&self, one: HeldTime, all: &[HeldTime], least_ms: [f64; 2]) -> Option<f64> {
+    fn at_best(&self, held: HeldTime, all: &[HeldTime], least_ms: [f64; 2]) -> Option<f64> {
         let stay = |other: &&HeldTime| {
-            other.cause != one.cause && is_wait(other.cause) && !is_same_file(other.cause, one.cause)
+            other.cause != held.cause && is_wait(other.cause) && !is_same_file(other.cause, held.cause)
         };
         let others_ms: f64 = all.iter().filter(stay).map(|other| other.ms).sum();
         self.closed(least_ms, others_ms + self.unclaimed_ms + self.pause_ms).bound()
@@ -247,14 +253,14 @@ impl System {
     /// CPU time of a transaction, at least and at most, if its statements found the rows that they send by an index. At most,
     /// each row that is sent costs what a row costs now, and statements that do not scan cost their share. `None` where nobody
     /// counted the rows that were sent.
-    fn work_by_index(&self, case: &Case, one: HeldTime) -> Option<[[f64; 2]; 2]> {
+    fn work_by_index(&self, case: &Case, held: HeldTime) -> Option<[[f64; 2]; 2]> {
         let statements = case.count(&["Questions"])?.per_transaction;
         let (sent, read) = rows_read::rows_sent_and_read(case)?;
         let [server_ms, client_ms] = self.demand_ms;
-        let kept_ms = server_ms * (1.0 - one.cpu_share) + server_ms * (sent / read).min(1.0);
+        let remaining_ms = server_ms * (1.0 - held.cpu_share) + server_ms * (sent / read).min(1.0);
         let [least_ms, most_ms] = STATEMENT_MS.map(|statement_ms| statement_ms * statements);
         let least = [least_ms.min(server_ms), self.least_user_ms[1]];
-        Some([least, [(most_ms + kept_ms).min(server_ms), client_ms]])
+        Some([least, [(most_ms + remaining_ms).min(server_ms), client_ms]])
     }
 }
 
@@ -273,7 +279,7 @@ fn least_demand_ms(case: &Case, shares: impl Fn(&Level) -> [f64; 2]) -> Option<[
     let sweep = case.levels.iter().filter(|level| !level.repeat && level.verdict.valid);
     let demands = sweep.filter(|level| level.users <= case.level.users).filter_map(of_level);
     let here = of_level(case.level)?;
-    Some(demands.fold(here, |least, one| [least[0].min(one[0]), least[1].min(one[1])]))
+    Some(demands.fold(here, |least, demand| [least[0].min(demand[0]), least[1].min(demand[1])]))
 }
 
 /// Share of the CPU time of the server and of the generator that is in user code; 1 where that was not counted.
@@ -288,14 +294,14 @@ fn user_shares(level: &Level) -> [f64; 2] {
 /// Time of a transaction at the CPUs: work, and the queues in front of them.
 fn at_cpus_ms(case: &Case, all: &[HeldTime]) -> f64 {
     let Some(budget) = case.budget else {
-        let waits_ms: f64 = all.iter().filter(|one| is_wait(one.cause)).map(|one| one.ms).sum();
+        let waits_ms: f64 = all.iter().filter(|held| is_wait(held.cause)).map(|held| held.ms).sum();
         return match case.are_cpus_full() {
             true => case.response_ms - waits_ms,
             false => case.cpu_ms() + case.client_cpu_ms() + case.runqueue_ms(),
         };
     };
     // A request waits in its socket for the network or for a thread of a pool, or else for a CPU.
-    let is_queue = !all.iter().any(|one| matches!(one.cause, Cause::Network | Cause::ThreadConcurrency));
+    let is_queue = !all.iter().any(|held| matches!(held.cause, Cause::Network | Cause::ThreadConcurrency));
     let transit_ms = if is_queue { case.ms(Part::TransitIn) } else { 0.0 };
     let parts = [Part::Cpu, Part::Runqueue, Part::ClientCpu, Part::ClientDelay];
     parts.map(|part| case.ms(part)).iter().sum::<f64>() - budget.client_wakeup_ms + transit_ms
@@ -314,8 +320,8 @@ fn unclaimed_ms(case: &Case, all: &[HeldTime]) -> f64 {
         Part::Other,
     ];
     let waited_ms: f64 = PARTS.iter().map(|part| case.ms(*part)).sum();
-    let claimed = all.iter().filter(|one| is_wait(one.cause) && one.cause != Cause::Network);
-    (waited_ms - claimed.map(|one| one.ms - one.lock_ms).sum::<f64>()).max(0.0)
+    let claimed = all.iter().filter(|held| is_wait(held.cause) && held.cause != Cause::Network);
+    (waited_ms - claimed.map(|held| held.ms - held.lock_ms).sum::<f64>()).max(0.0)
 }
 
 /// Whether what a cause holds is a wait for something else than a CPU.

@@ -1,4 +1,4 @@
-//! The limit: which resource or queue bounds throughput. The cause says what fills it.
+//! The limit: which resource or queue bounds throughput. The cause is what fills it.
 //!
 //! Each suspect's time belongs to the resource that it waits for or works on. The resource that holds most of the response time is the limit. Work on
 //! CPUs that are not full is no limit, for nothing waits for it.
@@ -60,25 +60,25 @@ impl Resource {
 /// Returns the limit by the time that each suspect holds; `None` where nothing was measured.
 pub(super) fn limit(case: &Case, accused: &[BlamedClaim]) -> Option<Limit> {
     let is_full = case.are_cpus_full();
-    if let Some(first) = accused.iter().find(|one| one.claim.is_first) {
+    if let Some(first) = accused.iter().find(|blamed| blamed.claim.is_first) {
         let id = Resource::of(first.claim.cause);
         return Some(described(case, id, first.share));
     }
     let at_cpus = if is_full { Resource::Cpu } else { Resource::None };
     let ms = |resource: Resource| -> f64 {
-        let of_one = |one: &BlamedClaim| {
+        let of_one = |blamed: &BlamedClaim| {
             // What needs no queue to hold a transaction is the others' work.
-            let is_counted = one.claim.cause != Cause::Unsaturated;
-            let group = match Resource::of(one.claim.cause) {
-                Resource::Cpu if !is_full && one.claim.cause == Cause::ConnectionChurn => Resource::None,
+            let is_counted = blamed.claim.cause != Cause::Unsaturated;
+            let group = match Resource::of(blamed.claim.cause) {
+                Resource::Cpu if !is_full && blamed.claim.cause == Cause::ConnectionChurn => Resource::None,
                 group => group,
             };
             let own_ms = match group {
                 _ if !is_counted || group != resource => 0.0,
-                Resource::Unknown => one.share * case.response_ms - one.cpu_ms,
-                _ => one.claim.ms,
+                Resource::Unknown => blamed.share * case.response_ms - blamed.cpu_ms,
+                _ => blamed.claim.ms,
             };
-            let work_ms = if at_cpus == resource { one.cpu_ms } else { 0.0 };
+            let work_ms = if at_cpus == resource { blamed.cpu_ms } else { 0.0 };
             own_ms + work_ms
         };
         let pauses_ms = if resource == Resource::None { case.ms(Part::ClientPause) } else { 0.0 };

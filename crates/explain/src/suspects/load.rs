@@ -44,7 +44,7 @@ pub(super) fn hardly_asked(case: &Case) -> Option<Claim> {
     Some(claim.rests_on([case.level_quantity("transactions_per_s")]))
 }
 
-/// Of a server that nothing traced: whenever it was looked, next to nobody was in a statement, and nothing else used its CPUs.
+/// Of a server that nothing traced. In its process list next to no session was ever in a statement, and nothing else used its CPUs.
 fn hardly_at_work(case: &Case) -> Option<Claim> {
     let sessions = case.level.sessions.as_ref().filter(|sessions| !sessions.are_enough())?;
     if !case.level.is_untraced || case.others_share() >= 0.1 {
@@ -52,7 +52,7 @@ fn hardly_at_work(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "in {} snapshots of the process list {} sessions were found in a statement: clients hardly wait for this server",
-        whyso_words::whole(sessions.looks.round() as u64),
+        whyso_words::whole(sessions.snapshots.round() as u64),
         whyso_words::whole(sessions.samples().round() as u64),
     );
     let claim = Claim::new(Cause::Unsaturated, "the requests' own work holds", why).certain(1.0).first();
@@ -63,7 +63,7 @@ fn wakeup_latency(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let idle = 1.0 - case.cpus_used()?;
     if let Some(budget) = case.budget {
-        // A thread that was woken while its group was stopped looks as if its CPU had been idle.
+        // A thread that was woken while its group was stopped seems to have had an idle CPU.
         let of_server_ms =
             budget.ms(Part::Wakeup) - (super::quota::stopped_ms(case) - budget.ms(Part::Runqueue)).max(0.0);
         let ms = of_server_ms.max(0.0) + budget.client_wakeup_ms;
@@ -115,7 +115,7 @@ fn unsaturated(case: &Case) -> Option<Claim> {
     // A lock that they queue for may be held all the time, however long they pause.
     let is_queue = |part: Part| part.is_waiting() && !(paused && part == Part::Runqueue);
     let queueing_ms = match case.budget {
-        Some(budget) => budget.parts.iter().filter(|one| is_queue(one.part)).map(|one| one.ms).sum(),
+        Some(budget) => budget.parts.iter().filter(|part| is_queue(part.part)).map(|part| part.ms).sum(),
         None => case.counts(&["Innodb_row_lock_time"]).0,
     };
     let queueing = case.share(queueing_ms);
@@ -234,11 +234,12 @@ fn connection_churn(case: &Case) -> Option<Claim> {
         true => format!(", and clients waited {} per {unit} for them", whyso_words::milliseconds(waited_ms)),
         false => String::new(),
     };
-    let made = case.count(&["Threads_created"]).filter(|made| made.per_transaction > 0.05);
-    let threads = made.as_ref().map_or(String::new(), |made| {
+    let new_threads =
+        case.count(&["Threads_created"]).filter(|new_threads| new_threads.per_transaction > 0.05);
+    let threads = new_threads.as_ref().map_or(String::new(), |new_threads| {
         format!(
             ", {} of them with a new thread",
-            whyso_words::percent((made.per_transaction / connections.per_transaction).min(1.0))
+            whyso_words::percent((new_threads.per_transaction / connections.per_transaction).min(1.0))
         )
     });
     let why = format!(
@@ -252,6 +253,6 @@ fn connection_churn(case: &Case) -> Option<Claim> {
             .may_be_in(&[Part::Cpu, Part::Lock])
             .certain(0.95)
             .rests_on([case.series(&connections.series)])
-            .rests_on(made.map(|made| case.series(&made.series))),
+            .rests_on(new_threads.map(|new_threads| case.series(&new_threads.series))),
     )
 }

@@ -38,10 +38,10 @@ pub(super) fn commits(case: &Case) -> f64 {
     if case.writes() > 0.0 { begun.max(1e-9) } else { 0.0 }
 }
 
-/// The log that threads were in writes and syncs of for longer, the binary log where that is not known and it is synced with each commit.
+/// The log whose writes and syncs threads were in for longer. Where that is not known, the binary log if it is synced with each commit.
 pub(super) fn busier(case: &Case) -> Cause {
-    let busy = |is_one: fn(&str) -> bool| {
-        ["file_sync", "file_write"].map(|state| case.file_waits(state, is_one).busy).iter().sum::<f64>()
+    let busy = |is_log: fn(&str) -> bool| {
+        ["file_sync", "file_write"].map(|state| case.file_waits(state, is_log).busy).iter().sum::<f64>()
     };
     let syncs_binlog = case.is_on("log_bin") && case.number("sync_binlog").is_some_and(|every| every >= 1.0);
     let is_binlog_busier = match case.has_file_waits() {

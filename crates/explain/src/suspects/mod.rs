@@ -1,14 +1,20 @@
-//! The cause, named: who is suspected of keeping the server from going faster, with how much of the response time, an estimate
-//! of what would be gained without it, and why.
+//! The cause, named: what is suspected of keeping the server from getting faster. A suspect has its share of the response time, an estimate
+//! of what would be gained without it, and the reason.
 //!
-//! Each cause looks at the level that is asked about and makes a claim, or none. A claim holds time that was measured to be
-//! its own: row locks by the server's own clock, reads by file, waits by the stacks of those that waited, or a share of the CPUs'
-//! time with the queues in front of them. What no claim holds is unknown, and shown as such. Suspects are ranked by the share of
+//! Each cause has a function that reads the level in question and returns a claim, or none. A claim holds time that was measured to be its
+//! own:
+//!
+//! - row locks by the server's own clock,
+//! - reads by file,
+//! - waits by the stacks of those that waited,
+//! - or a share of the CPUs' time with the queues in front of them.
+//!
+//! What no claim holds is unknown, and shown as such. Suspects are ranked by the share of
 //! the response time that they hold, weighed by how sure the evidence makes their claim. A claim without measured time (a
 //! setting, a version, a count) is possible: it has no share, and never comes first.
 //!
-//! Shares are never made to fit. Where they add up to more than the response time, a finding reports it; where the budget leaves
-//! more than a fifth unaccounted for, nothing is named but the gap.
+//! Shares are never adjusted to fit. Where they add up to more than the response time, a finding reports it. Where the budget leaves more
+//! than a fifth unaccounted for, only the gap is named.
 
 mod activities;
 mod case;
@@ -111,7 +117,7 @@ pub(crate) fn suspects(
     let mut overclaimed = None;
     if let Some(gap) = unaccounted(&case) {
         // How long users were outside of transactions is known without the budget.
-        accused.retain(|one| one.claim.is_first && one.claim.cause == Cause::Unsaturated);
+        accused.retain(|blamed| blamed.claim.is_first && blamed.claim.cause == Cause::Unsaturated);
         accused.push(gap);
     } else if claimed_ms > CLAIMED_MAX * case.response_ms {
         overclaimed = Some(overclaimed_finding(&case, claimed_ms));
@@ -126,7 +132,7 @@ pub(crate) fn suspects(
     Suspicions {
         limit,
         suspects: suspects
-            .map(|(at, one)| one.into_suspect(&case, &held, runner_up.filter(|_| at == 0)))
+            .map(|(at, blamed)| blamed.into_suspect(&case, &held, runner_up.filter(|_| at == 0)))
             .collect(),
         possible: possible.into_iter().filter(|claim| is_possible(&case, claim)).map(into_possible).collect(),
         overclaimed,
@@ -136,8 +142,8 @@ pub(crate) fn suspects(
 /// The first suspect first; those whose share is too small to be listed are possible at most.
 fn rank(accused: &mut Vec<BlamedClaim>, possible: &mut Vec<Claim>) {
     let (listed, small): (Vec<BlamedClaim>, Vec<BlamedClaim>) =
-        accused.drain(..).partition(|one| one.share >= SHARE_MIN || one.claim.is_first);
-    possible.extend(small.into_iter().map(|one| one.claim));
+        accused.drain(..).partition(|blamed| blamed.share >= SHARE_MIN || blamed.claim.is_first);
+    possible.extend(small.into_iter().map(|blamed| blamed.claim));
     possible.sort_by_key(|claim| claim.cause);
     *accused = listed;
     accused.sort_by(|a, b| {
@@ -151,13 +157,14 @@ fn rank(accused: &mut Vec<BlamedClaim>, possible: &mut Vec<Claim>) {
 /// Ordinary work is what a server is there for. A cause that holds a good part of the time comes before it, however much that work is.
 fn put_ordinary_work_last(accused: &mut Vec<BlamedClaim>) {
     // Where the server's CPUs are full, users would only wait there for the time that they spend elsewhere.
-    let is_large = |one: &BlamedClaim| {
-        let is_removable = !one.claim.cause.is_ordinary()
-            && !matches!(one.claim.cause, Cause::Observer | Cause::Generator | Cause::Network);
-        is_removable && one.share >= LARGE_SHARE
+    let is_large = |blamed: &BlamedClaim| {
+        let is_removable = !blamed.claim.cause.is_ordinary()
+            && !matches!(blamed.claim.cause, Cause::Observer | Cause::Generator | Cause::Network);
+        is_removable && blamed.share >= LARGE_SHARE
     };
     let Some(last) = accused.iter().rposition(is_large) else { return };
-    let is_work = |one: &BlamedClaim| one.claim.cause.is_ordinary() && one.claim.cause != Cause::Unknown;
+    let is_work =
+        |blamed: &BlamedClaim| blamed.claim.cause.is_ordinary() && blamed.claim.cause != Cause::Unknown;
     let (work, mut ranked): (Vec<BlamedClaim>, Vec<BlamedClaim>) = accused.drain(..=last).partition(is_work);
     ranked.extend(work);
     ranked.append(accused);
@@ -201,12 +208,12 @@ pub(crate) fn findings(suspected: &Suspicions) -> Vec<Finding> {
         let each: Vec<String> = suspected
             .possible
             .iter()
-            .map(|one| format!("{} ({})", one.id.name(), one.text.trim_end_matches('.')))
+            .map(|possible| format!("{} ({})", possible.id.name(), possible.text.trim_end_matches('.')))
             .collect();
         findings.push(Finding {
             id: "possible".to_string(),
             text: format!("Possible, not measured: {}.", each.join("; ")),
-            evidence: suspected.possible.iter().flat_map(|one| one.evidence.clone()).collect(),
+            evidence: suspected.possible.iter().flat_map(|possible| possible.evidence.clone()).collect(),
         });
     }
     findings.extend(suspected.overclaimed.iter().cloned());
@@ -280,8 +287,8 @@ fn accuse(case: &Case) -> Accusation {
     Accusation { accused, possible, claimed_ms }
 }
 
-/// The time that the CPUs hold. Other programs' part comes first; of the rest each kind of work has its measured share, and no
-/// more than the ones before it have left. What remains is the cause `cpu`.
+/// The time that the CPUs hold. Other programs' part comes first. Of the rest each kind of work has its measured share, and no more than
+/// the ones before it have left. What remains is the cause `cpu`.
 struct CpuPool {
     of_others_ms: f64,
     of_server_ms: f64,
@@ -320,8 +327,8 @@ impl CpuPool {
     }
 }
 
-/// A cause without measured time is possible as long as the parts that it may be in, with what no part holds, are a share of the
-/// response time, and stacks did not show that nobody waited for it.
+/// Whether a cause without measured time is possible. The parts that it may be in, with what no part holds, must be a share of the response
+/// time. And stacks must not show that nobody waited for it.
 fn is_possible(case: &Case, claim: &Claim) -> bool {
     let in_parts_ms: f64 = claim.may_be_in.iter().map(|part| case.ms(*part)).sum();
     let open_ms = case.budget.map_or(0.0, |budget| budget.unaccounted_ms.max(0.0));
@@ -467,13 +474,13 @@ impl BlamedClaim {
 }
 
 fn without_repeats(evidence: Vec<Evidence>) -> Vec<Evidence> {
-    let mut kept = Vec::new();
-    for one in evidence {
-        if !kept.contains(&one) {
-            kept.push(one);
+    let mut unique = Vec::new();
+    for item in evidence {
+        if !unique.contains(&item) {
+            unique.push(item);
         }
     }
-    kept
+    unique
 }
 
 fn capitalised(text: &str) -> String {

@@ -42,7 +42,7 @@ pub struct Gain {
     pub high: f64,
 }
 
-/// A cause that a setting, a version or a count points to, and that no measured time shows: it has no share, and never comes first.
+/// A cause that a setting, a version or a count points to, and that no measured time shows. It has no share, and never comes first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Possible {
     pub id: Cause,

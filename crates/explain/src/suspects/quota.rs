@@ -34,8 +34,8 @@ fn stops(case: &Case) -> Option<Stops> {
     (share >= STOPPED_MIN).then_some(Stops { share, of_periods, measure })
 }
 
-/// Time of the mean transaction in which a thread of the server was ready and the limit stopped it, in ms: no more than all such waits,
-/// and no more than the share of the time for which there were stops.
+/// Time of the mean transaction in which a thread of the server was ready and the limit stopped it, in ms. It is no more than all such
+/// waits, and no more than the share of the time for which there were stops.
 pub(super) fn stopped_ms(case: &Case) -> f64 {
     stops(case).map_or(0.0, |stops| held_ms(case, &stops))
 }

@@ -33,7 +33,7 @@ fn deadlocked_ms(case: &Case) -> f64 {
 fn row_lock(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let time = case.count(&["Innodb_row_lock_time", "lock_row_lock_time"])?;
-    // InnoDB counts waits once they have ended, in whole milliseconds by a clock that ticks some hundred times a second: of short waits, and
+    // InnoDB counts waits once they have ended, in whole milliseconds by a clock that ticks some hundred times per second. Of short waits, and
     // of those that still last, what connections were found in is the better measure.
     let sampled_ms = case.is_traced().then(|| super::clients::sampled_wait_ms(case, LockKind::Row)).flatten();
     let counts_less = sampled_ms.is_some_and(|sampled| sampled > 1.5 * time.per_transaction);
@@ -139,12 +139,12 @@ fn auto_increment(case: &Case) -> Option<Claim> {
     let mode = case.variable("innodb_autoinc_lock_mode")?;
     let (single, mut series) = case.counts(&["Com_insert", "Com_replace"]);
     let (bulk, of_bulk) = case.counts(&["Com_insert_select", "Com_load", "Com_replace_select"]);
-    let is_kept_to_the_end = match mode {
+    let is_held_to_the_end = match mode {
         "0" => single + bulk >= 0.1,
         "1" => bulk >= 0.1,
         _ => false,
     };
-    if !is_kept_to_the_end {
+    if !is_held_to_the_end {
         return None;
     }
     series.extend(of_bulk);
@@ -166,7 +166,7 @@ fn auto_increment(case: &Case) -> Option<Claim> {
     )
 }
 
-/// No counter of these servers says how many versions readers step over, nor how long changes are put off.
+/// No counter of these servers counts how many versions readers step over, or how long changes are put off.
 fn purge_lag(case: &Case) -> Option<Claim> {
     let history = ["Innodb_history_list_length", "trx_rseg_history_len", "history_list_length"];
     let history = history.iter().find_map(|name| case.gauge(name))?;

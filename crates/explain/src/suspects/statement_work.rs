@@ -1,5 +1,5 @@
-//! What fills the CPUs where no stacks were sampled: the statements' time, as the load generator measured it, divided by what one execution of each
-//! kind does with rows, as the server counted it.
+//! What fills the CPUs where no stacks were sampled. The load generator measured the statements' time, and the server counted what one
+//! execution of each kind does with rows. The time is divided by these counts.
 //!
 //! Of a kind's time, what is longer than the shortest statement's counts as the work on its rows. It is compared with the server's CPU time for a
 //! transaction.
@@ -166,7 +166,7 @@ fn part_of(part: f64, all: f64) -> f64 {
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// Gives scans and sorts the CPU time of the statements' work on rows, in place of what counters alone made of it.
+/// Gives scans and sorts the CPU time of the statements' work on rows, in place of what follows from only counters.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let Some(division) = Division::of(case) else { return claims };
     let is_all_known = division.unclear < UNCLEAR_MAX && division.covers(case);
@@ -236,8 +236,8 @@ fn sorted_by(work: &StatementWork) -> String {
     )
 }
 
-/// Whether it is known that the CPUs' work is ordinary, without stacks: no cause is possible that would be such work, and no statement reads rows of
-/// which nobody knows what becomes of them. Otherwise returns what may fill them instead.
+/// Returns what may fill the CPUs instead of ordinary work, without stacks. Empty where the work is known to be ordinary. Then no cause is
+/// possible that would be such work, and of all rows that statements read it is known what they are read for.
 pub(super) fn may_be_instead(case: &Case, claims: &[Claim]) -> Vec<Cause> {
     if case.level.activities.is_some() {
         return Vec::new();

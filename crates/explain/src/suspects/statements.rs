@@ -7,8 +7,8 @@ use crate::level::{CONNECT, Level};
 /// A kind of statement with a smaller share of the statements' time does not stand out.
 const SHARE_MIN: f64 = 0.25;
 
-/// Returns the statement that most of the statements' time was of, as a part of a sentence: by the Performance Schema where it was on, or else as the
-/// load generator measured it. Empty where none stands out.
+/// Returns the statement that most of the statements' time was of, as a part of a sentence. The time is the Performance Schema's where it
+/// was on, else the load generator's. Empty where none stands out.
 pub(super) fn busiest(case: &Case) -> String {
     untraced::main_statement(case).or_else(|| by_load(case)).map_or(String::new(), |text| format!("; {text}"))
 }
@@ -30,13 +30,14 @@ impl KindTime<'_> {
 /// Returns the times of all kinds at the level with the fewest users; empty where nobody measured them.
 pub(super) fn times<'b>(case: &Case<'_, 'b>) -> Vec<KindTime<'b>> {
     let level = unqueued(case);
-    let statements = level.statements.iter().filter(|one| one.kind != CONNECT && one.mean_ms > 0.0);
+    let statements =
+        level.statements.iter().filter(|statement| statement.kind != CONNECT && statement.mean_ms > 0.0);
     let per_transaction = |count: u64| count as f64 / level.transactions.max(1) as f64;
     statements
-        .map(|one| KindTime {
-            kind: &one.kind,
-            per_transaction: per_transaction(one.count),
-            mean_ms: one.mean_ms,
+        .map(|statement| KindTime {
+            kind: &statement.kind,
+            per_transaction: per_transaction(statement.count),
+            mean_ms: statement.mean_ms,
         })
         .collect()
 }

@@ -1,5 +1,5 @@
-//! What the server itself reports of waits where nothing traced it: the states of sessions in its process list, as samples of their time,
-//! next to the times that its counters and the Performance Schema measured.
+//! What the server itself reports of waits where nothing traced it. The states of sessions in its process list are samples of their time.
+//! Its counters and the Performance Schema measured times.
 //!
 //! Any user with the privilege PROCESS can read these, on the server's machine and from another one.
 
@@ -35,8 +35,8 @@ pub(super) fn basis(case: &Case) -> &'static str {
     }
 }
 
-/// Gives the claims the time that samples of the process list show to be theirs, and makes those that no counter had made. Claims to a
-/// wait that the process list would have named, and did not, are dropped. Of a level that was traced nothing changes.
+/// Gives the claims the time that samples of the process list show to be theirs, and adds claims that no counter led to. Claims
+/// to a wait that the process list would have named, and did not, are dropped. A level that was traced does not change.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let Some(sessions) = case.sessions().filter(|_| !case.is_traced()) else { return claims };
     let waiting = sessions.share(|state| state.doing.is_wait());
@@ -144,7 +144,7 @@ fn flushes_binlog_only(case: &Case) -> bool {
 
 /// Time of a request that this number of samples stands for.
 pub(super) fn ms(case: &Case, sessions: &Sessions, samples: f64) -> f64 {
-    samples / sessions.looks * case.level.seconds * 1e3 / case.transactions
+    samples / sessions.snapshots * case.level.seconds * 1e3 / case.transactions
 }
 
 /// "waiting for a row lock in 67 % of the sampled time of statements (…)"
@@ -176,8 +176,8 @@ fn evidence(case: &Case, share: &Share) -> Vec<Evidence> {
     share.states.iter().take(STATES_MAX).map(|state| case.series(&state.series)).collect()
 }
 
-/// Takes the samples into a claim that counters had made. Time that a counter measured stands, unless much of it was still under way
-/// when the window ended: a server counts a wait when it ends.
+/// Adds the samples to a claim from counters. Time that a counter measured stands, unless much of it was still in progress when the window
+/// ended. A server counts a wait when it ends.
 fn merge(case: &Case, claim: &mut Claim, sampled_ms: f64, why: &str, evidence: Vec<Evidence>) {
     // A state may be of a part of the work only: some servers fill temporary tables in another one than they sort in.
     if claim.cpu_share * super::pool::pool_ms(case) > sampled_ms {
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Ten seconds of a server that nothing traced, with 20 looks at its process list, six clients, and 200 requests.
+    /// Ten seconds of a server that nothing traced, with 20 snapshots of its process list, six clients, and 200 requests.
     fn level(states: &[(&str, f64)], status: &[(&str, f64)]) -> LevelInput {
         let mut counters = vec![(series("sessions", "looks", ""), 20.0)];
         counters.extend(
@@ -328,7 +328,11 @@ mod tests {
     }
 
     fn shares(explained: &Explanation) -> Vec<(Cause, f64)> {
-        explained.suspects.iter().map(|one| (one.id, (one.share * 100.0).round() / 100.0)).collect()
+        explained
+            .suspects
+            .iter()
+            .map(|suspect| (suspect.id, (suspect.share * 100.0).round() / 100.0))
+            .collect()
     }
 
     #[test]
@@ -360,14 +364,14 @@ mod tests {
             "6 connected clients did 20 requests/s; 5 of them were in a statement, on average of 20 snapshots of the process list."
         );
         assert!(
-            explained.findings.iter().all(|one| !one.text.contains("0 users")),
+            explained.findings.iter().all(|finding| !finding.text.contains("0 users")),
             "{:#?}",
             explained.findings
         );
     }
 
     #[test]
-    fn time_that_a_counter_measured_stands_beside_the_samples() {
+    fn time_that_a_counter_measured_stands_next_to_the_samples() {
         let explained = of(level(
             &[("Waiting for row lock", 76.0), ("Sending data", 24.0)],
             // 41 s of the 50 that sessions were in a statement.
@@ -415,11 +419,11 @@ mod tests {
         let is_of_locks =
             |cause: Cause| matches!(cause, Cause::MetadataLock | Cause::TableLock | Cause::RowLock);
         assert!(shares(&quiet).iter().all(|(cause, _)| !is_of_locks(*cause)), "{:#?}", quiet.suspects);
-        assert!(quiet.possible.iter().all(|one| !is_of_locks(one.id)), "{:#?}", quiet.possible);
+        assert!(quiet.possible.iter().all(|possible| !is_of_locks(possible.id)), "{:#?}", quiet.possible);
     }
 
     #[test]
-    fn of_a_server_elsewhere_it_is_said_that_its_cpu_is_not_known() {
+    fn of_a_server_elsewhere_it_is_reported_that_its_cpu_is_not_known() {
         let explained = of(level(&[("Sending data", 60.0), ("statistics", 20.0)], &[]));
         assert_eq!(shares(&explained)[0].0, Cause::Unknown);
         let text = &explained.suspects[0].text;
@@ -448,7 +452,7 @@ mod tests {
         let mut named = shares(&explained);
         named.sort_by_key(|(cause, _)| *cause);
         assert_eq!(named, [(Cause::BufferPoolMiss, 0.5), (Cause::Unknown, 0.5)], "{:#?}", explained.suspects);
-        let unknown = explained.suspects.iter().find(|one| one.id == Cause::Unknown).unwrap();
+        let unknown = explained.suspects.iter().find(|suspect| suspect.id == Cause::Unknown).unwrap();
         let words = "95 % of the statements' time was that of SELECT `v` FROM `orders` WHERE `w` = ?";
         assert!(unknown.text.contains(words), "{}", unknown.text);
     }

@@ -43,7 +43,7 @@ fn ordinary_work_is_the_cause_where_nothing_else_holds_a_fifth() {
     let text = &explanation.suspects[0].text;
     assert!(text.contains("reading rows by an index 60 %") && text.contains("parsing 30 %"), "{text}");
     assert!(
-        explanation.suspects.iter().any(|one| one.id == Cause::TmpTableSort),
+        explanation.suspects.iter().any(|suspect| suspect.id == Cause::TmpTableSort),
         "it is listed all the same"
     );
 }
@@ -74,12 +74,12 @@ fn reads(kind: &str, rows: f64, sorted: f64, rejected: Option<f64>) -> Statement
 #[test]
 fn without_stacks_the_statements_time_is_divided_by_what_one_execution_does() {
     let read = [("Handler_read_next", 5_001.0), ("Handler_read_rnd_next", 0.0), ("Questions", 2.0)];
-    let made = |work: &[StatementWork]| {
+    let build = |work: &[StatementWork]| {
         full(&[]).status(&read).statements(&[("find", 3.2), ("point", 0.2)]).work(work)
     };
     let point = reads("point", 1.0, 0.0, Some(0.0));
 
-    let explanation = made(&[reads("find", 5_000.0, 0.0, Some(5_000.0)), point.clone()]).is(Cause::FullScan);
+    let explanation = build(&[reads("find", 5_000.0, 0.0, Some(5_000.0)), point.clone()]).is(Cause::FullScan);
     let first = &explanation.suspects[0];
     assert_eq!(first.class, Class::Inferred);
     // 3 ms are work on rows, of 4 ms of CPU time; the CPUs hold 0.9 of the response time.
@@ -90,8 +90,8 @@ fn without_stacks_the_statements_time_is_divided_by_what_one_execution_does() {
         first.text
     );
 
-    made(&[reads("find", 5_000.0, 4_000.0, Some(0.0)), point.clone()]).is(Cause::TmpTableSort);
-    let ordinary = made(&[reads("find", 5_000.0, 0.0, Some(0.0)), point.clone()]).is(Cause::Cpu);
+    build(&[reads("find", 5_000.0, 4_000.0, Some(0.0)), point.clone()]).is(Cause::TmpTableSort);
+    let ordinary = build(&[reads("find", 5_000.0, 0.0, Some(0.0)), point.clone()]).is(Cause::Cpu);
     assert_eq!(ordinary.suspects[0].class, Class::Inferred);
     assert!(ordinary.possible.is_empty(), "{:#?}", ordinary.possible);
 }
@@ -101,15 +101,15 @@ fn what_one_execution_does_shows_what_sampled_reads_are_for() {
     let read = [("Handler_read_next", 5_000.0), ("Handler_read_rnd_next", 0.0), ("Rows_sent", 1.0)];
     let work =
         [(Activity::IndexRead, 60), (Activity::Evaluate, 20), (Activity::Sort, 4), (Activity::Network, 16)];
-    let made = |one: StatementWork| full(&work).status(&read).statements(&[("find", 3.0)]).work(&[one]);
-    let in_vain = made(reads("find", 5_000.0, 0.0, Some(2_500.0))).is(Cause::FullScan);
+    let build = |find: StatementWork| full(&work).status(&read).statements(&[("find", 3.0)]).work(&[find]);
+    let in_vain = build(reads("find", 5_000.0, 0.0, Some(2_500.0))).is(Cause::FullScan);
     assert!((in_vain.suspects[0].share - 0.9 * 0.4).abs() < 0.01, "{:#?}", in_vain.suspects[0]);
-    let sorted = made(reads("find", 5_000.0, 5_000.0, Some(0.0))).is(Cause::TmpTableSort);
+    let sorted = build(reads("find", 5_000.0, 5_000.0, Some(0.0))).is(Cause::TmpTableSort);
     assert!((sorted.suspects[0].share - 0.9 * 0.84).abs() < 0.01, "{:#?}", sorted.suspects[0]);
-    // By the counters alone it would be in vain, for hardly anything is sent and no stack shows adding up.
-    made(reads("find", 5_000.0, 0.0, Some(0.0))).is(Cause::Cpu);
+    // By only the counters it would be in vain, for hardly anything is sent and no stack shows adding up.
+    build(reads("find", 5_000.0, 0.0, Some(0.0))).is(Cause::Cpu);
     // Most rows are read by another statement, of which nothing is known.
-    made(reads("find", 100.0, 0.0, Some(0.0))).is(Cause::FullScan);
+    build(reads("find", 100.0, 0.0, Some(0.0))).is(Cause::FullScan);
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn rows_that_are_sorted_are_read_for_the_sort() {
     let work = [(Activity::IndexRead, 50), (Activity::Sort, 30), (Activity::Network, 20)];
     let explanation = full(&work).status(&read).is(Cause::TmpTableSort);
     assert!((explanation.suspects[0].share - 0.72).abs() < 0.01, "{:#?}", explanation.suspects[0]);
-    assert!(explanation.suspects.iter().all(|one| one.id != Cause::FullScan));
+    assert!(explanation.suspects.iter().all(|suspect| suspect.id != Cause::FullScan));
 }
 
 #[test]
 fn a_connection_for_each_transaction_takes_what_clients_waited_for_it() {
     let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.1), ("client_held_ns", 0.1)];
-    let made = stopped(16, 10.0, 0.02).traced(&shares).connects(6.0).status(&[("Connections", 1.0)]);
-    let explanation = made.is(Cause::ConnectionChurn);
+    let run = stopped(16, 10.0, 0.02).traced(&shares).connects(6.0).status(&[("Connections", 1.0)]);
+    let explanation = run.is(Cause::ConnectionChurn);
     assert!((explanation.suspects[0].share - 0.6).abs() < 0.01, "{:#?}", explanation.suspects);
     assert_eq!(explanation.suspects[0].class, Class::Measured);
     let budget = explanation.budgets.last().unwrap();
@@ -156,8 +156,8 @@ fn a_connection_for_each_transaction_takes_what_clients_waited_for_it() {
 #[test]
 fn what_connections_sleep_for_is_known_from_the_process_list_where_nothing_has_stacks() {
     let shares = [("request_cpu_ns", 0.1), ("request_lock_ns", 0.8)];
-    let made = stopped(16, 10.0, 0.9).traced(&shares).counter("sessions", "looks", "", 1.0);
-    let found = made.counter("sessions", "in_statement", "Waiting for table metadata lock", 12.0);
+    let run = stopped(16, 10.0, 0.9).traced(&shares).counter("sessions", "looks", "", 1.0);
+    let found = run.counter("sessions", "in_statement", "Waiting for table metadata lock", 12.0);
     let explanation = found.is(Cause::MetadataLock);
     assert_eq!(explanation.suspects[0].class, Class::Sampled);
     assert_eq!(explanation.limit.unwrap().id, Resource::Lock);
@@ -166,14 +166,18 @@ fn what_connections_sleep_for_is_known_from_the_process_list_where_nothing_has_s
 #[test]
 fn pauses_that_a_script_asks_for_are_not_the_load_generators_time() {
     let shares = [("request_cpu_ns", 0.2), ("client_held_ns", 0.75)];
-    let mut made = stopped(4, 10.0, 0.9).traced(&shares);
-    let level = made.last();
+    let mut run = stopped(4, 10.0, 0.9).traced(&shares);
+    let level = run.last();
     level.user_seconds = Some(whyso_explain::model::UserSeconds {
         ended: 40.0,
         paused: 0.7 * 40.0,
         ..whyso_explain::model::UserSeconds::default()
     });
-    let explanation = made.explained();
-    assert!(explanation.suspects.iter().all(|one| one.id != Cause::Generator), "{:#?}", explanation.suspects);
+    let explanation = run.explained();
+    assert!(
+        explanation.suspects.iter().all(|suspect| suspect.id != Cause::Generator),
+        "{:#?}",
+        explanation.suspects
+    );
     assert_eq!(explanation.limit.unwrap().id, Resource::None);
 }

@@ -52,8 +52,8 @@ fn too_few_users() {
         ("request_lock_ns", 0.05),
     ];
     // Of the 40 % of the CPUs that are used, 97 % are the server's and the generator's own.
-    let made = RunBuilder::new().level(1, 1.0, 0.9).level(2, 1.0, 0.8).level(4, 1.0, 0.6).traced(&shares);
-    let explanation = made.is(Cause::Unsaturated);
+    let run = RunBuilder::new().level(1, 1.0, 0.9).level(2, 1.0, 0.8).level(4, 1.0, 0.6).traced(&shares);
+    let explanation = run.is(Cause::Unsaturated);
     assert!(
         (explanation.suspects[0].predicted_gain.unwrap().high - 1.0 / (0.97 * 0.4)).abs() < 0.01,
         "{:?}",
@@ -67,9 +67,9 @@ fn too_few_users() {
 
 #[test]
 fn a_full_generator() {
-    let mut made = stopped(64, 4.0, 0.3).traced(&[("request_cpu_ns", 0.1), ("client_delay_ns", 0.8)]);
-    made.last().client_saturated_why = "its event loop was busy 99 % of the time".to_string();
-    made.is(Cause::Generator);
+    let mut run = stopped(64, 4.0, 0.3).traced(&[("request_cpu_ns", 0.1), ("client_delay_ns", 0.8)]);
+    run.last().client_saturated_why = "its event loop was busy 99 % of the time".to_string();
+    run.is(Cause::Generator);
 }
 
 #[test]
@@ -80,17 +80,17 @@ fn holders_of_locks_that_are_put_off_their_cpu() {
         ("request_lock_ns", 0.75),
         ("client_held_ns", 0.03),
     ];
-    let made = stopped(256, 40.0, 0.02).traced(&shares);
-    made.is_but_possible(Cause::Unknown, Cause::PreemptedHolder);
+    let run = stopped(256, 40.0, 0.02).traced(&shares);
+    run.is_but_possible(Cause::Unknown, Cause::PreemptedHolder);
     // Chains of waits show it: those that were waited for had no CPU.
-    let mut made = made.stacks(&[("redo_write", 300)]);
-    made.last().ended_waits = vec![EndedWaits {
+    let mut run = run.stacks(&[("redo_write", 300)]);
+    run.last().ended_waits = vec![EndedWaits {
         class: "redo_write".to_string(),
         count: 300,
         ns: 1e9,
         deeds: vec![DeedShare { role: "connection".to_string(), state: "runqueue".to_string(), share: 0.9 }],
     }];
-    made.is(Cause::PreemptedHolder);
+    run.is(Cause::PreemptedHolder);
 }
 
 #[test]
@@ -105,11 +105,11 @@ fn spinning() {
 #[test]
 fn a_scan_next_to_other_programs_keeps_its_own_work() {
     let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.85)];
-    let mut made = stopped(16, 80.0, 0.0).traced(&shares);
-    made.last().server_cpu_s = Some(2.0);
-    made.last().client_cpu_s = 0.5;
+    let mut run = stopped(16, 80.0, 0.0).traced(&shares);
+    run.last().server_cpu_s = Some(2.0);
+    run.last().client_cpu_s = 0.5;
     let scanned = [("Handler_read_rnd_next", 250_000.0), ("Select_scan", 1.0), ("Questions", 1.0)];
-    let explanation = made.status(&scanned).is(Cause::NoisyNeighbour);
+    let explanation = run.status(&scanned).is(Cause::NoisyNeighbour);
     let scan = explanation.suspects.iter().find(|suspect| suspect.id == Cause::FullScan);
     assert!(scan.is_some_and(|scan| (0.09..0.16).contains(&scan.share)), "{:#?}", explanation.suspects);
 }
@@ -117,17 +117,17 @@ fn a_scan_next_to_other_programs_keeps_its_own_work() {
 #[test]
 fn other_programs() {
     let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.6), ("transit_in_ns", 0.2)];
-    let mut made = stopped(16, 10.0, 0.0).traced(&shares);
-    made.last().server_cpu_s = Some(7.0);
-    made.last().client_cpu_s = 3.0;
-    made.is(Cause::NoisyNeighbour);
+    let mut run = stopped(16, 10.0, 0.0).traced(&shares);
+    run.last().server_cpu_s = Some(7.0);
+    run.last().client_cpu_s = 3.0;
+    run.is(Cause::NoisyNeighbour);
 }
 
 #[test]
 fn the_observer_itself() {
     let shares = [("request_cpu_ns", 0.4), ("request_runqueue_ns", 0.5)];
-    let made = stopped(16, 10.0, 0.02).traced(&shares);
-    made.counter("cpu", "user_ns", "all", 1.96e9)
+    let run = stopped(16, 10.0, 0.02).traced(&shares);
+    run.counter("cpu", "user_ns", "all", 1.96e9)
         .counter("trace_cost", "program_ns", "switch", 0.8e9)
         .counter("trace_cost", "tracer_cpu_ns", "", 0.5e9)
         .is(Cause::Observer);
@@ -136,13 +136,13 @@ fn the_observer_itself() {
 /// The server alone on CPU 0, where it used so much of it, and CPU 1 half idle.
 fn alone_on_one_cpu(server_cpu_s: f64) -> RunBuilder {
     let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.6), ("client_delay_ns", 0.25)];
-    let mut made = stopped(16, 10.0, 0.25).traced(&shares);
-    let machine = &mut made.0.machine;
+    let mut run = stopped(16, 10.0, 0.25).traced(&shares);
+    let machine = &mut run.0.machine;
     (machine.server_cpus, machine.client_cpus, machine.shared) = (1, 1, false);
     machine.server_cpu_numbers = vec![0];
-    made.last().server_cpu_s = Some(server_cpu_s);
-    made.last().client_cpu_s = 5.0;
-    made.counter("cpu", "user_ns", "cpu0", 0.99e9).counter("cpu", "user_ns", "cpu1", 0.5e9)
+    run.last().server_cpu_s = Some(server_cpu_s);
+    run.last().client_cpu_s = 5.0;
+    run.counter("cpu", "user_ns", "cpu0", 0.99e9).counter("cpu", "user_ns", "cpu1", 0.5e9)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use whyso_explain::model::Cause;
 
 use crate::run_builder::RunBuilder;
 
-/// A traced level, 71 to 75 % of whose response time is sleep on locks, with twelve looks at sixteen sessions.
+/// A traced level, 71 to 75 % of whose response time is sleep on locks, with twelve snapshots of sixteen sessions.
 fn committing(states: &[(&str, f64)], settings: &[(&str, &str)], statements: f64) -> RunBuilder {
     let shares = [
         ("request_cpu_ns", 0.014),
@@ -14,17 +14,17 @@ fn committing(states: &[(&str, f64)], settings: &[(&str, &str)], statements: f64
         ("client_delay_ns", 0.08),
     ];
     let counters = [("Questions", statements), ("Handler_commit", 1.0), ("Handler_update", 1.0)];
-    let made = RunBuilder::new().level(2, 0.5, 0.6).level(16, 2.5, 0.6).traced(&shares).status(&counters);
-    let made = states.iter().fold(made.counter("sessions", "looks", "", 1.2), |made, (state, samples)| {
-        made.counter("sessions", "in_statement", state, samples / 10.0)
+    let run = RunBuilder::new().level(2, 0.5, 0.6).level(16, 2.5, 0.6).traced(&shares).status(&counters);
+    let run = states.iter().fold(run.counter("sessions", "looks", "", 1.2), |run, (state, samples)| {
+        run.counter("sessions", "in_statement", state, samples / 10.0)
     });
-    let made = settings.iter().fold(made, |made, (name, value)| made.set(name, value));
-    made.file("/data/ib_logfile0", "file_sync", "connection", 0.56)
+    let run = settings.iter().fold(run, |run, (name, value)| run.set(name, value));
+    run.file("/data/ib_logfile0", "file_sync", "connection", 0.56)
 }
 
 const DURABLE: [(&str, &str); 1] = [("innodb_flush_log_at_trx_commit", "1")];
 
-/// Before, 75 % of this were unknown: the others' answers are kept back until the log is on disk.
+/// Before, 75 % of this were unknown: the others' answers are held back until the log is on disk.
 #[test]
 fn commits_that_wait_for_whoever_syncs_the_redo_log() {
     let states = [("Updating status", 143.0), ("Commit", 23.0), ("Updating", 4.0)];
@@ -36,26 +36,26 @@ fn commits_that_wait_for_whoever_syncs_the_redo_log() {
         "{}",
         first.text
     );
-    let unknown = explanation.suspects.iter().find(|one| one.id == Cause::Unknown);
-    assert!(unknown.is_none_or(|one| one.share < 0.15), "{unknown:?}");
+    let unknown = explanation.suspects.iter().find(|suspect| suspect.id == Cause::Unknown);
+    assert!(unknown.is_none_or(|unknown| unknown.share < 0.15), "{unknown:?}");
 }
 
 /// Before, 71 % of this were unknown.
 #[test]
 fn commits_that_wait_for_whoever_writes_the_binary_log() {
     let settings = [("log_bin", "ON"), ("sync_binlog", "1"), DURABLE[0]];
-    let made = committing(&[("Commit", 130.0), ("Updating", 5.0)], &settings, 1.0);
-    let made = made.file("/data/binlog.000001", "file_sync", "connection", 0.6);
-    let first = &made.is(Cause::Binlog).suspects[0];
+    let run = committing(&[("Commit", 130.0), ("Updating", 5.0)], &settings, 1.0);
+    let run = run.file("/data/binlog.000001", "file_sync", "connection", 0.6);
+    let first = &run.is(Cause::Binlog).suspects[0];
     assert!((0.5..0.7).contains(&first.share), "{first:?}");
 }
 
-/// A session that sends the answer of a statement that commits nothing is in the same state, and so is one whose log nobody waits for.
+/// A session that sends the answer of a statement that commits nothing is in the same state. So is one whose log nobody waits for.
 #[test]
 fn answers_are_no_commits_where_few_statements_commit_or_nobody_waits_for_the_log() {
     let states = [("Updating status", 143.0), ("Updating", 4.0)];
-    let names_redo = |made: RunBuilder| {
-        made.explained().suspects.iter().any(|one| one.id == Cause::RedoFlush && one.share > 0.2)
+    let names_redo = |run: RunBuilder| {
+        run.explained().suspects.iter().any(|suspect| suspect.id == Cause::RedoFlush && suspect.share > 0.2)
     };
     assert!(names_redo(committing(&states, &DURABLE, 1.0)));
     assert!(!names_redo(committing(&states, &DURABLE, 10.0)));

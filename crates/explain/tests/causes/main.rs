@@ -1,4 +1,4 @@
-//! The cause, named: for each that whyso knows, a small made run in which it is the cause, and it must be the first suspect.
+//! The cause, named: for each that whyso knows, a small simulated run in which it is the cause, and it must be the first suspect.
 
 mod activities;
 mod cpus;
@@ -40,25 +40,25 @@ fn rows_that_others_have_locked() {
 
 #[test]
 fn deadlocks() {
-    let mut made = locked(64).status(&[("Innodb_row_lock_time", 13.0), ("Innodb_deadlocks", 0.4)]);
-    let transactions = made.last().transactions as f64;
-    made.last().lost_ms_by_code = [("1213 (40001)".to_string(), 10.0 * transactions)].into();
-    made.is(Cause::Deadlock);
+    let mut run = locked(64).status(&[("Innodb_row_lock_time", 13.0), ("Innodb_deadlocks", 0.4)]);
+    let transactions = run.last().transactions as f64;
+    run.last().lost_ms_by_code = [("1213 (40001)".to_string(), 10.0 * transactions)].into();
+    run.is(Cause::Deadlock);
 }
 
 #[test]
 fn numbers_of_rows() {
-    let made = || locked(64).status(&[("Com_insert", 1.0)]).set("innodb_autoinc_lock_mode", "0");
-    made().is_but_possible(Cause::Unknown, Cause::AutoIncrement);
-    made().found_waiting("row", "AUTO_INC", 40.0).is(Cause::AutoIncrement);
-    made().found_waiting("row", "X", 40.0).is_but_possible(Cause::Unknown, Cause::AutoIncrement);
+    let build = || locked(64).status(&[("Com_insert", 1.0)]).set("innodb_autoinc_lock_mode", "0");
+    build().is_but_possible(Cause::Unknown, Cause::AutoIncrement);
+    build().found_waiting("row", "AUTO_INC", 40.0).is(Cause::AutoIncrement);
+    build().found_waiting("row", "X", 40.0).is_but_possible(Cause::Unknown, Cause::AutoIncrement);
 }
 
 #[test]
 fn purge_that_lags_behind() {
     let shares = [("request_cpu_ns", 0.1), ("request_sleep_ns", 0.8)];
-    let made = stopped(16, 10.0, 0.8).traced(&shares).gauge("Innodb_history_list_length", 400_000.0);
-    made.set("innodb_max_purge_lag", "100000").is_but_possible(Cause::Unknown, Cause::PurgeLag);
+    let run = stopped(16, 10.0, 0.8).traced(&shares).gauge("Innodb_history_list_length", 400_000.0);
+    run.set("innodb_max_purge_lag", "100000").is_but_possible(Cause::Unknown, Cause::PurgeLag);
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn locks_of_tables_and_of_their_definitions() {
 #[test]
 fn caches_of_the_sql_layer() {
     let opened = [("Table_open_cache_misses", 0.95), ("Table_open_cache_overflows", 0.95)];
-    let made = || locked(64).status(&opened).set("table_open_cache", "10");
-    made().is_but_possible(Cause::Unknown, Cause::TableCache);
-    made().stacks(&[("table_cache", 300)]).is(Cause::TableCache);
+    let build = || locked(64).status(&opened).set("table_open_cache", "10");
+    build().is_but_possible(Cause::Unknown, Cause::TableCache);
+    build().stacks(&[("table_cache", 300)]).is(Cause::TableCache);
     let cached = [("Qcache_inserts", 1.0), ("Qcache_hits", 3.0)];
     locked(64)
         .status(&cached)
@@ -98,9 +98,9 @@ fn caches_of_the_sql_layer() {
 
 #[test]
 fn limits_on_threads() {
-    let made = || locked(64).set("innodb_thread_concurrency", "2");
-    made().is_but_possible(Cause::Unknown, Cause::ThreadConcurrency);
-    made().stacks(&[("thread_concurrency", 300)]).is(Cause::ThreadConcurrency);
+    let build = || locked(64).set("innodb_thread_concurrency", "2");
+    build().is_but_possible(Cause::Unknown, Cause::ThreadConcurrency);
+    build().stacks(&[("thread_concurrency", 300)]).is(Cause::ThreadConcurrency);
     let shares = [("request_cpu_ns", 0.1), ("transit_in_ns", 0.8)];
     stopped(64, 20.0, 0.6)
         .traced(&shares)
@@ -111,8 +111,8 @@ fn limits_on_threads() {
 #[test]
 fn latches_and_the_adaptive_hash() {
     let searches = [("Innodb_adaptive_hash_hash_searches", 9.0)];
-    let made = locked(64).status(&searches).set("innodb_adaptive_hash_index", "ON");
-    made.set("innodb_adaptive_hash_index_parts", "1").is_but_possible(Cause::Unknown, Cause::AdaptiveHash);
+    let run = locked(64).status(&searches).set("innodb_adaptive_hash_index", "ON");
+    run.set("innodb_adaptive_hash_index_parts", "1").is_but_possible(Cause::Unknown, Cause::AdaptiveHash);
     locked(64).status(&[("Innodb_x_lock_os_waits", 2.0)]).is_but_possible(Cause::Unknown, Cause::PageLatch);
     locked(64).status(&[("index_page_splits", 0.2)]).is_but_possible(Cause::Unknown, Cause::IndexLatch);
     let split = locked(64).status(&[("index_page_splits", 0.2)]).stacks(&[("index_latch", 300)]);
@@ -122,15 +122,15 @@ fn latches_and_the_adaptive_hash() {
 #[test]
 fn scans_and_sorts() {
     let busy = [("request_cpu_ns", 0.5), ("request_runqueue_ns", 0.45)];
-    let made = || stopped(16, 80.0, 0.02).traced(&busy);
+    let build = || stopped(16, 80.0, 0.02).traced(&busy);
     let scanned = [("Handler_read_rnd_next", 250_000.0), ("Select_scan", 1.0)];
-    made().status(&scanned).status(&[("Questions", 1.0)]).is(Cause::FullScan);
+    build().status(&scanned).status(&[("Questions", 1.0)]).is(Cause::FullScan);
     // One statement of twenty scans: the time of the others is not measured apart from its own.
-    made().status(&scanned).status(&[("Questions", 20.0)]).is_but_possible(Cause::Unknown, Cause::FullScan);
+    build().status(&scanned).status(&[("Questions", 20.0)]).is_but_possible(Cause::Unknown, Cause::FullScan);
     let sorted = [("Handler_read_rnd_next", 100_000.0), ("Sort_rows", 100_000.0), ("Sort_scan", 1.0)];
     let scanned = [("Select_scan", 1.0), ("Questions", 1.0)];
-    made().status(&sorted).status(&scanned).is(Cause::TmpTableSort);
-    made()
+    build().status(&sorted).status(&scanned).is(Cause::TmpTableSort);
+    build()
         .status(&sorted)
         .status(&[("Questions", 20.0)])
         .is_but_possible(Cause::Unknown, Cause::TmpTableSort);
@@ -152,7 +152,7 @@ fn a_slow_network() {
 }
 
 #[test]
-fn what_nothing_explains_is_unknown_and_says_what_to_measure_next() {
+fn what_nothing_explains_is_unknown_and_names_what_to_measure_next() {
     let explanation = locked(64).is(Cause::Unknown);
     assert!(
         explanation.suspects[0].text.contains("stacks of their waits"),
@@ -164,17 +164,17 @@ fn what_nothing_explains_is_unknown_and_says_what_to_measure_next() {
 }
 
 #[test]
-fn two_that_are_close_are_said_to_be() {
-    let made = locked(64).stacks(&[("metadata_lock", 150), ("table_lock", 150)]);
-    let explanation = made.explained();
+fn two_that_are_close_are_reported_as_close() {
+    let run = locked(64).stacks(&[("metadata_lock", 150), ("table_lock", 150)]);
+    let explanation = run.explained();
     let text = &explanation.suspects[0].text;
     assert!(text.contains("comes too close to be distinguished from it"), "{text}");
 }
 
 #[test]
 fn a_level_can_be_asked_about_and_one_that_was_not_measured_has_no_suspects() {
-    let made = locked(64).status(&[("Innodb_row_lock_time", 14.0)]);
-    let asked = |users| explain_at(&made.0, Some(users));
+    let run = locked(64).status(&[("Innodb_row_lock_time", 14.0)]);
+    let asked = |users| explain_at(&run.0, Some(users));
     assert_eq!(asked(64).about, Some(1));
     assert_eq!(asked(8).about, Some(0));
     assert!(asked(8).suspects.iter().all(|suspect| suspect.id != Cause::RowLock));
@@ -198,10 +198,10 @@ fn evidence_lies_in_the_window_that_it_is_about() {
 #[test]
 fn what_is_measured_and_the_cpus_hold_no_more_than_the_response_time() {
     let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.3), ("client_held_ns", 0.6)];
-    let mut made = stopped(16, 10.0, 0.0).traced(&shares);
-    let lost_ms = 6.0 * made.last().transactions as f64;
-    made.last().lost_ms_by_code = [("1213 40001".to_string(), lost_ms)].into();
-    let explanation = made.is(Cause::Deadlock);
+    let mut run = stopped(16, 10.0, 0.0).traced(&shares);
+    let lost_ms = 6.0 * run.last().transactions as f64;
+    run.last().lost_ms_by_code = [("1213 40001".to_string(), lost_ms)].into();
+    let explanation = run.is(Cause::Deadlock);
     let held: f64 = explanation.suspects.iter().map(|suspect| suspect.share).sum();
     assert!(held < 1.001, "{held}");
 }
@@ -210,8 +210,8 @@ fn what_is_measured_and_the_cpus_hold_no_more_than_the_response_time() {
 fn a_recording_in_which_next_to_nothing_was_asked_names_nothing_else() {
     let recorded = |requests: u64| {
         let shares = [("request_cpu_ns", 0.9)];
-        let made = RunBuilder::new().level(1, 1.4, 0.0).traced(&shares).status(&[("Connections", 0.3)]);
-        made.pacing(Pacing::Recorded, requests)
+        let run = RunBuilder::new().level(1, 1.4, 0.0).traced(&shares).status(&[("Connections", 0.3)]);
+        run.pacing(Pacing::Recorded, requests)
     };
     let explanation = recorded(3).is(Cause::Unsaturated);
     assert_eq!(explanation.suspects.len(), 1, "{:#?}", explanation.suspects);

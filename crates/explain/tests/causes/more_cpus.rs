@@ -4,11 +4,11 @@ use whyso_explain::model::{Cause, Explanation, Gain};
 
 use crate::run_builder::RunBuilder;
 
-/// Eight users on two full CPUs, of which transactions use 88 % and nobody else's programs the rest: the kernel, and what is too small to be
-/// called a neighbour. `waits`: the share of the response time in fsync.
+/// Eight users on two full CPUs, of which transactions use 88 %. The rest is the kernel, and what is too small to be called a neighbour.
+/// `waits`: the share of the response time in fsync.
 fn full(waits: f64) -> Explanation {
-    let mut made = RunBuilder::new().level(1, 2.0, 0.5).level(8, 10.0, 0.01);
-    let level = made.last();
+    let mut run = RunBuilder::new().level(1, 2.0, 0.5).level(8, 10.0, 0.01);
+    let level = run.last();
     (level.server_cpu_s, level.client_cpu_s) = (Some(13.2), 4.4);
     let at_cpus = [
         ("request_cpu_ns", 0.165),
@@ -18,14 +18,14 @@ fn full(waits: f64) -> Explanation {
         ("client_delay_ns", 0.015),
         ("request_file_sync_ns", waits),
     ];
-    made.traced(&at_cpus).is(Cause::Cpu)
+    run.traced(&at_cpus).is(Cause::Cpu)
 }
 
 fn gain(explanation: &Explanation) -> Gain {
     explanation.suspects[0].predicted_gain.unwrap()
 }
 
-/// Before, both bounds were 1.35: the model had taken the twelfth of the CPUs that no transaction used for idle time, so that half of the measured
+/// Before, both bounds were 1.35: the twelfth of the CPUs that no transaction used counted as idle time in the model. So half of the measured
 /// queue was a wait that no CPU shortens.
 #[test]
 fn a_queue_that_was_measured_shrinks_with_more_cpus() {

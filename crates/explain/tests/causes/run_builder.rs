@@ -192,9 +192,9 @@ impl RunBuilder {
         let Explanation { suspects, possible, findings, .. } = self.explained();
         assert_eq!(suspects[0].id, first, "{suspects:#?}");
         assert!(suspects.iter().all(|suspect| suspect.id != expected), "{suspects:#?}");
-        let one = possible.iter().find(|one| one.id == expected);
-        let one = one.unwrap_or_else(|| panic!("{expected:?} is not possible: {possible:#?}"));
-        assert!(!one.evidence.is_empty() && one.text.ends_with('.'), "{one:#?}");
+        let found = possible.iter().find(|possible| possible.id == expected);
+        let found = found.unwrap_or_else(|| panic!("{expected:?} is not possible: {possible:#?}"));
+        assert!(!found.evidence.is_empty() && found.text.ends_with('.'), "{found:#?}");
         let sentence = &findings.iter().find(|finding| finding.id == "possible").unwrap().text;
         assert!(
             sentence.starts_with("Possible, not measured: ") && sentence.contains(expected.name()),
@@ -205,13 +205,13 @@ impl RunBuilder {
     #[track_caller]
     pub(crate) fn is(&self, expected: Cause) -> Explanation {
         let explanation = self.explained();
-        let told: Vec<String> = explanation
+        let suspects: Vec<String> = explanation
             .suspects
             .iter()
             .map(|suspect| format!("{:.2} {}", suspect.share, suspect.text))
             .collect();
         let named = explanation.suspects.first().map(|suspect| suspect.id);
-        assert_eq!(named, Some(expected), "{told:#?}");
+        assert_eq!(named, Some(expected), "{suspects:#?}");
         let first = &explanation.suspects[0];
         assert!(!first.evidence.is_empty(), "{first:#?}");
         assert!(

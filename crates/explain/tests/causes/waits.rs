@@ -5,15 +5,15 @@ use whyso_explain::model::{Cause, Gauge, Pacing, SeriesName};
 use crate::run_builder::RunBuilder;
 use crate::stopped;
 
-/// How many connections were found waiting for a kind of lock at the mean, and how often one was.
-fn found_waiting(mut made: RunBuilder, kind: &str, mean: f64, samples: u64) -> RunBuilder {
+/// How many connections were found waiting for a kind of lock at the mean, and how often any was.
+fn found_waiting(mut run: RunBuilder, kind: &str, mean: f64, samples: u64) -> RunBuilder {
     let series = SeriesName {
         host: "server".to_string(),
         source: "lock_waits".to_string(),
         metric: "waiting".to_string(),
         instance: kind.to_string(),
     };
-    let level = made.last();
+    let level = run.last();
     level.gauges.push(Gauge { series, unit: "1".to_string(), mean, max: mean });
     level.lock_objects.push(whyso_explain::locks::LockObject {
         kind: whyso_model::LockKind::of_name(kind),
@@ -21,15 +21,15 @@ fn found_waiting(mut made: RunBuilder, kind: &str, mean: f64, samples: u64) -> R
         share: 1.0,
         ..Default::default()
     });
-    made
+    run
 }
 
 /// Before, 97 % of this were unknown: the wait in poll was none of a request's.
 #[test]
 fn clients_that_read_slowly() {
     let shares = [("request_cpu_ns", 0.02), ("request_net_send_ns", 0.93)];
-    let made = RunBuilder::new().level(2, 400.0, 0.9).traced(&shares).status(&[("Bytes_sent", 4e6)]);
-    let explanation = made.pacing(Pacing::Recorded, 50).is(Cause::SlowReader);
+    let run = RunBuilder::new().level(2, 400.0, 0.9).traced(&shares).status(&[("Bytes_sent", 4e6)]);
+    let explanation = run.pacing(Pacing::Recorded, 50).is(Cause::SlowReader);
     assert!((explanation.suspects[0].share - 0.93).abs() < 0.01, "{:?}", explanation.suspects[0]);
     assert!(explanation.suspects[0].text.contains("answers of 3.81 MiB"), "{}", explanation.suspects[0].text);
     let network = explanation.suspects.iter().find(|suspect| suspect.id == Cause::Network);
@@ -43,19 +43,22 @@ fn locks_that_statements_ask_for_by_name() {
     let locked = || stopped(8, 4.0, 0.6).traced(&shares);
     let explanation = found_waiting(locked(), "user", 6.0, 60).is(Cause::UserLock);
     assert!((explanation.suspects[0].share - 0.75).abs() < 0.01, "{:?}", explanation.suspects[0]);
-    let of = |made: RunBuilder| made.explained().suspects;
+    let of = |run: RunBuilder| run.explained().suspects;
     let few = of(found_waiting(locked(), "user", 6.0, 19));
-    assert!(few.iter().all(|one| one.id != Cause::UserLock), "a handful of samples is chance: {few:#?}");
+    assert!(
+        few.iter().all(|suspect| suspect.id != Cause::UserLock),
+        "a handful of samples is chance: {few:#?}"
+    );
 }
 
 #[test]
 fn statements_that_sleep_on_purpose() {
     let shares = [("request_cpu_ns", 0.02), ("request_lock_ns", 0.9)];
-    let made = stopped(8, 10.0, 0.8).traced(&shares);
-    // Seven of eight sessions at each of twenty looks, in ten seconds.
-    let made =
-        made.counter("sessions", "in_statement", "User sleep", 14.0).counter("sessions", "looks", "", 2.0);
-    let explanation = made.is(Cause::Sleep);
+    let run = stopped(8, 10.0, 0.8).traced(&shares);
+    // Seven of eight sessions at each of twenty snapshots, in ten seconds.
+    let run =
+        run.counter("sessions", "in_statement", "User sleep", 14.0).counter("sessions", "looks", "", 2.0);
+    let explanation = run.is(Cause::Sleep);
     assert!((explanation.suspects[0].share - 0.875).abs() < 0.01, "{:?}", explanation.suspects[0]);
 }
 
@@ -65,17 +68,17 @@ fn statements_that_sleep_on_purpose() {
 fn a_quota_of_cpu_time() {
     let shares = [("request_cpu_ns", 0.01), ("request_runqueue_ns", 0.93), ("transit_in_ns", 0.03)];
     for idle in [0.9, 0.0] {
-        let made = stopped(8, 13.4, idle).traced(&shares);
-        let made = made
+        let run = stopped(8, 13.4, idle).traced(&shares);
+        let run = run
             .counter("cgroup", "cpu_throttled_ns", "server", 0.86e9)
             .counter("cgroup", "cpu_throttled_periods", "server", 9.0)
             .counter("cgroup", "cpu_periods", "server", 10.0);
-        let explanation = made.is(Cause::CpuQuota);
+        let explanation = run.is(Cause::CpuQuota);
         let first = &explanation.suspects[0];
         assert!((first.share - 0.86).abs() < 0.01, "{first:?}");
         assert!(first.text.contains("0.86 s in each second"), "{}", first.text);
         assert!(
-            explanation.suspects.iter().all(|one| one.id != Cause::Runqueue),
+            explanation.suspects.iter().all(|suspect| suspect.id != Cause::Runqueue),
             "{:#?}",
             explanation.suspects
         );
@@ -86,12 +89,12 @@ fn a_quota_of_cpu_time() {
 #[test]
 fn stops_of_several_cpus_hold_no_more_than_their_periods() {
     let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.85)];
-    let made = stopped(16, 5.0, 0.6).traced(&shares);
-    let made = made
+    let run = stopped(16, 5.0, 0.6).traced(&shares);
+    let run = run
         .counter("cgroup", "cpu_throttled_ns", "server", 1.2e9)
         .counter("cgroup", "cpu_throttled_periods", "server", 6.0)
         .counter("cgroup", "cpu_periods", "server", 10.0);
-    let explanation = made.is(Cause::CpuQuota);
+    let explanation = run.is(Cause::CpuQuota);
     assert!((explanation.suspects[0].share - 0.6).abs() < 0.01, "{:?}", explanation.suspects[0]);
 }
 
@@ -107,9 +110,13 @@ fn short_waits_for_the_row_of_a_foreign_key() {
     ];
     let counted =
         [("Innodb_row_lock_time", 0.22), ("Innodb_row_lock_waits", 0.3), ("Innodb_deadlocks", 0.02)];
-    let made = RunBuilder::new().level(8, 1.0, 0.5).traced(&shares).status(&counted);
-    let made = found_waiting(made, "row", 5.0, 100).pacing(Pacing::Recorded, 80_000);
-    let explanation = made.is(Cause::RowLock);
-    assert!(explanation.possible.iter().any(|one| one.id == Cause::Deadlock), "{:#?}", explanation.possible);
+    let run = RunBuilder::new().level(8, 1.0, 0.5).traced(&shares).status(&counted);
+    let run = found_waiting(run, "row", 5.0, 100).pacing(Pacing::Recorded, 80_000);
+    let explanation = run.is(Cause::RowLock);
+    assert!(
+        explanation.possible.iter().any(|possible| possible.id == Cause::Deadlock),
+        "{:#?}",
+        explanation.possible
+    );
     assert!((explanation.suspects[0].share - 0.6).abs() < 0.01, "{:?}", explanation.suspects[0]);
 }

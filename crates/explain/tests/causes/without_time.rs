@@ -17,8 +17,8 @@ fn one_event_accuses_nobody() {
 #[test]
 fn a_long_history_that_nobody_is_known_to_step_over_accuses_nobody() {
     let busy = [("request_cpu_ns", 0.5), ("request_runqueue_ns", 0.45)];
-    let made = stopped(16, 80.0, 0.02).traced(&busy).gauge("Innodb_history_list_length", 400_000.0);
-    made.is_but_possible(Cause::Unknown, Cause::PurgeLag);
+    let run = stopped(16, 80.0, 0.02).traced(&busy).gauge("Innodb_history_list_length", 400_000.0);
+    run.is_but_possible(Cause::Unknown, Cause::PurgeLag);
 }
 
 #[test]
@@ -26,14 +26,14 @@ fn reads_of_temporary_files_are_not_misses_of_the_buffer_pool() {
     let shares = [("request_cpu_ns", 0.1), ("request_file_read_ns", 0.8)];
     let reads = [("Innodb_buffer_pool_reads", 8.0), ("Innodb_buffer_pool_read_requests", 90.0)];
     for path in ["/tmp/#sql-temptable-2a-3-1.MAI", "/data/ibtmp1", "/data/old.MYD"] {
-        let made = stopped(16, 10.0, 0.7).traced(&shares).status(&reads);
-        let explanation = made.file(path, "file_read", "connection", 12.8).is(Cause::Unknown);
+        let run = stopped(16, 10.0, 0.7).traced(&shares).status(&reads);
+        let explanation = run.file(path, "file_read", "connection", 12.8).is(Cause::Unknown);
         let suspects = &explanation.suspects;
         assert!(suspects.iter().all(|suspect| suspect.id != Cause::BufferPoolMiss), "{path}: {suspects:#?}");
     }
     // Reads of a thread that makes nobody wait are nobody's time.
-    let made = stopped(16, 10.0, 0.7).traced(&shares).status(&reads);
-    made.file("/data/shop/orders.ibd", "file_read", "purge", 12.8).is(Cause::Unknown);
+    let run = stopped(16, 10.0, 0.7).traced(&shares).status(&reads);
+    run.file("/data/shop/orders.ibd", "file_read", "purge", 12.8).is(Cause::Unknown);
 }
 
 #[test]
@@ -57,10 +57,10 @@ fn a_budget_that_leaves_more_than_a_fifth_open_names_nothing_but_the_gap() {
 fn what_transactions_in_flight_took_is_no_gap() {
     let waits = [("Innodb_row_lock_time", 14.0), ("Innodb_row_lock_waits", 1.0)];
     let shares = [("request_cpu_ns", 0.2), ("request_lock_ns", 1.1)];
-    let mut made = stopped(64, 20.0, 0.6).traced(&shares).status(&waits);
-    assert_eq!(made.explained().suspects[0].id, Cause::Unknown, "30 % more than there is");
-    made.last().user_seconds = Some(UserSeconds { ended: 492.0, in_flight: 148.0, ..UserSeconds::default() });
-    let explanation = made.is(Cause::RowLock);
+    let mut run = stopped(64, 20.0, 0.6).traced(&shares).status(&waits);
+    assert_eq!(run.explained().suspects[0].id, Cause::Unknown, "30 % more than there is");
+    run.last().user_seconds = Some(UserSeconds { ended: 492.0, in_flight: 148.0, ..UserSeconds::default() });
+    let explanation = run.is(Cause::RowLock);
     let off = explanation.findings.iter().find(|finding| finding.id == "budget-unaccounted").unwrap();
     assert!(off.text.contains("Transactions in flight at the window's end took 23 % of it"), "{}", off.text);
 }
@@ -70,8 +70,8 @@ fn shares_are_never_made_to_fit() {
     // Row locks of 75 % by the server's clock, and reads of 35 % by the tracer: 10 % of the time was counted twice.
     let shares = [("request_cpu_ns", 0.05), ("request_lock_ns", 0.75), ("request_file_read_ns", 0.35)];
     let status = [("Innodb_row_lock_time", 15.0), ("Innodb_buffer_pool_reads", 1.0)];
-    let made = stopped(64, 20.0, 0.6).traced(&shares).status(&status);
-    let explanation = made.file("/data/shop/orders.ibd", "file_read", "connection", 22.4).is(Cause::RowLock);
+    let run = stopped(64, 20.0, 0.6).traced(&shares).status(&status);
+    let explanation = run.file("/data/shop/orders.ibd", "file_read", "connection", 22.4).is(Cause::RowLock);
     let shares: Vec<f64> = explanation.suspects.iter().map(|suspect| suspect.share).collect();
     assert!((shares[0] - 0.75).abs() < 0.01 && (shares[1] - 0.35).abs() < 0.01, "{shares:?}");
     let overlap = explanation.findings.iter().find(|finding| finding.id == "suspects-overlap");

@@ -54,7 +54,7 @@ pub(super) fn tables(dir: &Path) -> Option<Recording> {
         let _ = recording.envelope(*id, window, 7);
     }
     let _ = (recording.events().is_ok(), recording.load(None).is_ok(), recording.load(Some(window)).is_ok());
-    let _ = (recording.threads().is_ok(), recording.state_looks().is_ok());
+    let _ = (recording.threads().is_ok(), recording.state_times().is_ok());
     let _ =
         (recording.stacks(None).is_ok(), recording.waits(Some(window)).is_ok(), recording.frames().is_ok());
     let _ = (recording.commands(None).is_ok(), recording.statements().is_ok());

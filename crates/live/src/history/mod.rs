@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use whyso_record::Tap;
-use whyso_record::data::{Event, Reading, SeriesId, SeriesKey, StatesLook, Status, TextRows};
+use whyso_record::data::{Event, Reading, SeriesId, SeriesKey, StatesInterval, Status, TextRows};
 
 use points::Points;
 pub(crate) use read::Buckets;
@@ -42,7 +42,7 @@ struct Inner {
     by_source: HashMap<String, Vec<usize>>,
     sources: HashMap<String, Source>,
     tables: HashMap<String, Tables<TextRows>>,
-    states: Tables<StatesLook>,
+    states: Tables<StatesInterval>,
     /// Text of a line of the Performance Schema's tables, by its name. It is reported once.
     texts: HashMap<String, String>,
     events: VecDeque<Event>,
@@ -125,7 +125,7 @@ impl Tap for History {
         self.lock().event(event.clone());
     }
 
-    fn states(&self, snapshot: &StatesLook) {
+    fn states(&self, snapshot: &StatesInterval) {
         let bytes_per_thread = snapshot.states.len() * 2 + 100;
         let bytes = snapshot.threads.len() * bytes_per_thread;
         self.lock().states.push(snapshot.t_ns, bytes, snapshot.clone());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use whyso_explain::locks::{LockLook, Snapshots};
+use whyso_explain::locks::{LockSnapshot, Snapshots};
 use whyso_explain::model::{Counter, Gauge, LevelInput, Pacing, SeriesName};
 use whyso_model::LockWait;
 use whyso_record::data::{Event, Kind, SeriesKey, TextRows};
@@ -168,14 +168,14 @@ impl History {
     }
 
     /// Returns the snapshots of who waited for whom in a window, the oldest first.
-    pub(crate) fn lock_snapshots(&self, window: Window) -> Vec<LockLook> {
+    pub(crate) fn lock_snapshots(&self, window: Window) -> Vec<LockSnapshot> {
         let inner = self.lock();
         let Some(tables) = inner.tables.get(LockWait::SOURCE) else { return Vec::new() };
         tables.within(window.begin_ns, window.end_ns).map(|(_, rows)| lock_snapshot(rows)).collect()
     }
 
     /// Who waits for whom at a time.
-    pub(crate) fn lock_snapshot_at(&self, t_ns: i64) -> Option<LockLook> {
+    pub(crate) fn lock_snapshot_at(&self, t_ns: i64) -> Option<LockSnapshot> {
         self.lock_snapshots(Window { begin_ns: t_ns - LOCK_SNAPSHOT_NS, end_ns: t_ns }).pop()
     }
 
@@ -195,7 +195,7 @@ impl History {
         Snapshots {
             seconds: window.seconds(),
             // Of readings with the same value the history keeps two: how many there were is by the interval between them.
-            taken: if is_within { (window.seconds() * LOCK_SNAPSHOTS_PER_S).max(1.0) as u64 } else { 0 },
+            count: if is_within { (window.seconds() * LOCK_SNAPSHOTS_PER_S).max(1.0) as u64 } else { 0 },
             failed: 0,
             last_good_s: last.map(|(t_ns, _)| (window.end_ns - t_ns) as f64 / 1e9),
             last_took_ms: last_of(("lock_waits", "snapshot_ns")).map(|(_, ns)| ns / 1e6),
@@ -300,10 +300,10 @@ impl<'a> Cells<'a> {
     }
 }
 
-fn lock_snapshot(rows: &TextRows) -> LockLook {
+fn lock_snapshot(rows: &TextRows) -> LockSnapshot {
     let lock_wait = |row: &Vec<Option<String>>| {
         let cells = Cells { columns: &rows.columns, row };
         LockWait::from_cells(|name| cells.text(name))
     };
-    LockLook { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(lock_wait).collect() }
+    LockSnapshot { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(lock_wait).collect() }
 }

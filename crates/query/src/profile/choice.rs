@@ -1,4 +1,4 @@
-//! Which samples are taken.
+//! Which samples a profile has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use whyso_series::{KnownBy, Spans};
 use crate::thread_filter::EVERY_ROLE;
 use crate::{Error, ThreadFilter};
 
-/// So many are listed where something that was asked for is not there.
+/// What there is, is listed up to this number where something that was asked for is not there.
 const LISTED_MAX: usize = 20;
 
-/// A sample or a wait: when, of whom, and where.
-pub(super) struct ChosenSample<'a> {
+/// A sample or a wait: when, of which thread, and where.
+pub(super) struct Candidate<'a> {
     pub(super) t_ns: i64,
     pub(super) tid: u32,
     pub(super) role: &'a str,
     pub(super) stack: u32,
 }
 
-/// What is asked for, and what was met on the way.
+/// What is asked for, and what was found meanwhile.
 pub(super) struct Choice<'a> {
     filter: &'a ThreadFilter,
     /// Numbers of the threads whose name was asked for; `None`: any.
@@ -58,41 +58,42 @@ impl<'a> Choice<'a> {
         Ok(Choice { filter, named, connections, statements, roles, all_ns, known_ns })
     }
 
-    /// Whether a sample that stands for this time is taken.
-    pub(super) fn wants(&mut self, taken: &ChosenSample<'_>, weight_ns: u64) -> bool {
-        if !self.roles.contains(taken.role) {
-            self.roles.insert(taken.role.to_string());
+    /// Whether a sample that stands for this time is asked for.
+    pub(super) fn wants(&mut self, candidate: &Candidate<'_>, weight_ns: u64) -> bool {
+        if !self.roles.contains(candidate.role) {
+            self.roles.insert(candidate.role.to_string());
         }
-        let is_asked_for = self.filter.role().is_none_or(|role| role == taken.role)
-            && self.filter.has_tid(taken.tid)
-            && self.named.as_ref().is_none_or(|tids| tids.contains(&taken.tid));
+        let is_asked_for = self.filter.role().is_none_or(|role| role == candidate.role)
+            && self.filter.has_tid(candidate.tid)
+            && self.named.as_ref().is_none_or(|tids| tids.contains(&candidate.tid));
         if !is_asked_for {
             return false;
         }
-        let connection = self.connections.as_ref().map(|spans| spans.at(taken.tid, taken.t_ns));
-        let statement = self.statements.as_ref().map(|spans| spans.at(taken.tid, taken.t_ns));
+        let connection = self.connections.as_ref().map(|spans| spans.at(candidate.tid, candidate.t_ns));
+        let statement = self.statements.as_ref().map(|spans| spans.at(candidate.tid, candidate.t_ns));
         self.all_ns = self.all_ns.saturating_add(weight_ns);
         if connection != Some(None) && statement != Some(None) {
             self.known_ns = self.known_ns.saturating_add(weight_ns);
         }
-        connection.is_none_or(|known| known.is_some_and(|one| self.filter.has_connection(*one)))
-            && statement.is_none_or(|known| known.is_some_and(|one| self.filter.has_statement(one)))
+        connection.is_none_or(|known| known.is_some_and(|number| self.filter.has_connection(*number)))
+            && statement.is_none_or(|known| known.is_some_and(|text| self.filter.has_statement(text)))
     }
 
-    /// Of the time that meets the other conditions, the part of which connection and statement are known, where they are asked for.
+    /// The part, 0 to 1, of the time that meets the other conditions of which connection and statement are known. `None` where neither is
+    /// asked for.
     pub(super) fn known_share(&self) -> Option<f64> {
         let is_asked_for = self.connections.is_some() || self.statements.is_some();
         is_asked_for.then(|| self.known_ns as f64 / self.all_ns.max(1) as f64)
     }
 
-    /// Where a statement or a connection is asked for: what tells which it was.
+    /// Where a statement or a connection is asked for: from which source it is known.
     pub(super) fn known_by(&self) -> Option<KnownBy> {
         let of_connections = self.connections.as_ref().map(|spans| spans.by);
         self.statements.as_ref().map(|spans| spans.by).or(of_connections)
     }
 
     /// # Errors
-    /// Nothing was taken, and what was asked for is why.
+    /// Nothing was chosen, and what was asked for is why.
     pub(super) fn check(&self, is_empty: bool) -> Result<(), Error> {
         if !is_empty {
             return Ok(());
@@ -114,22 +115,22 @@ impl<'a> Choice<'a> {
                     .to_string(),
             ));
         }
-        let known = format!("{:.1} % of the time", self.known_share().unwrap_or(0.0) * 100.0);
+        let share = format!("{:.1} % of the time", self.known_share().unwrap_or(0.0) * 100.0);
         if self.statements.is_some() {
-            let told: BTreeSet<&str> =
+            let known: BTreeSet<&str> =
                 self.statements.iter().flat_map(Spans::all).map(AsRef::as_ref).collect();
             return Err(Error::WrongUse(format!(
-                "no stack in this window is known to be of such a statement: for {known} it is known which statement ran; \
+                "no stack in this window is known to be of such a statement: for {share} it is known which statement ran; \
                  those that are known in this run: {}",
-                listed(&told)
+                listed(&known)
             )));
         }
         if self.connections.is_some() {
-            let told: BTreeSet<&u64> = self.connections.iter().flat_map(Spans::all).collect();
+            let known: BTreeSet<&u64> = self.connections.iter().flat_map(Spans::all).collect();
             return Err(Error::WrongUse(format!(
-                "no stack in this window is known to be of such a connection: for {known} it is known of which; those that \
+                "no stack in this window is known to be of such a connection: for {share} it is known of which; those that \
                  are known in this run: {}",
-                listed(&told)
+                listed(&known)
             )));
         }
         Ok(())
@@ -139,20 +140,20 @@ impl<'a> Choice<'a> {
 fn statements_at_work(recording: &Recording, window: Window) -> Result<Spans<Arc<str>>, Error> {
     recording.statements_at_work(Some(window))?.ok_or_else(|| {
         Error::NotRecorded(
-            "this run does not tell since when statements ran, so that no stack is known to be of one: record it again, or \
+            "it was not recorded since when statements ran, so that no stack is known to be of one: record it again, or \
              leave --statement away"
                 .to_string(),
         )
     })
 }
 
-fn listed<T: ToString>(told: &BTreeSet<T>) -> String {
-    let mut list: Vec<String> = told.iter().take(LISTED_MAX).map(ToString::to_string).collect();
+fn listed<T: ToString>(all: &BTreeSet<T>) -> String {
+    let mut list: Vec<String> = all.iter().take(LISTED_MAX).map(ToString::to_string).collect();
     if list.is_empty() {
         return "none".to_string();
     }
-    if told.len() > LISTED_MAX {
-        list.push(format!("and {} more", told.len() - LISTED_MAX));
+    if all.len() > LISTED_MAX {
+        list.push(format!("and {} more", all.len() - LISTED_MAX));
     }
     list.join(", ")
 }

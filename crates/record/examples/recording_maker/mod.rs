@@ -1,8 +1,15 @@
-//! A made recording, for benches: 40 % constant series, 40 % Poisson counters of 0.1 to 10⁵ a second (log-uniform), 20 % noisy gauges,
-//! one reading a second of ten sources, each with its window and its jitter. The same numbers give the same recording.
+//! A recording for benches, of seeded random numbers. The same numbers give the same recording.
 //!
-//! The gauges are of five kinds, as servers have them: a page count that wanders, bytes of memory in units of 4 KiB that wander, a number of running threads
-//! (white noise), a ratio with four digits that wanders, a mean latency in whole microseconds (white noise).
+//! - Of its series, 40 % are constant, 40 % Poisson counters of 0.1 to 10⁵ per second (log-uniform), and 20 % noisy gauges.
+//! - There is one reading per second of each of ten sources, with its window and its jitter.
+//!
+//! The gauges are of five kinds, as servers have them:
+//!
+//! - a page count that wanders,
+//! - bytes of memory in units of 4 KiB that wander,
+//! - a number of running threads (white noise),
+//! - a ratio with four digits that wanders,
+//! - a mean latency in whole microseconds (white noise).
 
 use std::path::Path;
 use std::time::Duration;
@@ -128,16 +135,16 @@ impl Generator {
         let mut random = Random::new(1);
         let series = (0..series)
             .map(|index| {
-                let made = SeriesShape::number(index, &mut random);
+                let shape = SeriesShape::number(index, &mut random);
                 let key = SeriesKey {
                     host: "server".to_string(),
                     source: source(index, series),
                     metric: format!("metric_{index}"),
                     instance: String::new(),
-                    kind: made.kind(),
+                    kind: shape.kind(),
                     unit: "1".to_string(),
                 };
-                (recorder.series(&key), made)
+                (recorder.series(&key), shape)
             })
             .collect();
         Generator { random, series }
@@ -147,7 +154,7 @@ impl Generator {
     pub(crate) fn second(&mut self, t_ns: i64) -> Vec<Reading> {
         let count = self.series.len();
         let mut readings: Vec<Reading> = Vec::new();
-        for (index, (id, made)) in self.series.iter_mut().enumerate() {
+        for (index, (id, shape)) in self.series.iter_mut().enumerate() {
             let source = source(index, count);
             if readings.last().is_none_or(|reading| reading.source != source) {
                 let begin_ns =
@@ -155,7 +162,7 @@ impl Generator {
                 let end_ns = begin_ns + 1_000_000 + (self.random.share() * 500_000.0) as i64;
                 readings.push(Reading { source, begin_ns, end_ns, status: Status::Ok, values: Vec::new() });
             }
-            let value = made.value(&mut self.random);
+            let value = shape.value(&mut self.random);
             if let Some(reading) = readings.last_mut() {
                 reading.values.push((*id, value));
             }

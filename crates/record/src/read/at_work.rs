@@ -1,10 +1,10 @@
 //! When a thread is known to have worked for a connection, or to have executed a statement.
 //!
 //! The server is asked every few seconds which thread works for which connection, and what it executes. A thread that worked for the same
-//! connection at two such looks, one after the other, worked for it all the time between them: the server does not give a connection's
-//! number again. Of a statement it is known when it had begun at the latest: so it is known from then to the look, and no longer.
+//! connection in two snapshots, one after the other, worked for it all the time between them. The server does not use a connection's
+//! number again. Of a statement, a snapshot has when it had begun at the latest. So it is known from then to the snapshot, and no longer.
 //!
-//! A recording with a trace of the commands does not need the looks: each command says its thread, its begin and its end.
+//! A recording with a trace of the commands does not need the snapshots: each command has its thread, its begin and its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::data::{ClientCommand, TextRows};
 use crate::error::Result;
 use crate::run::Window;
 
-/// The text tables that hold what the server said.
+/// The text tables with the server's list of its threads.
 const SOURCE: &str = "connections";
-/// The server's variable that says how connections get their threads, and its value where each has one of its own.
+/// The server's variable for how connections get their threads, and its value where each has one of its own.
 const THREAD_HANDLING: &str = "thread_handling";
 const OWN_THREAD: &str = "one-thread-per-connection";
 /// A command that began so long before a window is not looked for in it.
 const COMMAND_NS_MAX: i64 = 600_000_000_000;
 
-/// What the server said of one thread.
+/// A thread as the server lists it.
 #[derive(Clone, Debug, PartialEq)]
 struct ThreadFacts {
     tid: u32,
@@ -34,11 +34,11 @@ struct ThreadFacts {
     since_ns: Option<i64>,
 }
 
-/// What the server said of all its threads.
+/// All threads as the server lists them, at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Look {
+struct Snapshot {
     t_ns: i64,
-    said: Vec<ThreadFacts>,
+    threads: Vec<ThreadFacts>,
 }
 
 impl Recording {
@@ -51,20 +51,23 @@ impl Recording {
         let handling = self.run().server.variables.get(THREAD_HANDLING);
         let has_own_thread = handling.is_none_or(|handling| handling == OWN_THREAD);
         let commands = commands(self, window)?;
-        if commands.iter().any(|one| one.connection.is_some()) {
+        if commands.iter().any(|command| command.connection.is_some()) {
             let spans = connections_of(&commands, has_own_thread);
             return Ok(Spans::new(KnownBy::SqlTrace, spans.into_iter()));
         }
-        let looks = looks(self)?;
+        let snapshots = snapshots(self)?;
         Ok(if has_own_thread {
-            Spans::new(KnownBy::Looks, looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])))
+            Spans::new(KnownBy::Snapshots, snapshots.windows(2).flat_map(|pair| between(&pair[0], &pair[1])))
         } else {
-            Spans::new(KnownBy::Looks, looks.iter().flat_map(|look| executing(look, |said| said.connection)))
+            Spans::new(
+                KnownBy::Snapshots,
+                snapshots.iter().flat_map(|snapshot| executing(snapshot, |thread| thread.connection)),
+            )
         })
     }
 
-    /// Which statement each thread executed, told without its literals, in a window or in all of the run; `None` where the
-    /// recording tells statements, and not since when they ran.
+    /// Which statement each thread executed, without its literals, in a window or in all of the run. `None` where the recording
+    /// has statements, and not since when they ran.
     ///
     /// # Errors
     /// The files can't be read.
@@ -74,27 +77,29 @@ impl Recording {
             let texts = self.statements()?.into_iter().map(|(id, text)| (id, Arc::from(text))).collect();
             return Ok(Some(Spans::new(KnownBy::SqlTrace, statements_of(&commands, &texts).into_iter())));
         }
-        let looks = looks(self)?;
-        let is_told = |look: &Look| look.said.iter().any(|said| said.statement.is_some());
-        let is_since = |look: &Look| look.said.iter().any(|said| said.since_ns.is_some());
-        if looks.iter().any(is_told) && !looks.iter().any(is_since) {
+        let snapshots = snapshots(self)?;
+        let has_statements =
+            |snapshot: &Snapshot| snapshot.threads.iter().any(|thread| thread.statement.is_some());
+        let has_begins =
+            |snapshot: &Snapshot| snapshot.threads.iter().any(|thread| thread.since_ns.is_some());
+        if snapshots.iter().any(has_statements) && !snapshots.iter().any(has_begins) {
             return Ok(None);
         }
-        let statement = |said: &ThreadFacts| Arc::from(said.statement.as_deref().unwrap_or_default());
-        let spans = looks.iter().flat_map(|look| executing(look, statement));
-        Ok(Some(Spans::new(KnownBy::Looks, spans)))
+        let statement = |thread: &ThreadFacts| Arc::from(thread.statement.as_deref().unwrap_or_default());
+        let spans = snapshots.iter().flat_map(|snapshot| executing(snapshot, statement));
+        Ok(Some(Spans::new(KnownBy::Snapshots, spans)))
     }
 }
 
-/// The commands that may have gone on in a window, ascending in time; none where they were not followed.
+/// The commands that may have been in progress in a window, ascending in time; none where they were not followed.
 fn commands(recording: &Recording, window: Option<Window>) -> Result<Vec<ClientCommand>> {
     let begins = window.map(|window| {
         let begin_ns = window.begin_ns.saturating_sub(COMMAND_NS_MAX);
         Window { begin_ns, ..window }
     });
     let mut commands = recording.commands(begins)?;
-    commands.retain(|one| window.is_none_or(|window| end_ns(one) >= window.begin_ns));
-    commands.sort_by_key(|one| one.t_ns);
+    commands.retain(|command| window.is_none_or(|window| end_ns(command) >= window.begin_ns));
+    commands.sort_by_key(|command| command.t_ns);
     Ok(commands)
 }
 
@@ -106,14 +111,17 @@ fn end_ns(command: &ClientCommand) -> i64 {
 fn connections_of(commands: &[ClientCommand], has_own_thread: bool) -> Vec<(u32, Span<u64>)> {
     let mut spans: Vec<(u32, Span<u64>)> = Vec::new();
     let mut last: HashMap<u32, usize> = HashMap::new();
-    for one in commands {
-        let Some(connection) = one.connection.map(u64::from) else { continue };
-        let same = last.get(&one.tid).filter(|place| has_own_thread && spans[**place].1.of == connection);
+    for command in commands {
+        let Some(connection) = command.connection.map(u64::from) else { continue };
+        let same = last.get(&command.tid).filter(|place| has_own_thread && spans[**place].1.of == connection);
         match same {
-            Some(place) => spans[*place].1.end_ns = end_ns(one),
+            Some(place) => spans[*place].1.end_ns = end_ns(command),
             None => {
-                last.insert(one.tid, spans.len());
-                spans.push((one.tid, Span { begin_ns: one.t_ns, end_ns: end_ns(one), of: connection }));
+                last.insert(command.tid, spans.len());
+                spans.push((
+                    command.tid,
+                    Span { begin_ns: command.t_ns, end_ns: end_ns(command), of: connection },
+                ));
             }
         }
     }
@@ -121,24 +129,24 @@ fn connections_of(commands: &[ClientCommand], has_own_thread: bool) -> Vec<(u32,
 }
 
 fn statements_of(commands: &[ClientCommand], texts: &HashMap<u32, Arc<str>>) -> Vec<(u32, Span<Arc<str>>)> {
-    let span = |one: &ClientCommand| {
-        let of = Arc::clone(texts.get(&one.statement?)?);
-        Some((one.tid, Span { begin_ns: one.t_ns, end_ns: end_ns(one), of }))
+    let span = |command: &ClientCommand| {
+        let of = Arc::clone(texts.get(&command.statement?)?);
+        Some((command.tid, Span { begin_ns: command.t_ns, end_ns: end_ns(command), of }))
     };
     commands.iter().filter_map(span).collect()
 }
 
-/// The looks, ascending in time.
-fn looks(recording: &Recording) -> Result<Vec<Look>> {
-    let mut looks: Vec<Look> = recording.rows(SOURCE)?.iter().map(look).collect();
-    looks.sort_by_key(|look| look.t_ns);
-    Ok(looks)
+/// The snapshots, ascending in time.
+fn snapshots(recording: &Recording) -> Result<Vec<Snapshot>> {
+    let mut snapshots: Vec<Snapshot> = recording.rows(SOURCE)?.iter().map(snapshot).collect();
+    snapshots.sort_by_key(|snapshot| snapshot.t_ns);
+    Ok(snapshots)
 }
 
-fn look(rows: &TextRows) -> Look {
+fn snapshot(rows: &TextRows) -> Snapshot {
     let place = |name: &str| rows.columns.iter().position(|column| column == name);
     let [tid, connection, statement, since_ns] = ["tid", "connection", "statement", "since_ns"].map(place);
-    let said = |row: &Vec<Option<String>>| {
+    let thread = |row: &Vec<Option<String>>| {
         let text = |place: Option<usize>| row.get(place?)?.as_deref();
         Some(ThreadFacts {
             tid: text(tid)?.parse().ok()?,
@@ -147,57 +155,65 @@ fn look(rows: &TextRows) -> Look {
             since_ns: text(since_ns).and_then(|text| text.parse().ok()),
         })
     };
-    Look { t_ns: rows.t_ns, said: rows.rows.iter().filter_map(said).collect() }
+    Snapshot { t_ns: rows.t_ns, threads: rows.rows.iter().filter_map(thread).collect() }
 }
 
-/// The threads that worked for the same connection at two looks.
-fn between(first: &Look, next: &Look) -> Vec<(u32, Span<u64>)> {
-    let then: HashMap<u32, u64> = first.said.iter().map(|said| (said.tid, said.connection)).collect();
-    let same = next.said.iter().filter(|said| then.get(&said.tid) == Some(&said.connection));
+/// The threads that worked for the same connection in two snapshots.
+fn between(first: &Snapshot, next: &Snapshot) -> Vec<(u32, Span<u64>)> {
+    let then: HashMap<u32, u64> =
+        first.threads.iter().map(|thread| (thread.tid, thread.connection)).collect();
+    let same = next.threads.iter().filter(|thread| then.get(&thread.tid) == Some(&thread.connection));
     let span = |of| Span { begin_ns: first.t_ns, end_ns: next.t_ns, of };
-    same.map(|said| (said.tid, span(said.connection))).collect()
+    same.map(|thread| (thread.tid, span(thread.connection))).collect()
 }
 
-/// The threads that executed a statement at a look, since it had begun.
-fn executing<T>(look: &Look, of: impl Fn(&ThreadFacts) -> T) -> Vec<(u32, Span<T>)> {
-    let span = |said: &ThreadFacts| {
-        let begin_ns = said.since_ns.filter(|begin_ns| said.statement.is_some() && *begin_ns <= look.t_ns)?;
-        Some((said.tid, Span { begin_ns, end_ns: look.t_ns, of: of(said) }))
+/// The threads that executed a statement in a snapshot, since it had begun.
+fn executing<T>(snapshot: &Snapshot, of: impl Fn(&ThreadFacts) -> T) -> Vec<(u32, Span<T>)> {
+    let span = |thread: &ThreadFacts| {
+        let begin_ns =
+            thread.since_ns.filter(|begin_ns| thread.statement.is_some() && *begin_ns <= snapshot.t_ns)?;
+        Some((thread.tid, Span { begin_ns, end_ns: snapshot.t_ns, of: of(thread) }))
     };
-    look.said.iter().filter_map(span).collect()
+    snapshot.threads.iter().filter_map(span).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rows(t_ns: i64, rows: &[[Option<&str>; 4]]) -> Look {
+    fn rows(t_ns: i64, rows: &[[Option<&str>; 4]]) -> Snapshot {
         let columns = ["tid", "connection", "statement", "since_ns"].map(str::to_string).to_vec();
         let row = |cells: &[Option<&str>; 4]| cells.map(|cell| cell.map(str::to_string)).to_vec();
-        look(&TextRows { source: SOURCE.to_string(), t_ns, columns, rows: rows.iter().map(row).collect() })
+        snapshot(&TextRows {
+            source: SOURCE.to_string(),
+            t_ns,
+            columns,
+            rows: rows.iter().map(row).collect(),
+        })
     }
 
     #[test]
-    fn a_connection_is_known_from_look_to_look_while_its_thread_works_for_it() {
+    fn a_connection_is_known_from_snapshot_to_snapshot_while_its_thread_works_for_it() {
         let at = |t_ns, connection: &'static str| rows(t_ns, &[[Some("7"), Some(connection), None, None]]);
-        let looks = [at(10, "40"), at(20, "40"), at(30, "41"), rows(40, &[]), at(50, "41"), at(60, "41")];
-        let spans = Spans::new(KnownBy::Looks, looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])));
-        let known = |t_ns| spans.at(7, t_ns).copied();
+        let snapshots = [at(10, "40"), at(20, "40"), at(30, "41"), rows(40, &[]), at(50, "41"), at(60, "41")];
+        let spans =
+            Spans::new(KnownBy::Snapshots, snapshots.windows(2).flat_map(|pair| between(&pair[0], &pair[1])));
+        let connection_at = |t_ns| spans.at(7, t_ns).copied();
         assert_eq!(
-            [9, 10, 15, 20, 25, 35, 45, 55, 61].map(known),
+            [9, 10, 15, 20, 25, 35, 45, 55, 61].map(connection_at),
             [None, Some(40), Some(40), Some(40), None, None, None, Some(41), None]
         );
         assert_eq!(spans.at(8, 15), None);
     }
 
     #[test]
-    fn a_statement_is_known_from_when_it_had_begun_to_the_look() {
-        let of = |said: &ThreadFacts| said.statement.clone().unwrap_or_default();
-        let looks = [
+    fn a_statement_is_known_from_when_it_had_begun_to_the_snapshot() {
+        let of = |thread: &ThreadFacts| thread.statement.clone().unwrap_or_default();
+        let snapshots = [
             rows(1_000, &[[Some("7"), Some("1"), Some("SELECT ?"), Some("400")]]),
-            // Began before the look before: one stretch for each look, the same statement.
+            // Began before the snapshot before: one stretch for each snapshot, the same statement.
             rows(2_000, &[[Some("7"), Some("1"), Some("SELECT ?"), Some("400")]]),
-            // Waits for its client; began after it was asked; is not told since when.
+            // Waits for its client; began after the server was asked; has no time since when.
             rows(
                 3_000,
                 &[
@@ -207,19 +223,20 @@ mod tests {
                 ],
             ),
         ];
-        let spans = Spans::new(KnownBy::Looks, looks.iter().flat_map(|look| executing(look, of)));
-        let known = |tid, t_ns| spans.at(tid, t_ns).map(String::as_str);
+        let spans =
+            Spans::new(KnownBy::Snapshots, snapshots.iter().flat_map(|snapshot| executing(snapshot, of)));
+        let statement_at = |tid, t_ns| spans.at(tid, t_ns).map(String::as_str);
         assert_eq!(
-            [399, 400, 1_000, 1_500, 2_001].map(|t_ns| known(7, t_ns)),
+            [399, 400, 1_000, 1_500, 2_001].map(|t_ns| statement_at(7, t_ns)),
             [None, Some("SELECT ?"), Some("SELECT ?"), Some("SELECT ?"), None]
         );
-        assert_eq!([2_600, 3_000].map(|t_ns| known(7, t_ns)), [None, None]);
-        assert_eq!([known(8, 3_000), known(9, 3_000)], [None, None]);
+        assert_eq!([2_600, 3_000].map(|t_ns| statement_at(7, t_ns)), [None, None]);
+        assert_eq!([statement_at(8, 3_000), statement_at(9, 3_000)], [None, None]);
     }
 
     #[test]
-    fn a_trace_of_commands_tells_each_command_s_begin_and_end() {
-        let one = |t_ns, connection, statement| ClientCommand {
+    fn a_trace_of_commands_has_each_command_s_begin_and_end() {
+        let command = |t_ns, connection, statement| ClientCommand {
             t_ns,
             tid: 7,
             response_ns: 10,
@@ -227,12 +244,16 @@ mod tests {
             statement,
             ..ClientCommand::default()
         };
-        let commands =
-            [one(100, 40, Some(0)), one(200, 40, None), one(300, 41, Some(0)), one(400, 40, Some(1))];
+        let commands = [
+            command(100, 40, Some(0)),
+            command(200, 40, None),
+            command(300, 41, Some(0)),
+            command(400, 40, Some(1)),
+        ];
         let texts = HashMap::from([(0, Arc::from("SELECT ?"))]);
         let spans = Spans::new(KnownBy::SqlTrace, statements_of(&commands, &texts).into_iter());
-        let known = [99, 100, 110, 111, 205, 305, 405].map(|t_ns| spans.at(7, t_ns).is_some());
-        assert_eq!(known, [false, true, true, false, false, true, false]);
+        let has_statement = [99, 100, 110, 111, 205, 305, 405].map(|t_ns| spans.at(7, t_ns).is_some());
+        assert_eq!(has_statement, [false, true, true, false, false, true, false]);
         let at = |has_own_thread| {
             let spans = connections_of(&commands, has_own_thread).into_iter();
             let spans = Spans::new(KnownBy::SqlTrace, spans);

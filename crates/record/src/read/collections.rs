@@ -7,9 +7,9 @@ use crate::data::Status;
 use crate::run::Window;
 use crate::table::Collection;
 
-/// Readings that may be missing between others, of all sources together: so many,
+/// Readings that may be missing between others, of all sources together: this number,
 const MISSING_MAX: usize = 1 << 20;
-/// and so many for each one that is there. A number beyond them is damage.
+/// and this number for each one that is there. A number beyond them is damage.
 const MISSING_EACH_MAX: usize = 64;
 
 #[derive(Clone, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Collections {
 pub(crate) struct Source {
     pub(crate) name: Arc<str>,
     /// By the lower half of the collection's number, from `first` on: the oldest detail of a recording may be removed.
-    taken: Vec<ReadingTime>,
+    readings: Vec<ReadingTime>,
     first: usize,
 }
 
@@ -43,7 +43,7 @@ impl Collections {
     /// Adds one; `false` where its number can't be right.
     pub(crate) fn add(&mut self, collection: &Collection) -> bool {
         let number = (collection.id & 0xffff_ffff) as usize;
-        let new = || Source { name: Arc::clone(&collection.source), taken: Vec::new(), first: number };
+        let new = || Source { name: Arc::clone(&collection.source), readings: Vec::new(), first: number };
         let source = self.sources.entry(collection.id >> 32).or_insert_with(new);
         let missing = self.missing + source.missing_up_to(number);
         if missing > MISSING_MAX.saturating_add(self.added.saturating_mul(MISSING_EACH_MAX)) {
@@ -71,28 +71,28 @@ impl Collections {
 impl Source {
     /// How many readings would lie between those that are there and another one.
     fn missing_up_to(&self, number: usize) -> usize {
-        let end = self.first + self.taken.len();
+        let end = self.first + self.readings.len();
         self.first.saturating_sub(number + 1) + number.saturating_sub(end)
     }
 
-    fn put(&mut self, number: usize, taken: ReadingTime) {
+    fn put(&mut self, number: usize, reading: ReadingTime) {
         if number < self.first {
             // As many again as there are, so that readings in falling order are not moved each time.
-            let more = (self.first - number).max(self.taken.len()).min(self.first);
-            self.taken.splice(0..0, std::iter::repeat_n(UNKNOWN, more));
+            let more = (self.first - number).max(self.readings.len()).min(self.first);
+            self.readings.splice(0..0, std::iter::repeat_n(UNKNOWN, more));
             self.first -= more;
         }
         let place = number - self.first;
-        if self.taken.len() <= place {
-            self.taken.resize(place + 1, UNKNOWN);
+        if self.readings.len() <= place {
+            self.readings.resize(place + 1, UNKNOWN);
         }
-        self.taken[place] = taken;
+        self.readings[place] = reading;
     }
 
     /// Of one of its own collections.
     pub(crate) fn window(&self, collection: i64) -> Option<Window> {
-        let taken = self.taken.get(((collection & 0xffff_ffff) as usize).checked_sub(self.first)?)?;
-        (taken.window.end_ns != i64::MIN).then_some(taken.window)
+        let reading = self.readings.get(((collection & 0xffff_ffff) as usize).checked_sub(self.first)?)?;
+        (reading.window.end_ns != i64::MIN).then_some(reading.window)
     }
 
     /// Of the collections `first..=last`, those that end in the window, widened by one reading on the left where asked.
@@ -101,9 +101,9 @@ impl Source {
         let (first, last) = ((first & 0xffff_ffff) as usize, (last & 0xffff_ffff) as usize);
         // What lies before the first reading that is there ends before every window.
         let first = first.max(self.first);
-        let range = self.taken.get(first - self.first..(last + 1).checked_sub(self.first)?)?;
-        let mut begin = range.partition_point(|taken| taken.window.end_ns < window.begin_ns);
-        let end = range.partition_point(|taken| taken.window.end_ns <= window.end_ns);
+        let range = self.readings.get(first - self.first..(last + 1).checked_sub(self.first)?)?;
+        let mut begin = range.partition_point(|reading| reading.window.end_ns < window.begin_ns);
+        let end = range.partition_point(|reading| reading.window.end_ns <= window.end_ns);
         if lead {
             begin = begin.saturating_sub(1);
         }
@@ -112,14 +112,15 @@ impl Source {
 
     /// Windows of the readings that failed, in order.
     pub(crate) fn gaps(&self, window: Window) -> Vec<Window> {
-        let first = self.taken.partition_point(|taken| taken.window.end_ns < window.begin_ns);
-        let inside = self.taken[first..].iter().take_while(|taken| taken.window.end_ns <= window.end_ns);
-        inside.filter(|taken| taken.status != Status::Ok).map(|taken| taken.window).collect()
+        let first = self.readings.partition_point(|reading| reading.window.end_ns < window.begin_ns);
+        let ended_within =
+            self.readings[first..].iter().take_while(|reading| reading.window.end_ns <= window.end_ns);
+        ended_within.filter(|reading| reading.status != Status::Ok).map(|reading| reading.window).collect()
     }
 
     /// Ends of all good readings.
     pub(crate) fn read_at_ns(&self) -> impl Iterator<Item = i64> + '_ {
-        let good = self.taken.iter().filter(|taken| taken.status == Status::Ok);
-        good.map(|taken| taken.window.end_ns)
+        let good = self.readings.iter().filter(|reading| reading.status == Status::Ok);
+        good.map(|reading| reading.window.end_ns)
     }
 }

@@ -34,7 +34,7 @@ use collections::{Collections, Source};
 use parts::{Plain, SortedSegment};
 
 pub use samples::Samples;
-pub use states::StateLooks;
+pub use states::StateTimes;
 
 /// Series whose samples are read together: as many as a row group holds, more would hold more memory for nothing.
 const SERIES_AT_ONCE: usize = 120;
@@ -69,13 +69,13 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens the recording in `dir`. What can't be read of it is told by [`Recording::problems`]; only a folder
-    /// that is no recording, or can't be read at all, is an error.
+    /// Opens the recording in `dir`. [`Recording::problems`] has what can't be read of it. Only a folder that is no
+    /// recording, or can't be read at all, is an error.
     pub fn open(dir: &Path) -> Result<Recording> {
         open::open(dir, None)
     }
 
-    /// The recording as it is now. What was read of its files before is not read again, so that one that goes on is followed at little cost.
+    /// The recording as it is now. What was read of its files before is not read again, so that one that is still written is followed at little cost.
     ///
     /// # Errors
     /// As [`Recording::open`].
@@ -221,14 +221,14 @@ impl Recording {
                 if *left == 0 {
                     current = owners.next();
                 }
-                let Some(taken) = source.window(collection) else { return };
-                let before = taken.end_ns < window.begin_ns && !lead;
-                if before || taken.end_ns > window.end_ns {
+                let Some(reading) = source.window(collection) else { return };
+                let before = reading.end_ns < window.begin_ns && !lead;
+                if before || reading.end_ns > window.end_ns {
                     return;
                 }
                 let samples = &mut all[owner];
-                samples.t_begin_ns.push(taken.begin_ns);
-                samples.t_end_ns.push(taken.end_ns);
+                samples.t_begin_ns.push(reading.begin_ns);
+                samples.t_end_ns.push(reading.end_ns);
                 samples.push(value);
             })?;
         }
@@ -257,8 +257,8 @@ impl Recording {
         for batch in self.batches(layout::LOAD)? {
             load.extend(table::load_of(&batch).unwrap_or_default());
         }
-        load.retain(|one| one.begin_ns < window.end_ns && one.end_ns > window.begin_ns);
-        load.sort_by_key(|one| (one.begin_ns, one.end_ns));
+        load.retain(|interval| interval.begin_ns < window.end_ns && interval.end_ns > window.begin_ns);
+        load.sort_by_key(|interval| (interval.begin_ns, interval.end_ns));
         Ok(load)
     }
 
@@ -269,8 +269,8 @@ impl Recording {
         for batch in self.batches(layout::STACKS)? {
             stacks.extend(stack_table::samples_of(&batch).unwrap_or_default());
         }
-        stacks.retain(|one| one.t_ns >= window.begin_ns && one.t_ns < window.end_ns);
-        stacks.sort_by_key(|one| one.t_ns);
+        stacks.retain(|stack| stack.t_ns >= window.begin_ns && stack.t_ns < window.end_ns);
+        stacks.sort_by_key(|stack| stack.t_ns);
         Ok(stacks)
     }
 
@@ -281,8 +281,8 @@ impl Recording {
         for batch in self.batches(layout::WAITS)? {
             waits.extend(stack_table::waits_of(&batch).unwrap_or_default());
         }
-        waits.retain(|one| one.t_ns >= window.begin_ns && one.t_ns < window.end_ns);
-        waits.sort_by_key(|one| one.t_ns);
+        waits.retain(|wait| wait.t_ns >= window.begin_ns && wait.t_ns < window.end_ns);
+        waits.sort_by_key(|wait| wait.t_ns);
         Ok(waits)
     }
 
@@ -292,7 +292,7 @@ impl Recording {
         for batch in self.batches(layout::FRAMES)? {
             frames.extend(stack_table::frames_of(&batch).unwrap_or_default());
         }
-        frames.sort_by_key(|one| (one.stack, one.depth));
+        frames.sort_by_key(|frame| (frame.stack, frame.depth));
         Ok(frames)
     }
 
@@ -303,7 +303,7 @@ impl Recording {
         for batch in self.batches(layout::COMMANDS)? {
             commands.extend(command_table::commands_of(&batch, window).unwrap_or_default());
         }
-        commands.sort_by_key(|one| one.t_ns);
+        commands.sort_by_key(|command| command.t_ns);
         Ok(commands)
     }
 
@@ -312,7 +312,7 @@ impl Recording {
         let mut statements = HashMap::new();
         for batch in self.batches(layout::STATEMENTS)? {
             let found = command_table::statements_of(&batch).unwrap_or_default();
-            statements.extend(found.into_iter().map(|one| (one.statement, one.text)));
+            statements.extend(found.into_iter().map(|found| (found.statement, found.text)));
         }
         Ok(statements)
     }
@@ -326,11 +326,11 @@ impl Recording {
             tables.extend(table::rows_of(&batch, source).unwrap_or_default());
         }
         if let Some(readings) = self.collections.named(&stream) {
-            let mut seen: Vec<i64> = tables.iter().map(|table| table.t_ns).collect();
-            seen.sort_unstable();
+            let mut times: Vec<i64> = tables.iter().map(|table| table.t_ns).collect();
+            times.sort_unstable();
             let empty =
                 |t_ns| TextRows { source: source.to_string(), t_ns, columns: Vec::new(), rows: Vec::new() };
-            tables.extend(readings.read_at_ns().filter(|t_ns| seen.binary_search(t_ns).is_err()).map(empty));
+            tables.extend(readings.read_at_ns().filter(|t_ns| times.binary_search(t_ns).is_err()).map(empty));
         }
         tables.sort_by_key(|table| table.t_ns);
         Ok(tables)
@@ -356,7 +356,7 @@ impl Recording {
 
 /// Whether all of a series' rows in a file are of before the window.
 fn is_before(source: &Source, place: &Place, window: Window) -> bool {
-    source.window(place.last).is_some_and(|taken| taken.end_ns < window.begin_ns)
+    source.window(place.last).is_some_and(|reading| reading.end_ns < window.begin_ns)
 }
 
 /// The rows of a series that may lie in the window: exactly those where it has a row for every reading of its source.

@@ -45,10 +45,10 @@ pub(super) struct Tail {
     batches: Vec<RecordBatch>,
 }
 
-/// More parts of samples are made one: each costs a little whenever a series is read.
+/// More parts of samples are merged: each costs a little whenever a series is read.
 const TAIL_PARTS_MAX: usize = 24;
 
-/// So many of the newest readings may not be told yet when they were taken.
+/// Of this many of the newest readings, the time may not be in the files yet.
 const COLLECTIONS_COMING_MAX: usize = 64;
 
 /// `before`: the same recording as it was, of which nothing is read again.
@@ -71,8 +71,8 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
     let live = is_locked(dir);
     let segments = layout::live_segments(dir)?;
     let mut problems = Vec::new();
-    let (manifest, told) = Manifest::read(dir, live);
-    problems.extend(told);
+    let (manifest, manifest_problems) = Manifest::read(dir, live);
+    problems.extend(manifest_problems);
     let run = read_run(dir, &manifest, &mut problems)?;
     let keys = read_series(dir, &manifest, &mut problems)?;
     let mut recording = Recording {
@@ -94,7 +94,7 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
     for segment in &segments {
         if !layout::is_known(&segment.stream) {
             unknown.push(&segment.stream);
-            // Whoever asks for it by its name may know it. What can't be read of it is a part of what is not shown.
+            // A caller that asks for it by its name may know it. What can't be read of it is a part of what is not shown.
             let _ = recording.add(segment, before);
             continue;
         }
@@ -132,8 +132,8 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
 fn read_run(dir: &Path, manifest: &Manifest, problems: &mut Vec<String>) -> Result<RunInfo> {
     let path = dir.join(layout::RUN);
     let json = private::read_file(&path, layout::RUN_BYTES_MAX).map_err(|cause| Error::io(&path, cause))?;
-    let (run, told) = run_of(&json, &path.display().to_string());
-    problems.extend(told);
+    let (run, run_problems) = run_of(&json, &path.display().to_string());
+    problems.extend(run_problems);
     problems.extend(manifest.check(&path).err().map(|error| error.to_string()));
     Ok(run)
 }
@@ -189,14 +189,14 @@ fn sealed(segment: &Segment) -> Result<FilePart> {
 
 impl Recording {
     fn add(&mut self, segment: &Segment, before: Option<&Recording>) -> Result<()> {
-        let known = before.and_then(|before| before.files.get(&segment.path)).cloned();
-        let known = match (segment.sealed, known) {
-            (true, Some(known)) => known,
+        let earlier = before.and_then(|before| before.files.get(&segment.path)).cloned();
+        let part = match (segment.sealed, earlier) {
+            (true, Some(part)) => part,
             (true, None) => sealed(segment)?,
             (false, Some(FilePart::Tail(tail))) => FilePart::Tail(self.follow(segment, tail)?),
             (false, _) => FilePart::Tail(self.follow(segment, Tail::default())?),
         };
-        match &known {
+        match &part {
             FilePart::Rollups(rollups) => {
                 let level = layout::ROLLUPS.iter().position(|(stream, _)| *stream == segment.stream);
                 self.rollups[level.unwrap_or(0)].push(Arc::clone(rollups));
@@ -208,7 +208,7 @@ impl Recording {
             }
             FilePart::Tail(tail) => self.add_plain(segment, Arc::new(Plain::Open(tail.batches.clone()))),
         }
-        self.files.insert(segment.path.clone(), known);
+        self.files.insert(segment.path.clone(), part);
         Ok(())
     }
 
@@ -282,7 +282,7 @@ impl Recording {
                 let info = &mut self.series[at];
                 let first_ns =
                     self.collections.window(place.first).map_or(info.first_ns, |window| window.end_ns);
-                // Of a recording that goes on, a sample may be read before it is told when it was taken.
+                // Of a recording that is still written, a sample may be read before its time.
                 let last = (place.first..=place.last).rev().take(COLLECTIONS_COMING_MAX);
                 let last_ns = last.filter_map(|collection| self.collections.window(collection)).next();
                 let last_ns = last_ns.map_or(info.last_ns, |window| window.end_ns);

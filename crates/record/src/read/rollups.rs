@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 use crate::layout;
 use crate::run::Window;
 
-/// Roll-ups serve an envelope when at least so many fall into a bucket: what lies at an edge is then at most an eighth of a bucket off.
+/// Roll-ups serve an envelope when at least this many fall into a bucket. What lies at an edge is then at most an eighth of a bucket off.
 const ROLLUPS_A_BUCKET_MIN: i64 = 8;
 
 impl Recording {
-    /// Envelope of a gauge's readings, or of a counter's rates a second, over `[begin_ns, end_ns)` of the window. Where buckets are long enough it
-    /// comes from roll-ups: the extremes are then right to 0.1 % and to a roll-up's length in time, the quartiles are those of the
-    /// roll-ups' means.
+    /// Envelope of a gauge's readings, or of a counter's rates per second, over `[begin_ns, end_ns)` of the window. Where buckets are long
+    /// enough it comes from roll-ups. The extremes are then right to 0.1 % and to a roll-up's length in time. The quartiles are those of
+    /// the roll-ups' means.
     pub fn envelope(&self, id: SeriesId, window: Window, buckets: usize) -> Result<Envelope> {
         let info = self.info(id).ok_or(Error::NoSuchSeries(id.0))?;
         let counter = info.key.kind == Kind::Counter;
@@ -61,7 +61,7 @@ impl Recording {
         Ok(envelope(&t_ns, &value, window.begin_ns, window.end_ns, buckets))
     }
 
-    /// Mean of a gauge, or of a counter's rates a second, in each of some equal cells of a window; `None` where the cells are too short for
+    /// Mean of a gauge, or of a counter's rates per second, in each of some equal cells of a window. `None` where the cells are too short for
     /// roll-ups. A cell without a reading is `NaN`.
     ///
     /// # Errors
@@ -105,8 +105,8 @@ impl Recording {
             let (false, Some(place)) = (covered, part.index().find(id.0)) else { continue };
             let (mut t_ns, mut value) = (Vec::new(), Vec::new());
             part.values(&[place.rows], |collection, sample| {
-                if let Some(taken) = self.collections.window(collection) {
-                    t_ns.push(taken.end_ns);
+                if let Some(reading) = self.collections.window(collection) {
+                    t_ns.push(reading.end_ns);
                     value.push(sample.as_f64());
                 }
             })?;

@@ -61,7 +61,7 @@ impl Samples {
         i64::try_from(value as i128 + low as i128).ok()
     }
 
-    /// The readings of a counter, like [`Samples::points`], where numbers beyond 2⁵³ are told by what they grew by since the first reading: exactly.
+    /// The readings of a counter, like [`Samples::points`], where numbers beyond 2⁵³ become what they grew by since the first reading: exactly.
     pub fn counter_points(&self) -> Points {
         if self.low.is_empty() {
             return self.points();

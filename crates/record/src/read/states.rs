@@ -1,9 +1,10 @@
-//! The server's threads over time, from the stream of their states; of recordings without one, from the looks every ten seconds.
+//! The server's threads over time, from the stream of their states. Of recordings without that stream: from the snapshots every ten
+//! seconds.
 
 use whyso_series::{Stretch, ThreadTable, Timeline};
 
 use super::Recording;
-use crate::data::StatesLook;
+use crate::data::StatesInterval;
 use crate::error::Result;
 use crate::{layout, state_table};
 
@@ -11,10 +12,10 @@ const NS_PER_MS: f64 = 1e6;
 
 /// When the states of the server's threads were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StateLooks {
-    /// In monotonic nanoseconds, ascending; what is told lies between each two.
+pub struct StateTimes {
+    /// In monotonic nanoseconds, ascending. Each state holds between two of these times.
     pub t_ns: Vec<i64>,
-    /// How many threads were looked at, summed over the looks.
+    /// How many threads were read, summed over the times.
     pub cells: usize,
 }
 
@@ -23,20 +24,20 @@ impl Recording {
     ///
     /// # Errors
     /// The files can't be read.
-    pub fn state_looks(&self) -> Result<StateLooks> {
-        let mut looks = StateLooks::default();
-        self.each_look(|look| {
-            looks.cells += look.threads.len();
-            looks.t_ns.extend([look.begin_ns, look.t_ns]);
+    pub fn state_times(&self) -> Result<StateTimes> {
+        let mut times = StateTimes::default();
+        self.each_interval(|interval| {
+            times.cells += interval.threads.len();
+            times.t_ns.extend([interval.begin_ns, interval.t_ns]);
         })?;
-        if looks.cells == 0 {
+        if times.cells == 0 {
             let table = self.threads()?;
-            looks.cells = table.threads.iter().map(|thread| thread.looks.len()).sum();
-            looks.t_ns = table.t_ns;
+            times.cells = table.threads.iter().map(|thread| thread.snapshots.len()).sum();
+            times.t_ns = table.t_ns;
         }
-        looks.t_ns.sort_unstable();
-        looks.t_ns.dedup();
-        Ok(looks)
+        times.t_ns.sort_unstable();
+        times.t_ns.dedup();
+        Ok(times)
     }
 
     /// The server's threads, with their time by state between these edges, in monotonic nanoseconds.
@@ -48,15 +49,15 @@ impl Recording {
         let (Some(begin_ns), Some(end_ns)) = (edges_ns.first(), edges_ns.last()) else { return Ok(timeline) };
         let mut states_ms = Vec::new();
         let mut is_recorded = false;
-        self.each_look(|look| {
+        self.each_interval(|interval| {
             if !is_recorded {
-                timeline = Timeline::new(look.states.clone(), edges_ns.to_vec());
+                timeline = Timeline::new(interval.states.clone(), edges_ns.to_vec());
                 is_recorded = true;
             }
-            if look.t_ns <= *begin_ns || look.begin_ns >= *end_ns {
+            if interval.t_ns <= *begin_ns || interval.begin_ns >= *end_ns {
                 return;
             }
-            for thread in &look.threads {
+            for thread in &interval.threads {
                 states_ms.clear();
                 states_ms.extend(thread.states_ms.iter().map(|ms| f64::from(*ms)));
                 timeline.enter(&Stretch {
@@ -64,8 +65,8 @@ impl Recording {
                     born_ns: thread.born_ns,
                     name: &thread.name,
                     role: &thread.role,
-                    begin_ns: look.begin_ns,
-                    end_ns: look.t_ns,
+                    begin_ns: interval.begin_ns,
+                    end_ns: interval.t_ns,
                     states_ms: &states_ms,
                 });
             }
@@ -73,11 +74,11 @@ impl Recording {
         Ok(if is_recorded { timeline } else { of_table(&self.threads()?, edges_ns) })
     }
 
-    /// Hands over the looks one after the other, so that never all of them are in memory; one may come in parts.
-    fn each_look(&self, mut take: impl FnMut(&StatesLook)) -> Result<()> {
+    /// Hands over the intervals one after the other, so that never all of them are in memory. One may come in parts.
+    fn each_interval(&self, mut take: impl FnMut(&StatesInterval)) -> Result<()> {
         for part in self.plain.get(layout::STATES).map_or(&[][..], Vec::as_slice) {
             for batch in part.batches()? {
-                state_table::looks_of(&batch).unwrap_or_default().iter().for_each(&mut take);
+                state_table::intervals_of(&batch).unwrap_or_default().iter().for_each(&mut take);
             }
         }
         Ok(())
@@ -86,23 +87,23 @@ impl Recording {
 
 fn of_table(table: &ThreadTable, edges_ns: &[i64]) -> Timeline {
     let mut timeline = Timeline::new(table.states.clone(), edges_ns.to_vec());
-    let looks = table.t_ns.len();
+    let snapshots = table.t_ns.len();
     let mut states_ms = vec![0.0; table.states.len()];
     for (number, thread) in table.threads.iter().enumerate() {
-        // What the first look of all found lies before it.
-        for look in thread.looks.start.max(1)..thread.looks.end {
-            let cell = number * looks + look;
+        // What the first snapshot of all found lies before it.
+        for snapshot in thread.snapshots.start.max(1)..thread.snapshots.end {
+            let cell = number * snapshots + snapshot;
             for (ms, running) in states_ms.iter_mut().zip(&table.running_ns) {
                 *ms = (running[cell] - running[cell - 1]) as f64 / NS_PER_MS;
             }
             timeline.enter(&Stretch {
                 tid: thread.tid,
-                // The table has made threads that bore one number two; their places tell them apart here.
+                // The table has two threads where two bore one number. Their places are different here.
                 born_ns: -(number as i64),
                 name: &thread.name,
                 role: &thread.role,
-                begin_ns: table.t_ns[look - 1],
-                end_ns: table.t_ns[look],
+                begin_ns: table.t_ns[snapshot - 1],
+                end_ns: table.t_ns[snapshot],
                 states_ms: &states_ms,
             });
         }

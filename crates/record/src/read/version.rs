@@ -1,4 +1,4 @@
-//! A `run.json` of any version: what this one understands of it, and in words what it does not.
+//! A `run.json` of any version: what this one understands of it, and a text on what it does not.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,10 +9,10 @@ use crate::run::{FORMAT, Format, RunInfo};
 
 /// This version of whyso.
 const THIS: &str = env!("CARGO_PKG_VERSION");
-/// Keys of which a list is told before "and so many more".
-const TOLD_MAX: usize = 6;
+/// Keys of a list that a text names. It only counts the others.
+const NAMED_MAX: usize = 6;
 
-/// What is understood of `json`, and what is wrong with it, a sentence each. `name`: of the file, for the sentences.
+/// What is understood of `json`, and what is wrong with it, one sentence each. `name`: of the file, for the sentences.
 pub(crate) fn run_of(json: &[u8], name: &str) -> (RunInfo, Vec<String>) {
     let mut value = match serde_json::from_slice::<Value>(json) {
         Ok(value) if value.is_object() => value,
@@ -36,8 +36,8 @@ pub(crate) fn run_of(json: &[u8], name: &str) -> (RunInfo, Vec<String>) {
         ));
     }
     let mut unknown = Vec::new();
-    if let Ok(known) = serde_json::to_value(&run) {
-        unknown_keys("", &value, &known, &mut unknown);
+    if let Ok(understood) = serde_json::to_value(&run) {
+        unknown_keys("", &value, &understood, &mut unknown);
         unknown.sort_unstable();
     }
     if !unknown.is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn run_of(json: &[u8], name: &str) -> (RunInfo, Vec<String>) {
     (run, problems)
 }
 
-/// Said of a recording whose format this version does not know.
+/// Text for a recording whose format this version does not know.
 pub(crate) fn newer_words(run: &RunInfo) -> Option<String> {
     let format = match run.format.0 {
         u32::MAX => "is none that this one knows".to_string(),
@@ -71,16 +71,16 @@ fn u32_of(value: &Value) -> Option<u32> {
 /// Each part that can be read, the others as in a recording that has just begun.
 fn understood(value: &Value, left_out: &mut Vec<String>) -> RunInfo {
     let mut run = RunInfo::default();
-    let Ok(mut taken) = serde_json::to_value(&run) else { return run };
+    let Ok(mut readable) = serde_json::to_value(&run) else { return run };
     for (key, part) in value.as_object().into_iter().flatten() {
-        if taken.get(key).is_none() {
+        if readable.get(key).is_none() {
             continue;
         }
-        let before = std::mem::replace(&mut taken[key], part.clone());
-        match serde_json::from_value::<RunInfo>(taken.clone()) {
+        let before = std::mem::replace(&mut readable[key], part.clone());
+        match serde_json::from_value::<RunInfo>(readable.clone()) {
             Ok(with) => run = with,
             Err(cause) => {
-                taken[key] = before;
+                readable[key] = before;
                 left_out.push(format!("{key} ({cause})"));
             }
         }
@@ -125,31 +125,31 @@ fn of_list<T: DeserializeOwned>(
     };
     left_out.retain(|line| !line.starts_with(&begin));
     let mut read = Vec::new();
-    for (place, one) in list.iter().enumerate() {
-        match serde_json::from_value(one.clone()) {
-            Ok(one) => read.push(one),
+    for (place, item) in list.iter().enumerate() {
+        match serde_json::from_value(item.clone()) {
+            Ok(item) => read.push(item),
             Err(cause) => left_out.push(format!("{key}[{place}] ({cause})")),
         }
     }
     read
 }
 
-/// Paths of keys that `value` has and `known`, the same read and written again, has not.
-fn unknown_keys(path: &str, value: &Value, known: &Value, unknown: &mut Vec<String>) {
-    match (value, known) {
-        (Value::Object(value), Value::Object(known)) => {
+/// Paths of keys that `value` has and `understood`, the same read and written again, has not.
+fn unknown_keys(path: &str, value: &Value, understood: &Value, unknown: &mut Vec<String>) {
+    match (value, understood) {
+        (Value::Object(value), Value::Object(understood)) => {
             for (key, part) in value {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                match known.get(key) {
-                    Some(known) => unknown_keys(&path, part, known, unknown),
+                match understood.get(key) {
+                    Some(other) => unknown_keys(&path, part, other, unknown),
                     None => unknown.push(path),
                 }
             }
         }
         // Of a list that was read in part, nobody knows which is which.
-        (Value::Array(value), Value::Array(known)) if value.len() == known.len() => {
-            for (place, (part, known)) in value.iter().zip(known).enumerate() {
-                unknown_keys(&format!("{path}[{place}]"), part, known, unknown);
+        (Value::Array(value), Value::Array(understood)) if value.len() == understood.len() => {
+            for (place, (part, other)) in value.iter().zip(understood).enumerate() {
+                unknown_keys(&format!("{path}[{place}]"), part, other, unknown);
             }
         }
         _ => {}
@@ -157,11 +157,14 @@ fn unknown_keys(path: &str, value: &Value, known: &Value, unknown: &mut Vec<Stri
 }
 
 fn some_of(list: &[String]) -> String {
-    let told: Vec<String> =
-        list.iter().take(TOLD_MAX).map(|one| one.chars().filter(|one| !one.is_control()).collect()).collect();
-    match list.len().saturating_sub(TOLD_MAX) {
-        0 => told.join(", "),
-        more => format!("{}, and {more} more", told.join(", ")),
+    let named: Vec<String> = list
+        .iter()
+        .take(NAMED_MAX)
+        .map(|key| key.chars().filter(|letter| !letter.is_control()).collect())
+        .collect();
+    match list.len().saturating_sub(NAMED_MAX) {
+        0 => named.join(", "),
+        more => format!("{}, and {more} more", named.join(", ")),
     }
 }
 
@@ -219,7 +222,7 @@ mod tests {
         assert_eq!((setup.state, setup.in_force.as_ref().unwrap().timed), (PfsState::On, 284));
         assert!(run.has_light_stacks());
 
-        let missing: Vec<Missing> = run.not_measured.iter().map(|one| one.source).collect();
+        let missing: Vec<Missing> = run.not_measured.iter().map(|line| line.source).collect();
         assert_eq!(missing, [Missing::WaitStacks, Missing::SessionEvents, Missing::InstrumentWaits]);
         assert_eq!(run.not_measured[0], NotMeasured::wait_stacks());
 
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_newer_one_is_read_what_can_be_and_told_what_can_not() {
+    fn of_a_newer_one_is_read_what_can_be_and_reported_what_can_not() {
         let mut value = written();
         value["format"] = json!(FORMAT + 2);
         value["tool_version"] = json!("9.4.0");
@@ -255,11 +258,11 @@ mod tests {
         let (run, problems) = read(&value);
         assert_eq!((run.levels.len(), run.levels[0].users, run.ended), (1, 8, None));
         assert_eq!((run.spec.workload.as_deref(), run.spec.tables), (Some("oltp"), None));
-        let told = &problems[1];
+        let left_out = &problems[1];
         for part in ["ended (", "host (", "levels[0] (", "spec.tables ("] {
-            assert!(told.contains(part), "{told}");
+            assert!(left_out.contains(part), "{left_out}");
         }
-        assert!(!told.contains("levels[1] ("), "{told}");
+        assert!(!left_out.contains("levels[1] ("), "{left_out}");
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Disk {
         if reserve_bytes > 0 {
             disk.set_reserve_aside(reserve_bytes).inspect_err(|_| {
                 if is_new {
-                    // Nothing but an empty folder is removed.
+                    // Only an empty folder is removed.
                     let _ = fs::remove_dir(dir);
                 }
             })?;
@@ -118,7 +118,7 @@ impl Disk {
             let _ = fs::remove_file(&temporary);
             return Err(cause);
         }
-        // First the digest: a file that is not there yet is not missed, and one without a digest would be taken as it is.
+        // First the digest: a file that is not there yet is not missed, and one without a digest would count as it is.
         if let Err(cause) = self.list(name, bytes) {
             let _ = fs::remove_file(&temporary);
             return Err(cause);
@@ -193,7 +193,7 @@ impl Wal {
         disk.retrying_when_full(&self.path, || {
             file.write_all(buffer).inspect_err(|_| {
                 // What was written of the frame goes, so that the next one is found. Shrinking needs no space; should it fail
-                // all the same, the reader stops here and says so.
+                // all the same, the reader stops here and reports it.
                 let _ = file.set_len(whole_bytes);
             })
         })?;

@@ -19,7 +19,7 @@ pub(crate) use disk::Disk;
 use crate::command_table;
 use crate::data::{
     ClientCommand, Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample,
-    StackWait, StatementText, StatesLook, TextRows,
+    StackWait, StatementText, StatesInterval, TextRows,
 };
 use crate::error::{Error, Result};
 use crate::layout;
@@ -45,8 +45,8 @@ pub struct Options {
     pub segment_s: u64,
     /// Whether the recorder's own cost is recorded, as source "recorder".
     pub own_cost: bool,
-    /// Size of the folder beyond which the oldest detail is removed; checked when a segment is sealed, so that one segment more may lie there for a
-    /// while. Roll-ups stay.
+    /// Size of the folder beyond which the oldest detail is removed. It is checked when a segment is sealed, so that one segment more may
+    /// lie there for a while. Roll-ups stay.
     pub bytes_max: Option<u64>,
 }
 
@@ -81,11 +81,11 @@ pub struct OwnCost {
     pub cpu_ns: i64,
     /// Bytes written, those that were later replaced too.
     pub written_bytes: u64,
-    /// What was given and could not be recorded, in pieces.
+    /// What a caller handed over and could not be recorded, in pieces.
     pub lost: u64,
 }
 
-/// Is told what is given to a recorder, by the thread that gives it: no call may wait.
+/// Receives what a recorder receives, in the thread of the recorder's caller: no call may wait.
 pub trait Tap: Send + Sync {
     /// A series that is new; it comes before every reading with its number.
     fn series(&self, id: SeriesId, key: &SeriesKey);
@@ -93,12 +93,12 @@ pub trait Tap: Send + Sync {
     fn load(&self, _interval: &LoadInterval) {}
     fn rows(&self, _rows: &TextRows) {}
     fn event(&self, _event: &Event) {}
-    fn states(&self, _look: &StatesLook) {}
+    fn states(&self, _interval: &StatesInterval) {}
 }
 
-/// Writes a recording. Clones write the same one; nothing here waits for the disk but [`Recorder::seal`] and [`Recorder::finish`].
+/// Writes a recording. Clones write the same one; nothing here waits for the disk except [`Recorder::seal`] and [`Recorder::finish`].
 ///
-/// When the last clone goes without [`Recorder::finish`], what was given is written, and the recording counts as cut short.
+/// When the last clone goes without [`Recorder::finish`], what it had received is written, and the recording counts as cut short.
 #[derive(Clone)]
 pub struct Recorder {
     inner: Arc<Inner>,
@@ -199,7 +199,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// From now on `tap` is told of what is recorded, beginning with the series that there are.
+    /// From now on `tap` receives what is recorded, beginning with the series that there are.
     pub fn tap(&self, tap: Arc<dyn Tap>) {
         // Within the lock, so that no series comes between those that there are and those to come.
         let series = self.inner.shared.series();
@@ -210,9 +210,9 @@ impl Recorder {
         taps.push(tap);
     }
 
-    fn tell(&self, what: impl Fn(&dyn Tap)) {
+    fn call_taps(&self, call: impl Fn(&dyn Tap)) {
         let taps = self.inner.shared.taps.read().unwrap_or_else(PoisonError::into_inner);
-        taps.iter().for_each(|tap| what(tap.as_ref()));
+        taps.iter().for_each(|tap| call(tap.as_ref()));
     }
 
     /// Number of a series, the same for the same host, source, metric and instance.
@@ -225,36 +225,36 @@ impl Recorder {
         let id = SeriesId(series.keys.len() as u32);
         series.ids.insert(name, id);
         series.keys.push(key.clone());
-        self.tell(|tap| tap.series(id, key));
+        self.call_taps(|tap| tap.series(id, key));
         // Within the lock, so that no reading with this number can overtake it.
         self.send(Message::Series(id, key.clone()));
         id
     }
 
     pub fn reading(&self, reading: Reading) {
-        self.tell(|tap| tap.reading(&reading));
+        self.call_taps(|tap| tap.reading(&reading));
         self.give(Message::Reading(reading));
     }
 
     pub fn rows(&self, rows: TextRows) {
-        self.tell(|tap| tap.rows(&rows));
+        self.call_taps(|tap| tap.rows(&rows));
         self.give(Message::Rows(rows));
     }
 
     pub fn event(&self, event: Event) {
-        self.tell(|tap| tap.event(&event));
+        self.call_taps(|tap| tap.event(&event));
         self.give(Message::Event(event));
     }
 
     pub fn load(&self, load: LoadInterval) {
-        self.tell(|tap| tap.load(&load));
+        self.call_taps(|tap| tap.load(&load));
         self.give(Message::Load(load));
     }
 
-    /// What the server's threads did since they were looked at before.
-    pub fn states(&self, look: &StatesLook) {
-        self.tell(|tap| tap.states(look));
-        self.give_batch(layout::STATES, look.threads.is_empty(), state_table::batch_of(look));
+    /// What the server's threads did since the snapshot before.
+    pub fn states(&self, interval: &StatesInterval) {
+        self.call_taps(|tap| tap.states(interval));
+        self.give_batch(layout::STATES, interval.threads.is_empty(), state_table::batch_of(interval));
     }
 
     /// Threads that were found on CPUs, in order of time.
@@ -297,13 +297,13 @@ impl Recorder {
     /// Appends rows to a stream of any columns, such as "locks". The name is of lower-case letters, digits and `_`;
     /// all batches of a stream should have the same columns.
     pub fn batch(&self, stream: &str, batch: RecordBatch) -> Result<()> {
-        let known = layout::ROLLUPS.iter().any(|(name, _)| *name == stream)
+        let is_reserved = layout::ROLLUPS.iter().any(|(name, _)| *name == stream)
             || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series"]
                 .contains(&stream)
             || [layout::STATES, layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream)
             || [layout::COMMANDS, layout::STATEMENTS].contains(&stream);
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-        if known || stream.is_empty() || !stream.bytes().all(letter) {
+        if is_reserved || stream.is_empty() || !stream.bytes().all(letter) {
             return Err(Error::StreamName(stream.to_string()));
         }
         self.give(Message::Batch { stream: stream.to_string(), batch });
@@ -318,14 +318,14 @@ impl Recorder {
         }
     }
 
-    /// Seals what was given until now into Parquet, and returns when that is done: between two levels, where it disturbs no measurement.
+    /// Seals what was received until now into Parquet, and returns when that is done: between two levels, where it disturbs no measurement.
     ///
     /// Fails when the recording has failed, or when the disk does not answer within two minutes.
     pub fn seal(&self) -> Result<()> {
         self.ask(Message::Seal, SEAL_S_MAX)
     }
 
-    /// Seals and compacts everything and ends the recording. What is given afterwards is counted as lost.
+    /// Seals and compacts everything and ends the recording. What comes afterwards is counted as lost.
     pub fn finish(&self) -> Result<Summary> {
         self.ask(Message::Finish, FINISH_S_MAX)?;
         let shared = &self.inner.shared;
@@ -337,7 +337,7 @@ impl Recorder {
         })
     }
 
-    /// Ends the recording and removes its folder, for one that nobody wants. What is given afterwards is counted as lost.
+    /// Ends the recording and removes its folder, for one that nobody wants. What comes afterwards is counted as lost.
     ///
     /// # Errors
     /// The folder can't be removed.

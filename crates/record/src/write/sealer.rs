@@ -19,7 +19,7 @@ use crate::table::{self, Sample};
 use crate::wal;
 
 const HOUR_NS: i64 = 3_600_000_000_000;
-/// Segments are also compacted when there are so many of them, however short.
+/// Segments are also compacted when there are this many of them, however short.
 const SEGMENTS_MAX: u32 = 64;
 /// Bits of the mantissa that a roll-up of rates keeps: 1/2048 is finer than a pixel. More would be the jitter of the
 /// readings' times, which does not compress.
@@ -196,7 +196,7 @@ impl Sealer<'_> {
         }
     }
 
-    /// Leaves nothing but the recording: sealed files hold all that was in the others.
+    /// Removes everything except the recording: sealed files hold all that was in the others.
     fn tidy(&self) -> Result<()> {
         let disk = &self.shared.disk;
         disk.free_reserve();
@@ -214,7 +214,7 @@ fn rounded(rollup: Rollup) -> Rollup {
     }
 }
 
-/// The nearest number with so many bits of mantissa.
+/// The nearest number with `bits` bits of mantissa.
 fn to_bits(value: f64, bits: u32) -> f64 {
     if !value.is_finite() {
         return value;

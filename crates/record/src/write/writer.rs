@@ -35,8 +35,8 @@ struct Writer<'a> {
     wals: HashMap<String, Wal>,
     sources: HashMap<String, Source>,
     pending: Pending,
-    /// What of `lost` an event has told.
-    lost_told: u64,
+    /// How much of `lost` an event has reported.
+    lost_reported: u64,
     jobs: SyncSender<Job>,
     /// Nobody wants what was recorded.
     discarded: bool,
@@ -81,7 +81,7 @@ pub(crate) fn run(
         wals: HashMap::new(),
         sources: HashMap::new(),
         pending: Pending::default(),
-        lost_told: 0,
+        lost_reported: 0,
         jobs,
         discarded: false,
     };
@@ -178,8 +178,8 @@ impl Writer<'_> {
         self.pending.samples.extend(reading.values.into_iter().map(sample));
     }
 
-    /// Notes that a source was read, and gives the number of the reading: the source's number in the upper 32 bits and the count
-    /// of its readings in the lower, so that the numbers of one source follow each other, which compresses to nothing.
+    /// Notes that a source was read, and returns the number of the reading. It has the source's number in the upper 32 bits, and the
+    /// count of its readings in the lower. So the numbers of one source follow each other, which compresses to nothing.
     fn collect(&mut self, source: &str, begin_ns: i64, end_ns: i64, status: Status) -> i64 {
         let number = self.sources.len() as i64;
         if !self.sources.contains_key(source) {
@@ -188,10 +188,10 @@ impl Writer<'_> {
         }
         let mut id = number << 32;
         let mut name: Arc<str> = Arc::from(source);
-        if let Some(known) = self.sources.get_mut(source) {
-            id = known.next_collection;
-            name = Arc::clone(&known.name);
-            known.next_collection += 1;
+        if let Some(source) = self.sources.get_mut(source) {
+            id = source.next_collection;
+            name = Arc::clone(&source.name);
+            source.next_collection += 1;
         }
         self.pending.collections.push(Collection { id, source: name, begin_ns, end_ns, status });
         let (first_ns, last_ns) = self.span_ns.unwrap_or((begin_ns, end_ns));
@@ -268,10 +268,10 @@ impl Writer<'_> {
 
     fn tell_losses(&mut self) {
         let lost = self.shared.lost.load(Ordering::Relaxed);
-        if lost > self.lost_told {
+        if lost > self.lost_reported {
             let text =
-                format!("{} readings or intervals were lost: {}", lost - self.lost_told, self.why_lost());
-            self.lost_told = lost;
+                format!("{} readings or intervals were lost: {}", lost - self.lost_reported, self.why_lost());
+            self.lost_reported = lost;
             let t_ns = whyso_clock::monotonic_ns();
             self.pending.events.push(Event {
                 t_ns,
@@ -310,7 +310,7 @@ impl Writer<'_> {
         self.wals.get_mut(stream).map_or(Ok(()), |file| file.append(&self.shared.disk, &payload))
     }
 
-    /// Begins the next segment and has this one sealed. While the sealer is still at work on another, a segment that nobody waits for goes on.
+    /// Begins the next segment and has this one sealed. While the sealer is still at work on another, a segment that nobody waits for continues.
     fn rotate(&mut self, reply: Option<Sender<Result<()>>>) {
         self.flush();
         let must = reply.is_some();

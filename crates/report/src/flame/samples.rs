@@ -324,10 +324,10 @@ mod tests {
         let span = |of: &str| Span { begin_ns: 0, end_ns: 15, of: Arc::from(of) };
         let stacks_of_statements = Stacks {
             connections: Spans::new(
-                KnownBy::Looks,
+                KnownBy::Snapshots,
                 [(1, Span { begin_ns: 0, end_ns: 50, of: 40 })].into_iter(),
             ),
-            statements: Spans::new(KnownBy::Looks, [(1, span("COMMIT"))].into_iter()),
+            statements: Spans::new(KnownBy::Snapshots, [(1, span("COMMIT"))].into_iter()),
             samples: vec![
                 sample(10, "connection", 0, 1_000),
                 sample(20, "connection", 0, 2_000),

@@ -70,7 +70,7 @@ fn objects(of: LocksOf) -> String {
     });
     let snapshots = snapshots(of.snapshots);
     if of.objects.is_empty() {
-        let text = match of.snapshots.taken {
+        let text = match of.snapshots.count {
             0 => "Whether connections waited for locks is not known: the lock tables could not be read in this window."
                 .to_string(),
             _ => format!("No connection was found waiting for a lock in {} of the server.", count(of.snapshot_count, "snapshot")),
@@ -246,7 +246,7 @@ pub fn locks_json(of: LocksOf) -> Value {
         "seconds": of.seconds,
         "looks": of.snapshot_count,
         "snapshots": {
-            "taken": of.snapshots.taken,
+            "taken": of.snapshots.count,
             "failed": of.snapshots.failed,
             "last_good_s_before_end": of.snapshots.last_good_s,
             "last_took_ms": of.snapshots.last_took_ms,

@@ -24,7 +24,7 @@ fn of<'a>(objects: &'a [LockObject], instruments: &'a [InstrumentWait]) -> Locks
         snapshot_count: 20,
         snapshots: Snapshots {
             seconds: 10.0,
-            taken: 20,
+            count: 20,
             last_good_s: Some(0.2),
             found_rows: 100,
             ..Snapshots::default()
@@ -139,7 +139,7 @@ fn that_nobody_waits_is_shown_with_the_time_of_the_snapshot_and_only_where_it_is
 fn a_window_whose_snapshots_failed_does_not_claim_that_nobody_waited() {
     let snapshots = Snapshots {
         seconds: 10.0,
-        taken: 0,
+        count: 0,
         failed: 3,
         last_good_s: Some(14.5),
         last_took_ms: Some(5_004.0),

@@ -134,7 +134,7 @@ fn thinned(table: &ThreadTable, edges_ns: &[i64], most: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_series::{Look, ThreadSnapshot};
+    use whyso_series::{Snapshot, ThreadSnapshot};
 
     /// Threads that are on a CPU all the time, with one snapshot per second.
     fn busy(threads: u32, snapshots: i64) -> ThreadTable {
@@ -144,7 +144,7 @@ mod tests {
             states_ns: vec![t_ns as u64],
             ..ThreadSnapshot::default()
         };
-        let snapshot = |t_ns| Look { t_ns, threads: (0..threads).map(|tid| thread(tid, t_ns)).collect() };
+        let snapshot = |t_ns| Snapshot { t_ns, threads: (0..threads).map(|tid| thread(tid, t_ns)).collect() };
         let snapshots = (0..snapshots).map(|second| snapshot(second * 1_000_000_000)).collect();
         ThreadTable::new(vec!["cpu".to_string()], snapshots, &[])
     }

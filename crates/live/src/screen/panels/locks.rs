@@ -137,14 +137,14 @@ mod tests {
     fn that_nobody_waits_is_shown_where_it_was_read_and_nothing_contradicts_it() {
         let good = Snapshots {
             seconds: 5.0,
-            taken: 10,
+            count: 10,
             last_good_s: Some(0.4),
             last_took_ms: Some(3.0),
             row_waits_now: Some((0.0, 0.0)),
             ..Snapshots::default()
         };
         assert_eq!(nobody_waits(good), "nobody waits at this time (read 400 ms before, in 3 ms)");
-        let slow = Snapshots { taken: 0, last_good_s: Some(9.0), last_took_ms: Some(4_000.0), ..good };
+        let slow = Snapshots { count: 0, last_good_s: Some(9.0), last_took_ms: Some(4_000.0), ..good };
         let text = nobody_waits(slow);
         assert!(text.starts_with("who waits at this time is not known. The last good snapshot"), "{text}");
         assert!(text.contains("9 s before the end and took 4 s"), "{text}");
