@@ -67,7 +67,7 @@ pub(crate) fn greeting() -> Vec<u8> {
 pub(crate) fn agreed(response: &[u8]) -> Option<Capabilities> {
     let capabilities = u32::from_le_bytes(response.get(..4)?.try_into().ok()?);
     let extended = u32::from_le_bytes(response.get(28..32)?.try_into().ok()?);
-    // A client that means MySQL's protocol sets the bit that MariaDB's own leave clear.
+    // A client that means MySQL's protocol sets the bit that MariaDB's own clients don't set.
     let extended = if capabilities & 1 == 0 { extended } else { 0 };
     Some(Capabilities {
         deprecate_eof: capabilities & DEPRECATE_EOF != 0,

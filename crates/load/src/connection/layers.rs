@@ -56,8 +56,8 @@ impl Layers {
             Some(tls) => {
                 while !plain.is_empty() {
                     // The session takes what its buffer has room for.
-                    let taken = tls.writer().write(plain)?;
-                    plain = &plain[taken..];
+                    let byte_count = tls.writer().write(plain)?;
+                    plain = &plain[byte_count..];
                     while tls.wants_write() {
                         tls.write_tls(&mut self.out)?;
                     }
