@@ -143,7 +143,7 @@ pub(crate) struct Statement {
     /// Of the connection on which it was prepared.
     pub(crate) generation: u32,
     pub(crate) params_wanted: usize,
-    /// Of its rows, as the server told them last: it need not tell them again at every execution.
+    /// Of its rows, as the server sent them last: it need not send them again at every execution.
     pub(crate) columns: Rc<[ColumnType]>,
     /// In order; kept alive by the script's statement.
     pub(crate) params: Vec<NonNull<Param>>,
@@ -162,7 +162,7 @@ pub(crate) enum Form {
 }
 
 impl Statement {
-    /// Works out what every execution has in common, once the parameters are known.
+    /// Works out what every execution has in common, once all parameters are bound.
     pub(crate) fn make_template(&mut self) {
         let types: Vec<ParamType> = self
             .params
@@ -191,11 +191,11 @@ pub(crate) struct User {
     pub(crate) rng: Rng,
     /// Where commands are encoded to: a buffer that whoever runs the script has borrowed for the turn; null outside one.
     pub(crate) out: *mut Vec<u8>,
-    /// The last command's results: the engine's, valid until the turn ends, or our own copy in `kept`; null where there
+    /// The last command's results: the engine's, valid until the turn ends, or our own copy in `copied`; null where there
     /// are none.
     pub(crate) captured: *const ResultRows,
-    /// Results that had to be kept beyond the turn in which they came.
-    kept: Box<ResultRows>,
+    /// Results that a script may read after the turn in which they arrived.
+    copied: Box<ResultRows>,
     result_place: usize,
     row_place: usize,
     /// Fields of the row that was fetched last, `None` for NULL.
@@ -241,7 +241,7 @@ impl User {
             rng,
             out: std::ptr::null_mut(),
             captured: std::ptr::null(),
-            kept: Box::default(),
+            copied: Box::default(),
             result_place: 0,
             row_place: 0,
             fields: Vec::new(),
@@ -286,12 +286,12 @@ impl User {
         let Some(captured) = (unsafe { self.captured.as_ref() }) else { return };
         let has_unread_rows = self.view.has_rows != 0 && self.row_place < self.view.result.nrows as usize;
         let has_more = self.result_place + 1 < captured.len();
-        if std::ptr::eq(captured, &*self.kept) {
+        if std::ptr::eq(captured, &*self.copied) {
             return;
         }
         if has_unread_rows || has_more {
-            *self.kept = captured.clone();
-            self.captured = &*self.kept;
+            *self.copied = captured.clone();
+            self.captured = &*self.copied;
         } else {
             self.captured = std::ptr::null();
         }
