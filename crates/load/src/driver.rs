@@ -107,7 +107,7 @@ pub trait Driver {
     /// of the arrival, and `by_arrival` is set. Then the transaction is a function of the seed and `number` only.
     fn begin(&mut self, number: u64, by_arrival: bool);
 
-    /// Says what comes next. `turn.reply` tells what became of what was asked for before.
+    /// Says what comes next. `turn.reply` shows what became of what was asked for before.
     fn next(&mut self, turn: &mut Turn<'_>) -> Next;
 
     /// Appends the next piece of the file that the server asked for in answer to our own LOAD DATA LOCAL to `content`,

@@ -294,7 +294,7 @@ impl NativeDriver {
         }
     }
 
-    /// Tells the cursor what the server answered to the statement that was sent last.
+    /// Hands to the cursor what the server answered to the statement that was sent last.
     #[inline]
     fn answered(&mut self, fine: &Fine<'_>) -> Result<(), GsetError> {
         let Some((statement, _)) = self.last else { return Ok(()) };

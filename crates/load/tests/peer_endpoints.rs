@@ -24,7 +24,7 @@ fn endpoints(targets: [(Target, u32); 2]) -> Vec<Endpoint> {
     targets.map(|(target, weight)| Endpoint { target, weight }).to_vec()
 }
 
-/// Waits for so many transactions more.
+/// Waits for this many further transactions.
 fn go_on(running: &Running, transactions: u64) {
     let before = running.live().transactions;
     wait_until(running, "progress", |running| running.live().transactions >= before + transactions);

@@ -16,7 +16,7 @@ fn read(text: &str) -> Workload {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs so many transactions, or until the load gives up.
+/// Runs this many transactions, or until the load gives up.
 fn run(
     server: &Server,
     workload: &Workload,

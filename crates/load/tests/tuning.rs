@@ -1,4 +1,4 @@
-//! What is off unless it is asked for does what it says, and is refused where it can't be had.
+//! What is off unless it is asked for does what it says, and is refused where it is not available.
 
 mod support;
 

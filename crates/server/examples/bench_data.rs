@@ -1,4 +1,4 @@
-//! Rows a second of whyso's loader against `sysbench prepare`, in alternating rounds on one server,
+//! Rows per second of whyso's loader against `sysbench prepare`, in alternating rounds on one server,
 //! and what restoring a snapshot takes against loading. See bench/data/README.md.
 //!
 //! Arguments: rounds (3 where none), then knobs for the server as name=value.

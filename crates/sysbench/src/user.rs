@@ -82,7 +82,7 @@ impl Turnstile {
     /// in it.
     pub(crate) fn user_and_out(&mut self) -> Option<(&mut User, &mut Vec<u8>)> {
         let user = self.user()?;
-        // SAFETY: it is null, or the buffer of this turn, which whoever runs the script has borrowed for the turn. It is
+        // SAFETY: it is null, or the buffer of this turn, which the one who runs the script has borrowed for the turn. It is
         // no part of the user, and the borrow of the turnstile allows no second reference.
         let out = unsafe { user.out.as_mut() }?;
         Some((user, out))
@@ -189,7 +189,7 @@ pub(crate) struct User {
     pub(crate) facts: Arc<Facts>,
     pub(crate) samplers: Rc<std::cell::RefCell<Samplers>>,
     pub(crate) rng: Rng,
-    /// Where commands are encoded to: a buffer that whoever runs the script has borrowed for the turn; null outside one.
+    /// Where commands are encoded to: a buffer that the one who runs the script has borrowed for the turn; null outside one.
     pub(crate) out: *mut Vec<u8>,
     /// The last command's results: the engine's, valid until the turn ends, or our own copy in `copied`; null where there
     /// are none.
@@ -327,7 +327,7 @@ impl User {
         captured.is_some_and(|captured| self.result_place + 1 < captured.len())
     }
 
-    /// Goes on to the next result; whether there is one.
+    /// Moves to the next result. Returns whether there is one.
     pub(crate) fn next_result(&mut self) -> bool {
         let has_more = self.more_results();
         if has_more {
@@ -339,7 +339,7 @@ impl User {
         has_more
     }
 
-    /// Goes on to the next row: its number of columns.
+    /// Moves to the next row. Returns its number of columns.
     pub(crate) fn next_row(&mut self) -> Option<usize> {
         // SAFETY: valid, as the field's comment says.
         let captured = unsafe { self.captured.as_ref() }?;

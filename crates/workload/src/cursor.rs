@@ -169,7 +169,7 @@ impl Cursor {
         }
     }
 
-    /// Carries out what the built-in workloads' steps seldom are, and goes on.
+    /// Carries out what the built-in workloads' steps seldom are, and continues.
     fn rare<'p>(&mut self, program: &'p Program, step: &'p Op) -> Result<Option<Turn<'p>>, Stuck> {
         let Cursor { rng, variables, .. } = self;
         let failed = |what: &'static str| move |error| Stuck::Eval { variable: what.to_string(), error };

@@ -41,7 +41,7 @@ macro_rules! random_text {
     };
 }
 
-/// Connections a second, and nothing else.
+/// Connections per second, and nothing else.
 fn connect(options: &Options) -> Workload {
     build("connect", "a new connection each time, and no statement", vec![Step::Reconnect], options)
 }

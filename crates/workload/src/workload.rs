@@ -353,7 +353,7 @@ fn count_statements(steps: &[Step]) -> Option<u64> {
 }
 
 impl Workload {
-    /// Works out what each variable is sent as from all that is put into it. To be called anew when a dictionary was
+    /// Works out what each variable is sent as from all that is put into it. To be called again when a dictionary was
     /// filled, whose values may be numbers.
     pub(crate) fn settle_types(&mut self) {
         for variable in &mut self.variables {

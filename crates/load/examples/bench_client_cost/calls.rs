@@ -102,7 +102,7 @@ fn count(
     command.args(["-e", &format!("{events},context-switches,cpu-migrations"), "--"]);
     command.arg(client.get_program()).args(client.get_args());
     let result = processes::run(&mut command, LIMIT)?;
-    let run = contestant.run(&result.output);
+    let run = contestant.read(&result.output);
     let queries = run
         .ok_or_else(|| anyhow!("what {contestant} printed can't be understood: {}", result.output))?
         .queries;

@@ -32,7 +32,7 @@ pub(crate) struct Load<'a> {
     pub(crate) workload: &'a str,
     pub(crate) users: u32,
     pub(crate) seconds: u64,
-    /// Transactions a second of an open loop; `None`: closed. Whyso alone can.
+    /// Transactions per second of an open loop; `None`: closed. Only whyso has open loops.
     pub(crate) rate: Option<f64>,
 }
 

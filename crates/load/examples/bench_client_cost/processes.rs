@@ -5,7 +5,7 @@ use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Result, anyhow};
 
 /// Time between two checks of the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -5,7 +5,7 @@ use crate::options::{Link, Plan};
 use crate::places::MariaDb;
 use crate::table::{Ratios, Score, Target, head, median_of, row};
 
-/// What is asked for, by users: client CPU a query over a Unix socket and over TCP, throughput, peak resident memory.
+/// The targets by users: client CPU per query over a Unix socket and over TCP, throughput, peak resident memory.
 const TARGETS: [(u32, f64, f64, f64, Option<f64>); 6] = [
     (1, 0.95, 0.95, 1.0, None),
     (2, 0.95, 0.95, 1.0, None),

@@ -1,6 +1,6 @@
 //! The packets, as a MariaDB 10.11.19 on Debian 12 sent them to sysbench 1.0.20's oltp scripts over libmariadb 3.3.
 
-/// What a client and we have agreed upon, as far as answers differ by it.
+/// What a client and we have agreed on, as far as answers differ by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Capabilities {
     pub(crate) deprecate_eof: bool,
@@ -76,7 +76,7 @@ pub(crate) fn agreed(response: &[u8]) -> Option<Capabilities> {
     })
 }
 
-/// Every answer to an execution or a query, for each thing that can be agreed upon.
+/// Every answer to an execution or a query, for each thing that can be agreed on.
 pub(crate) struct AnswerCatalogue {
     by_agreed: Vec<Answers>,
 }

@@ -5,7 +5,7 @@ use crate::answers::{AnswerCatalogue, Answers, Capabilities, Kind, agreed, kind_
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 const HEADER_BYTES: usize = 4;
 
-/// Whether the connection goes on.
+/// Whether the connection continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     GoOn,

@@ -40,7 +40,7 @@ impl Layers {
         self.compression.is_some()
     }
 
-    /// What a command, or what goes on with one, becomes on the wire: see [`out`](Layers::out).
+    /// What a command, or the continuation of one, becomes on the wire: see [`out`](Layers::out).
     pub(crate) fn wrap(&mut self, plain: &[u8], is_command: bool) -> io::Result<()> {
         self.out.clear();
         let mut plain = plain;

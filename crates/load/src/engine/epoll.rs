@@ -191,7 +191,7 @@ impl Epoll {
         Ok(true)
     }
 
-    /// Goes on where the kernel did not take all.
+    /// Continues where the kernel did not take all.
     fn send_rest(&mut self, slot: u32, core: &mut Core<'_>) {
         let Some(sent) = self.partly_sent[slot as usize] else { return };
         let Some(session) = core.session(slot) else { return };

@@ -30,7 +30,7 @@ const UNSENT_AT_ONCE: u32 = 64;
 /// Due time of a user without a timer.
 const NO_TIMER: i64 = i64::MIN;
 
-/// Tells a loop what has become of its connections' sockets, and sends for it.
+/// Reports to a loop what has become of its connections' sockets, and sends for it.
 pub(crate) trait Poller: Sized {
     /// `connections`: the most that there will be. `waker`: an eventfd that ends a wait.
     fn new(connections: usize, waker: RawFd, tuning: &Tuning) -> io::Result<Self>;
@@ -280,7 +280,7 @@ impl<'l> Core<'l> {
         self.slots.get(slot as usize)?.session.as_ref()
     }
 
-    /// Brings a user to its next transaction, as far as that goes now. After so many transactions that sent nothing the
+    /// Brings a user to its next transaction, as far as that goes now. After this many transactions that sent nothing the
     /// others come first.
     fn advance(&mut self, user: u32, mut now_ns: i64) {
         for _ in 0..UNSENT_AT_ONCE {

@@ -395,7 +395,7 @@ fn drop_dead(sessions: &mut [Option<Session>], limits: &Limits) {
     }
 }
 
-/// How many CPUs the load's threads may run on; tries on a thread of its own whether they can be had.
+/// How many CPUs the load's threads may run on; tries on a thread of its own whether they are available.
 fn count_cpus(cpus: Option<&[u32]>) -> Result<u32, LoadError> {
     let Some(cpus) = cpus else {
         let allowed = rustix::thread::sched_getaffinity(None);

@@ -159,7 +159,7 @@ impl Schedule {
     }
 }
 
-/// Counts what has become due, as time goes on.
+/// Counts what has become due, as time passes.
 pub(crate) struct Backlog {
     clock: ArrivalClock,
     next_due_ns: Option<u64>,

@@ -55,7 +55,7 @@ pub(crate) fn run(shared: &Arc<LevelState>, number: u32, session: Option<Session
     worker.session
 }
 
-/// Tells the level which thread this is.
+/// Reports to the level which thread this is.
 pub(crate) fn announce(ring: &Ring) -> i32 {
     let thread_id = rustix::thread::gettid().as_raw_nonzero().get();
     // Waits for a time end within a microsecond of it, and not within the 50 that are usual. Where it can't be set they
@@ -187,7 +187,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Makes a new connection. `false`: none can be had.
+    /// Makes a new connection. `false`: none is available.
     fn connect(&mut self, now_ns: &mut i64) -> bool {
         self.at.ring.at_rest.store(true, Relaxed);
         let opened = connect::open_in_level(self.at.shared, self.user.number);

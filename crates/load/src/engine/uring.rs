@@ -276,7 +276,7 @@ impl Uring {
         Ok(looked_ns)
     }
 
-    /// Hands over what is to be done, and waits for so many completions, so long at most.
+    /// Hands over what is to be done, and waits for this many completions, for this long at most.
     #[inline]
     fn wait_for(&mut self, completions: u32, timeout_ns: i64) -> io::Result<()> {
         let timeout = Timespec::new()

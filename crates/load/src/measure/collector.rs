@@ -67,7 +67,7 @@ impl Collector {
         }
     }
 
-    /// Collects until `over` is closed: no thread tells anything any more then.
+    /// Collects until `over` is closed: no thread reports anything any more then.
     pub(crate) fn run(mut self, over: Receiver<()>) -> LevelMeasures {
         loop {
             let is_over = !matches!(over.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));

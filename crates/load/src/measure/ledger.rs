@@ -41,7 +41,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Of a level of so many users.
+    /// Of a level of this many users.
     pub(crate) fn new(begin_ns: i64, sizes: Sizes, users: usize) -> Ledger {
         let tally = || Tally::new(sizes);
         let first = Stretch { begin_ns, end_ns: begin_ns + INTERVAL_NS, measured: false, tally: tally() };

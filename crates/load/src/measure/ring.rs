@@ -235,7 +235,7 @@ impl Ring {
         self.head.0.load(Relaxed) - self.tail.0.load(Relaxed) >= self.slots.len() as u64 / 4 * 3
     }
 
-    /// Takes out every event in order. Whoever calls it holds the lock of what `take` writes to, so that no two drain
+    /// Takes out every event in order. The caller holds the lock of what `take` writes to, so that no two drain
     /// at once.
     pub(crate) fn drain(&self, mut take: impl FnMut(Event)) {
         let head = self.head.0.load(Acquire);

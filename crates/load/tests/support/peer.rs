@@ -212,7 +212,7 @@ pub(crate) fn send(stream: &mut dyn Wire, bytes: &[u8]) {
 
 pub(crate) const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 
-/// Whether the peer goes on with a connection.
+/// Whether the peer continues with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     GoOn,

@@ -21,7 +21,7 @@ impl Builder {
     }
 }
 
-/// The first word and the table or routine that it is about, such as "select_account", as far as the text tells.
+/// The first word and the table or routine that it is about, such as "select_account", as far as the text shows.
 fn kind_of(sql: &str) -> String {
     let words: Vec<String> = sql
         .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '='))

@@ -33,7 +33,7 @@ impl Slot {
 }
 
 impl Core<'_> {
-    /// The connection that a user goes on with, where there is one.
+    /// The connection that a user continues with, where there is one.
     pub(super) fn acquire(&mut self, user: u32) -> Option<u32> {
         if let Some(slot) = self.held[user as usize] {
             return Some(slot);
@@ -47,7 +47,7 @@ impl Core<'_> {
         Some(slot)
     }
 
-    /// Gives a shared connection up, to whoever waits for one.
+    /// Gives a shared connection up, to a user who waits for one.
     pub(super) fn release(&mut self, user: u32, now_ns: i64) {
         if !self.is_shared {
             return;
