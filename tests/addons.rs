@@ -1,4 +1,4 @@
-//! Sources of the user's own, and samples that are given on: in a recording of a real server.
+//! Sources of the user's own, and samples that are relayed: in a recording of a real server.
 
 mod common;
 
@@ -137,15 +137,15 @@ fn sources_of_ones_own_are_recorded_and_broken_ones_disturb_nothing() {
     assert!(one.len() >= 8 && one.iter().all(|value| *value == 1.0), "{one:?}");
     let csv = text(&output(&mut place.whyso(&["export", run, "--format", "csv"])).stdout);
     assert!(csv.contains(",addon.asks,n,max,counter,bytes,9223372036854775807\n"), "the last digit is lost");
-    // The server's own status went on meanwhile, a reading a second.
+    // The server's own status was read meanwhile, once per second.
     assert!(values(&place, run, "status", "Questions", "").len() >= 5);
     assert!(values(&place, run, "addon.hangs", "never", "").is_empty());
 
     let report = place.path().join("report.html");
     output(&mut place.whyso(&["report", run, "-o", report.to_str().unwrap()]));
     let page = fs::read_to_string(&report).unwrap();
-    for told in ["addon.dies: ", "it broke", "addon.hangs: "] {
-        assert!(page.contains(told), "no event says {told:?}");
+    for expected_text in ["addon.dies: ", "it broke", "addon.hangs: "] {
+        assert!(page.contains(expected_text), "no event says {expected_text:?}");
     }
 
     let (begun, lines) = received.join().unwrap();
@@ -157,7 +157,7 @@ fn sources_of_ones_own_are_recorded_and_broken_ones_disturb_nothing() {
             && value.is_some_and(|value| value.parse::<f64>().is_ok())
             && t.is_some_and(|t| t.parse::<u64>().is_ok_and(|t| t > 1_700_000_000))
     };
-    assert!(lines.len() > 100, "{} lines after the receiver came back", lines.len());
+    assert!(lines.len() > 100, "{} lines after the receiver was back", lines.len());
     let bad: Vec<&String> = lines.iter().filter(|line| !is_good(line)).collect();
     assert!(bad.is_empty(), "{bad:?}");
 }
@@ -172,15 +172,15 @@ fn a_file_with_a_fault_is_refused_before_anything_starts() {
         ("name = [1\n", "wrong.toml"),
     ] {
         fs::write(&path, content).unwrap();
-        let said = output(&mut place.whyso(&[
+        let result = output(&mut place.whyso(&[
             "record",
             "--dsn",
             "mysql://x@localhost/?socket=/nowhere",
             "--add-on",
             path.to_str().unwrap(),
         ]));
-        assert_eq!(said.status.code(), Some(2), "{said:?}");
-        assert!(text(&said.stderr).contains(says), "{said:?}");
+        assert_eq!(result.status.code(), Some(2), "{result:?}");
+        assert!(text(&result.stderr).contains(says), "{result:?}");
     }
     let missing = output(&mut place.whyso(&[
         "record",
@@ -251,7 +251,7 @@ fn the_tables_of_an_ndb_cluster_are_read_as_its_manual_has_them() {
         "os_ru_utime 5/0 123456",
         "OS_idle 5/1 97",
     ] {
-        assert!(threads.iter().any(|one| one == line), "no {line:?} in {threads:?}");
+        assert!(threads.iter().any(|printed| printed == line), "no {line:?} in {threads:?}");
     }
     let mut buffers = check("ndb-log-buffers");
     buffers.sort();
@@ -289,6 +289,6 @@ fn lines_of_a_data_nodes_log_become_microseconds_a_contention_and_cpu_time() {
         "system_ms thread_4 379",
     ];
     for line in expected {
-        assert!(found.iter().any(|one| one == line), "no {line:?} in {found:?}");
+        assert!(found.iter().any(|printed| printed == line), "no {line:?} in {found:?}");
     }
 }

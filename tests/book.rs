@@ -23,7 +23,7 @@ fn files_in(folder: &Path, extension: &str) -> BTreeSet<PathBuf> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files_in(&path, extension));
-        } else if path.extension().is_some_and(|one| one == extension) {
+        } else if path.extension().is_some_and(|found| found == extension) {
             found.insert(path);
         }
     }

@@ -114,7 +114,7 @@ fn record_and_load_end_in_a_sentence_whatever_any_answer_is() {
 }
 
 #[test]
-fn an_answer_that_can_t_be_read_is_said_with_who_gave_it() {
+fn an_answer_that_can_t_be_read_is_reported_with_its_server() {
     let server = OwnServer::start();
     let place = Place::new();
     for (nth, kind) in [(1, 0), (3, 1), (4, 0)] {
@@ -146,29 +146,37 @@ fn serve_records_another_server_after_one_that_speaks_no_protocol() {
         format!("[[server]]\nname = \"{name}\"\ndsn = \"{dsn}\"\ntrace = false\ninterval_ms = 200\n")
     };
     let mut servers: String =
-        proxies.iter().enumerate().map(|(at, one)| entry(&format!("bad{at}"), &dsn(one))).collect();
+        proxies.iter().enumerate().map(|(at, proxy)| entry(&format!("bad{at}"), &dsn(proxy))).collect();
     servers += &entry("good", &server.dsn("root", ""));
     let file = place.path().join("servers.toml");
     fs::write(&file, servers).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
 
     let served = RunServer::start(&place, &["--servers", file.to_str().unwrap()]);
-    let told = |name: &str| {
+    let live_server = |name: &str| {
         let (_, listed) = served.get("/live");
         let listed = listed.as_array().or_else(|| listed["servers"].as_array()).cloned().unwrap_or_default();
-        listed.into_iter().find(|one| one["name"] == name).unwrap_or_default()
+        listed.into_iter().find(|entry| entry["name"] == name).unwrap_or_default()
     };
     let start = |name: &str| served.send("POST", &format!("/live/{name}/start"), "");
     for at in 0..proxies.len() {
         let name = format!("bad{at}");
         let (status, why) = start(&name);
         assert!(status < 300, "{name}: {status} {why}");
-        assert!(wait_until(BOUND, || told(&name)["phase"] == "failed"), "{name}: {}", told(&name));
-        assert!(told(&name)["words"].as_str().is_some_and(|words| words.len() > 30), "{}", told(&name));
+        assert!(
+            wait_until(BOUND, || live_server(&name)["phase"] == "failed"),
+            "{name}: {}",
+            live_server(&name)
+        );
+        assert!(
+            live_server(&name)["words"].as_str().is_some_and(|words| words.len() > 30),
+            "{}",
+            live_server(&name)
+        );
     }
     let (status, why) = start("good");
     assert!(status < 300, "{status} {why}");
-    assert!(wait_until(BOUND, || told("good")["phase"] == "recording"), "{}", told("good"));
+    assert!(wait_until(BOUND, || live_server("good")["phase"] == "recording"), "{}", live_server("good"));
     assert!(served.send("POST", "/live/good/stop", "").0 < 300);
-    assert!(wait_until(BOUND, || told("good")["phase"] == "idle"), "{}", told("good"));
+    assert!(wait_until(BOUND, || live_server("good")["phase"] == "idle"), "{}", live_server("good"));
 }

@@ -1,4 +1,4 @@
-//! A password that is given in any way is nowhere in what the program leaves behind, prints or shows in the process list.
+//! A password that is passed in any way is nowhere in what the program leaves behind, prints or shows in the process list.
 
 mod common;
 #[path = "common/leaks.rs"]
@@ -49,33 +49,34 @@ impl Case {
         format!("mysql://bench{password}@127.0.0.1:{}/", self.server.port)
     }
 
-    /// Runs it to its end, and looks at the process list meanwhile and at what was printed.
+    /// Runs it to its end, and searches the process list meanwhile, and what was printed.
     fn run(&mut self, command: &mut Command, must_succeed: bool) {
         let name = format!("{:?}", command.get_args().take(1).collect::<Vec<_>>());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
+        let mut messages = String::new();
         // By its first line, no password is shown any more.
-        errors.read_line(&mut said).unwrap();
+        errors.read_line(&mut messages).unwrap();
         let list = ProcessList::watch(
             child.id(),
             self.canaries.clone(),
             &["/bin/sh -c", "sh -c", "true ", "mariadb "],
         );
-        let rest =
-            std::thread::spawn(move || errors.read_to_string(&mut said).map(|_| said).unwrap_or_default());
+        let rest = std::thread::spawn(move || {
+            errors.read_to_string(&mut messages).map(|_| messages).unwrap_or_default()
+        });
         let mut printed = String::new();
         child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-        let said = rest.join().unwrap();
+        let messages = rest.join().unwrap();
         let status = child.wait().unwrap();
-        assert!(status.success() || !must_succeed, "{name}: {status}: {said}");
+        assert!(status.success() || !must_succeed, "{name}: {status}: {messages}");
         self.found.extend(list.into_leaks());
+        self.found.extend(found_in_bytes(&format!("output of {name}"), printed.as_bytes(), &self.canaries));
         self.found.extend(found_in_bytes(
-            &format!("what {name} printed"),
-            printed.as_bytes(),
+            &format!("messages of {name}"),
+            messages.as_bytes(),
             &self.canaries,
         ));
-        self.found.extend(found_in_bytes(&format!("what {name} said"), said.as_bytes(), &self.canaries));
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -199,10 +200,10 @@ fn no_password_leaks_from_the_server_of_pages() {
     fs::create_dir_all(place.runs()).unwrap();
     let names = place.path().join("servers.toml");
     let dsn = |password: &str| format!("mysql://bench:{password}@127.0.0.1:{}/", server.port);
-    let one = |name: &str, password: &str| {
+    let dsn_entry = |name: &str, password: &str| {
         format!("[[server]]\nname = \"{name}\"\ndsn = \"{}\"\ninterval_ms = 200\n", dsn(password))
     };
-    fs::write(&names, one("right", &secrets[0]) + &one("wrong", &secrets[1])).unwrap();
+    fs::write(&names, dsn_entry("right", &secrets[0]) + &dsn_entry("wrong", &secrets[1])).unwrap();
     fs::set_permissions(&names, fs::Permissions::from_mode(0o600)).unwrap();
     let served = RunServer::start(&place, &["--servers", names.to_str().unwrap()]);
     let mut answers = String::new();

@@ -163,9 +163,9 @@ impl Module {
         if let Some(name) = name_of(item) {
             self.defined.insert(name);
         }
-        if let Item::Use(one) = item {
-            let is_public = !matches!(one.vis, Visibility::Inherited);
-            self.import(&one.tree, Vec::new(), is_public);
+        if let Item::Use(import) = item {
+            let is_public = !matches!(import.vis, Visibility::Inherited);
+            self.import(&import.tree, Vec::new(), is_public);
         }
         let mut paths = Paths { module: self };
         paths.visit_item(item);
@@ -178,8 +178,8 @@ impl Module {
                 self.import(&path.tree, [before, vec![path.ident.to_string()]].concat(), is_public);
             }
             UseTree::Group(group) => {
-                for one in &group.items {
-                    self.import(one, before.clone(), is_public);
+                for part in &group.items {
+                    self.import(part, before.clone(), is_public);
                 }
             }
             UseTree::Glob(_) => self.globs.push(before),
@@ -228,15 +228,15 @@ impl Visit<'_> for Paths<'_> {
 }
 
 fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|one| {
-        one.path().is_ident("cfg")
-            && one.meta.require_list().is_ok_and(|list| list.tokens.to_string().starts_with("test"))
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string().starts_with("test"))
     })
 }
 
 fn path_attribute(attributes: &[Attribute]) -> Option<String> {
-    attributes.iter().find(|one| one.path().is_ident("path")).and_then(|one| {
-        let syn::Expr::Lit(literal) = &one.meta.require_name_value().ok()?.value else { return None };
+    attributes.iter().find(|attribute| attribute.path().is_ident("path")).and_then(|attribute| {
+        let syn::Expr::Lit(literal) = &attribute.meta.require_name_value().ok()?.value else { return None };
         let syn::Lit::Str(text) = &literal.lit else { return None };
         Some(text.value())
     })
@@ -244,28 +244,28 @@ fn path_attribute(attributes: &[Attribute]) -> Option<String> {
 
 fn attributes(item: &Item) -> &[Attribute] {
     match item {
-        Item::Mod(one) => &one.attrs,
-        Item::Use(one) => &one.attrs,
-        Item::Fn(one) => &one.attrs,
-        Item::Impl(one) => &one.attrs,
-        Item::Struct(one) => &one.attrs,
-        Item::Enum(one) => &one.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
         _ => &[],
     }
 }
 
 fn name_of(item: &Item) -> Option<String> {
     Some(match item {
-        Item::Const(one) => one.ident.to_string(),
-        Item::Enum(one) => one.ident.to_string(),
-        Item::Fn(one) => one.sig.ident.to_string(),
-        Item::Macro(one) => one.ident.as_ref()?.to_string(),
-        Item::Static(one) => one.ident.to_string(),
-        Item::Struct(one) => one.ident.to_string(),
-        Item::Trait(one) => one.ident.to_string(),
-        Item::Type(one) => one.ident.to_string(),
-        Item::Union(one) => one.ident.to_string(),
-        Item::Mod(one) if one.content.is_some() => one.ident.to_string(),
+        Item::Const(item) => item.ident.to_string(),
+        Item::Enum(item) => item.ident.to_string(),
+        Item::Fn(item) => item.sig.ident.to_string(),
+        Item::Macro(item) => item.ident.as_ref()?.to_string(),
+        Item::Static(item) => item.ident.to_string(),
+        Item::Struct(item) => item.ident.to_string(),
+        Item::Trait(item) => item.ident.to_string(),
+        Item::Type(item) => item.ident.to_string(),
+        Item::Union(item) => item.ident.to_string(),
+        Item::Mod(item) if item.content.is_some() => item.ident.to_string(),
         _ => return None,
     })
 }
@@ -293,7 +293,7 @@ fn circles(arrows: &BTreeMap<&str, BTreeSet<&str>>) -> BTreeMap<String, String> 
             continue;
         }
         let members: BTreeSet<&str> =
-            ahead.iter().copied().filter(|one| reached(arrows, one).contains(file)).collect();
+            ahead.iter().copied().filter(|next| reached(arrows, next).contains(file)).collect();
         let ties: Vec<String> = members
             .iter()
             .flat_map(|from| {

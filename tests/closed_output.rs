@@ -79,13 +79,16 @@ fn output_that_can_not_be_written_is_an_error_and_a_pipe_that_nobody_reads_is_no
     ];
     for args in listing {
         let mut failed = place.whyso(args).stdout(full()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        failed.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let mut messages = String::new();
+        failed.stderr.take().unwrap().read_to_string(&mut messages).unwrap();
         let status = failed.wait().unwrap();
-        assert!(!said.contains("panicked"), "{args:?}: {said}");
+        assert!(!messages.contains("panicked"), "{args:?}: {messages}");
         // Some are refused before anything is printed, as the recording holds nothing for them.
-        assert!(matches!(status.code(), Some(1 | 2)), "{args:?}: {status:?} {said}");
-        assert!(said.contains("can't be written") || !said.contains("os error"), "{args:?}: {said}");
+        assert!(matches!(status.code(), Some(1 | 2)), "{args:?}: {status:?} {messages}");
+        assert!(
+            messages.contains("can't be written") || !messages.contains("os error"),
+            "{args:?}: {messages}"
+        );
 
         let status = place.whyso(args).stdout(nobody()).stderr(nobody()).status().unwrap();
         assert_ne!(status.code(), Some(101), "{args:?}");
@@ -98,7 +101,7 @@ fn an_argument_need_not_be_utf_8() {
     let odd = std::ffi::OsStr::from_bytes(b"runs-\xff");
     let done =
         place.run(&["--users", "1", "--seconds", "1", "--no-repeat", "--out"]).arg(odd).output().unwrap();
-    let said = text(&done.stderr);
-    assert!(done.status.success(), "{said}");
+    let messages = text(&done.stderr);
+    assert!(done.status.success(), "{messages}");
     assert!(place.path().join(odd).is_dir());
 }

@@ -86,11 +86,11 @@ fn runs_in_turn_are_compared_and_what_can_not_be_compared_is_refused() {
     assert_eq!(sizes, [4, 1], "the setting may change, the data set may not");
     assert_eq!(history["groups"][0]["too_few"], true);
     place.assert_nothing_left();
-    history_tells_what_changed(&place, &a1);
+    assert_history_shows_what_changed(&place, &a1);
 }
 
 /// Of sixteen copies of a recording, the last six a fifth slower and by a newer server.
-fn history_tells_what_changed(place: &Place, recording: &str) {
+fn assert_history_shows_what_changed(place: &Place, recording: &str) {
     let recorded = fs::read_to_string(PathBuf::from(recording).join("run.json")).unwrap();
     let folder = place.path().join("many");
     for day in 0..16 {
@@ -159,7 +159,7 @@ fn windows_of_a_run_are_compared_by_their_parts() {
     let per_s = |level: usize| levels[level]["transactions_per_s"].as_f64().unwrap();
     let [one, four] = [format!("{path}@0s-13s"), format!("{path}@13.5s-26s")];
     let compared = json_of(&output(&mut place.whyso(&["compare", &one, &four, "--json"])));
-    // Whether seconds of so short a level are too much alike for an interval is up to the machine; then that is said.
+    // Whether seconds of so short a level are too much alike for an interval is up to the machine; then the comparison reports it.
     let has_interval = compared["method"] == "welch";
     let why = compared["why"].as_str().unwrap();
     assert_eq!(compared["of"], "parts", "{compared:#}");
@@ -173,9 +173,9 @@ fn windows_of_a_run_are_compared_by_their_parts() {
     assert!(compared["differing"].as_array().unwrap().is_empty(), "one run: {:#}", compared["differing"]);
     let metrics = &compared["metrics"];
     assert!(metrics["compared"].as_u64().unwrap() > 50, "{metrics:#}");
-    let told = text(&output(&mut place.whyso(&["compare", &one, &four])).stdout);
-    assert_eq!(told.contains("2 and 2 parts"), has_interval, "{told}");
-    assert!(told.contains("What differs most between the windows"), "{told}");
+    let comparison = text(&output(&mut place.whyso(&["compare", &one, &four])).stdout);
+    assert_eq!(comparison.contains("2 and 2 parts"), has_interval, "{comparison}");
+    assert!(comparison.contains("What differs most between the windows"), "{comparison}");
 
     let refused = |first: &str, second: &str, words: &str| {
         let done = output(&mut place.whyso(&["compare", first, second]));

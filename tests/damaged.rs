@@ -65,14 +65,14 @@ fn no_command_shows_other_numbers_without_a_warning_whichever_file_has_a_flipped
         let mut damaged = bytes.clone();
         damaged[bytes.len() / 2] ^= 1 << 4;
         fs::write(&file, damaged).unwrap();
-        for (reader, (shown, said)) in READERS.iter().zip(&sound) {
-            let (now, warnings) = printed(&place, reader, &run);
+        for (reader, (shown, messages)) in READERS.iter().zip(&sound) {
+            let (shown_now, warnings) = printed(&place, reader, &run);
             // The list of runs has a column for it.
             let warns = reader[0] == "runs"
                 && ["can't be read", "is not what was recorded", "are damaged"]
                     .iter()
-                    .any(|text| now.contains(text));
-            if now != *shown && !warns && warnings.lines().all(|line| said.contains(line)) {
+                    .any(|text| shown_now.contains(text));
+            if shown_now != *shown && !warns && warnings.lines().all(|line| messages.contains(line)) {
                 silent.push(format!("{} of {}", reader[0], file.file_name().unwrap().display()));
             }
         }

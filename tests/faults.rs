@@ -1,4 +1,5 @@
-//! What is done to recordings as a whole, with a file system that fails at any call: a command that is run again finishes what was begun.
+//! What is done to recordings as a whole, with a file system that fails at any call. A command that is run again
+//! finishes what was begun.
 
 mod common;
 
@@ -78,10 +79,10 @@ impl Bench {
             self.faults.inject(&mut command, folder, fault);
         }
         let output = output(&mut command);
-        let said = text(&output.stdout) + &text(&output.stderr);
+        let messages = text(&output.stdout) + &text(&output.stderr);
         assert!(
-            !said.contains("panicked") && output.status.code() != Some(101),
-            "{args:?} {fault:?}: {said}"
+            !messages.contains("panicked") && output.status.code() != Some(101),
+            "{args:?} {fault:?}: {messages}"
         );
         output
     }
@@ -108,8 +109,12 @@ impl Bench {
             {
                 let folder = folder_of("case");
                 let output = self.whyso(&folder, args, Some(Some((fault, at))));
-                let said = text(&output.stdout) + &text(&output.stderr);
-                println!("{args:?}: {fault:?} at call {at}, {:?}: {} {said}", calls[at - 1], output.status);
+                let messages = text(&output.stdout) + &text(&output.stderr);
+                println!(
+                    "{args:?}: {fault:?} at call {at}, {:?}: {} {messages}",
+                    calls[at - 1],
+                    output.status
+                );
                 check(&folder, output.status.success());
                 let left: Vec<_> =
                     fs::read_dir(folder.join("runs")).unwrap().map(|run| run.unwrap()).collect();
@@ -205,7 +210,7 @@ fn fail_everywhere(at_most: usize) {
             bench.must(folder, &rm);
             if second.exists() {
                 let imported = bench.whyso(folder, &["runs", "import", "second.tar"], None).status.success();
-                assert!(imported || !is_done, "a backup that succeeded can't be taken in");
+                assert!(imported || !is_done, "a backup that succeeded can't be imported");
             }
             if !folder.join("runs/run").exists() {
                 bench.must(folder, &["runs", "import", "backup.tar"]);

@@ -33,15 +33,15 @@ fn why(place: &Place, run: &Path) -> Value {
 fn assert_named(why: &Value) {
     let all = |list: &str| why[list].as_array().unwrap().clone();
     let share = |cause: &str| -> f64 {
-        let found = all("suspects").into_iter().find(|one| one["id"] == cause);
-        found.map_or(0.0, |one| one["share"].as_f64().unwrap())
+        let found = all("suspects").into_iter().find(|suspect| suspect["id"] == cause);
+        found.map_or(0.0, |suspect| suspect["share"].as_f64().unwrap())
     };
     let of_rows = share("deadlock") + share("row-lock");
     assert!(of_rows > 0.15 && of_rows > share("unknown"), "{why:#}");
     let named = [all("suspects"), all("possible")].concat();
     let text = |cause: &str| {
-        let found = named.iter().find(|one| one["id"] == cause);
-        found.map_or(String::new(), |one| one["text"].as_str().unwrap().to_string())
+        let found = named.iter().find(|suspect| suspect["id"] == cause);
+        found.map_or(String::new(), |suspect| suspect["text"].as_str().unwrap().to_string())
     };
     assert!(text("deadlock").contains("whyso.parent (PRIMARY)"), "{why:#}");
 }

@@ -1,4 +1,5 @@
-//! Group commit on a real server whose disk is slow: one user syncs a log for all, and the wait of the others is a commit's, too.
+//! Group commit on a real server whose disk is slow. One user syncs a log for all, and the wait of the others is a
+//! commit's, too.
 
 // Runs alone: it judges shares of waits.
 
@@ -22,7 +23,7 @@ impl SlowDisk {
         let device = fs::metadata(folder).unwrap().dev();
         let number = format!("{}:{}", libc::major(device), libc::minor(device));
         let place = fs::canonicalize(format!("/sys/dev/block/{number}")).ok()?;
-        // Limits are not taken for a partition.
+        // A partition takes no limits.
         let disk = if place.join("partition").exists() { place.parent()? } else { &place };
         let disk = fs::read_to_string(disk.join("dev")).ok()?;
         let root = Path::new("/sys/fs/cgroup");
@@ -59,7 +60,7 @@ fn why(server: &OwnServer, more: &[&str]) -> Value {
     let place = Place::new();
     let dsn = server.dsn("root", "whyso");
     let run = ["run", "oltp-update-non-index", "--users", "16", "--tables", "1", "--rows", "10000"];
-    // 40 looks at the process list: the sessions of a group are found together or not at all, so that 20 looks once missed a third of the time.
+    // 40 samples of the process list: the sessions of a group are found together or not at all, so that 20 samples once missed a third of the time.
     let rest = ["--seconds", "8", "--warmup", "1", "--json", "--dsn", &dsn];
     json_of(&output(&mut place.whyso(&[&run[..], &rest, more].concat())));
     let run = place.only_run();
@@ -68,7 +69,10 @@ fn why(server: &OwnServer, more: &[&str]) -> Value {
 
 fn share(why: &Value, cause: &str) -> f64 {
     let suspects = why["suspects"].as_array().unwrap();
-    suspects.iter().find(|one| one["id"] == cause).map_or(0.0, |one| one["share"].as_f64().unwrap())
+    suspects
+        .iter()
+        .find(|suspect| suspect["id"] == cause)
+        .map_or(0.0, |suspect| suspect["share"].as_f64().unwrap())
 }
 
 /// Most of what anybody waits for is a commit's log: no row lock, and no more than a rest that nobody knows.

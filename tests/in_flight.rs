@@ -70,8 +70,8 @@ fn users_that_sleep_through_the_window_are_in_its_tail_its_users_time_and_its_se
     assert_eq!((&level["cut_short"], &out["cut_short"]), (&Value::Null, &Value::Null));
 }
 
-/// A load of four seconds whose server is stopped in its second second, and continued at that time or, without one, when the
-/// program has ended. How long the program took after the window is given too.
+/// A load of four seconds whose server is stopped in its second second, and continued at that time. Without a time it
+/// continues when the program has ended. Also returns how long the program took after the window.
 fn stopped_in_mid_level(more: &[&str], continued_after: Option<Duration>) -> (Value, Duration) {
     let args = ["load", "--query", "SELECT 1", "--users", "4", "--seconds", "4"];
     let place = Place::new();
@@ -135,8 +135,8 @@ fn a_server_that_stops_in_mid_level_fails_its_service_level_and_the_load_is_not_
     let in_flight = number(&level["in_flight"]["transactions"]);
     assert!((due - 100.0 * number(&level["seconds"])).abs() <= 2.0, "{level}");
     // A few may have been due before the window began.
-    let told = ended + in_flight;
-    assert!((due - 1.0..=due + 10.0).contains(&told), "{due} due, {ended} ended, {in_flight} in flight");
+    let counted = ended + in_flight;
+    assert!((due - 1.0..=due + 10.0).contains(&counted), "{due} due, {ended} ended, {in_flight} in flight");
     assert_eq!(number(&level["in_flight"]["not_begun"]), in_flight - 4.0);
     // Of 400, 250 were unanswered: the median of all is what had waited longest but for 50.
     let median = &level["percentiles"][0];

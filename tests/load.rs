@@ -82,7 +82,7 @@ fn a_service_level_passes_or_fails_in_the_table_and_in_the_exit_status() {
 }
 
 #[test]
-fn an_open_loop_begins_what_is_due_and_says_when_it_falls_behind() {
+fn an_open_loop_begins_what_is_due_and_reports_when_it_falls_behind() {
     let place = Place::new();
     let args = ["--rate", "200", "--seconds", "2", "--arrivals", "uniform", "--json"];
     // On a machine that is busy with something else, a backlog may stand at the end by chance.
@@ -118,7 +118,7 @@ fn stages_change_the_users_at_work_within_a_level() {
     assert!(level["pacing"].as_str().unwrap().contains("step 1 1500ms"), "{level}");
     let lines = fs::read_to_string(&csv).unwrap();
     let head: Vec<&str> = lines.lines().next().unwrap().split(',').collect();
-    let column = |name: &str| head.iter().position(|one| *one == name).unwrap();
+    let column = |name: &str| head.iter().position(|title| *title == name).unwrap();
     let mut by_time = Vec::new();
     for line in lines.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
@@ -214,37 +214,41 @@ fn a_search_for_capacity_finds_what_the_server_can_do_and_prints_the_interval() 
 }
 
 #[test]
-fn an_endpoint_that_dies_is_left_and_the_time_until_its_recovery_is_told() {
+fn an_endpoint_that_dies_is_left_and_the_time_until_its_recovery_is_reported() {
     let (healthy, mut dying) = (OwnServer::start(), OwnServer::start());
     let place = Place::new();
     let dsns = [healthy.dsn("root", ""), dying.dsn("root", "")];
     let args = ["--dsn", &dsns[0], "--dsn", &dsns[1], "--users", "4", "--seconds", "12", "--json"];
     let child = spawn(&mut load(&place, &args));
     let reads = |server: &OwnServer| -> u64 {
-        let told = server.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
-        told.split_whitespace().last().unwrap().parse().unwrap()
+        let status = server.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
+        status.split_whitespace().last().unwrap().parse().unwrap()
     };
     assert!(wait_until(SOON, || reads(&dying) > 100), "the load does not begin");
     dying.crash();
     std::thread::sleep(Duration::from_secs(1));
     let before = reads(&healthy);
-    assert!(wait_until(SOON, || reads(&healthy) > before + 100), "the other endpoint goes on alone");
+    assert!(wait_until(SOON, || reads(&healthy) > before + 100), "the other endpoint does not continue");
     dying.start_again();
     assert!(wait_until(SOON, || reads(&dying) > 100), "the load does not come back");
 
     let out = json_of(&finish(child, SOON));
     let level = &out["levels"][0];
-    let [kept, left] = [0, 1].map(|endpoint| &level["endpoints"][endpoint]);
-    let [none, outages] = [kept, left].map(|endpoint| endpoint["outages"].as_array().unwrap());
-    assert_eq!((none.len(), outages.len()), (0, 1), "{kept} {left}");
-    assert!((1.0..12.0).contains(&number(&outages[0]["seconds"])), "{left}");
+    let [healthy_endpoint, dying_endpoint] = [0, 1].map(|endpoint| &level["endpoints"][endpoint]);
+    let [none, outages] =
+        [healthy_endpoint, dying_endpoint].map(|endpoint| endpoint["outages"].as_array().unwrap());
+    assert_eq!((none.len(), outages.len()), (0, 1), "{healthy_endpoint} {dying_endpoint}");
+    assert!((1.0..12.0).contains(&number(&outages[0]["seconds"])), "{dying_endpoint}");
     assert!(number(&level["errors"]) >= 2.0 && number(&level["reconnects"]) >= 2.0, "{level}");
-    assert!(number(&left["transactions"]) > 200.0 && number(&kept["transactions"]) > 200.0, "{level}");
+    assert!(
+        number(&dying_endpoint["transactions"]) > 200.0 && number(&healthy_endpoint["transactions"]) > 200.0,
+        "{level}"
+    );
     assert_eq!(level["cut_short"], Value::Null);
 }
 
 #[test]
-fn kinds_of_transactions_are_told_apart_and_each_may_have_a_service_level() {
+fn kinds_of_transactions_are_counted_separately_and_each_may_have_a_service_level() {
     let server = OwnServer::start();
     let place = Place::new();
     server.sql("CREATE DATABASE shop");
@@ -310,7 +314,7 @@ fn two_workloads_are_run_in_alternating_rounds_and_compared() {
 }
 
 #[test]
-fn several_endpoints_take_their_share_and_are_told_apart() {
+fn several_endpoints_take_their_share_and_are_counted_separately() {
     let server = OwnServer::start();
     let place = Place::new();
     let socket = server.dsn("root", "");
@@ -330,11 +334,11 @@ fn several_endpoints_take_their_share_and_are_told_apart() {
     assert!(three > 1.5 * one, "{one} and {three}");
     let refused = load(&place, &[&args[..4], &["--placement", "pinned"]].concat()).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("leave --placement out, or the weights"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("leave out --placement or the weights"));
 }
 
 #[test]
-fn every_engine_drives_the_same_load_and_says_which_it_is() {
+fn every_engine_drives_the_same_load_and_reports_which_it_is() {
     let place = Place::new();
     for engine in ["threads", "epoll", "io-uring"] {
         let args = ["--engine", engine, "--users", "2", "--transactions", "2000", "--json"];
@@ -349,7 +353,7 @@ fn every_engine_drives_the_same_load_and_says_which_it_is() {
 }
 
 #[test]
-fn what_the_loops_are_asked_to_do_beside_is_in_the_result() {
+fn the_tuning_of_the_loops_is_in_the_result() {
     let place = Place::new();
     let asked = ["--engine", "io-uring", "--min-complete", "2,1ms", "--scheduling-policy", "batch"];
     let args = [&asked[..], &["--users", "4", "--transactions", "500"]].concat();
@@ -394,7 +398,7 @@ fn a_schema_of_the_users_own_is_loaded_with_consent_alone() {
     let consented = ["--dsn", &dsn, "--seconds", "0.5", "--allow-writes", "shop", "--json"];
     let out = json_of(&output(&mut load(&place, &consented)));
     assert!(number(&out["levels"][0]["transactions"]) > 0.0);
-    assert_eq!(server.sql("SHOW TABLES FROM shop"), "sbtest1", "nothing is marked or made");
+    assert_eq!(server.sql("SHOW TABLES FROM shop"), "sbtest1", "nothing is marked or created");
 }
 
 #[test]
@@ -448,8 +452,12 @@ fn a_password_in_the_command_line_is_gone_from_the_process_list() {
     let child = spawn(&mut load(&place, &["--dsn", &dsn, "--seconds", "3", "--json"]));
     let command_line = format!("/proc/{}/cmdline", child.id());
     std::thread::sleep(Duration::from_secs(1));
-    let seen = text(&fs::read(Path::new(&command_line)).unwrap());
-    assert!(seen.contains("bench:") && !seen.contains("verborgen"), "{}", seen.replace('\0', " "));
+    let arguments = text(&fs::read(Path::new(&command_line)).unwrap());
+    assert!(
+        arguments.contains("bench:") && !arguments.contains("verborgen"),
+        "{}",
+        arguments.replace('\0', " ")
+    );
     let output = finish(child, SOON);
     assert!(text(&output.stderr).contains("MYSQL_PWD"), "the user is warned: {}", text(&output.stderr));
     assert!(!text(&output.stderr).contains("verborgen") && !text(&output.stdout).contains("verborgen"));
@@ -457,7 +465,7 @@ fn a_password_in_the_command_line_is_gone_from_the_process_list() {
 }
 
 #[test]
-fn bad_input_gets_one_sentence_that_says_what_to_do() {
+fn bad_input_gets_one_sentence_with_what_to_do() {
     let place = Place::new();
     let cases: &[(&[&str], &str)] = &[
         (&["--slo", "p99"], "MEASURE=TIME"),
@@ -482,7 +490,7 @@ fn bad_input_gets_one_sentence_that_says_what_to_do() {
         (&["--min-complete", "8,2s"], "up to 1 s"),
         (&["--min-complete", "8", "--engine", "epoll"], "give --engine io-uring"),
         (&["--min-complete", "8", "--busy-poll", "50us"], "give --busy-poll or --min-complete"),
-        (&["--busy-poll", "50us", "--engine", "threads"], "leave --busy-poll or --engine threads out"),
+        (&["--busy-poll", "50us", "--engine", "threads"], "leave out --busy-poll or --engine threads"),
         (&["--scheduling-policy", "deadline"], "batch, idle, fifo or rr"),
         (&["--transactions", "0"], "--transactions 0"),
         (&["--reconnect-every", "0"], "--reconnect-every 0"),

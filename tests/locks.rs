@@ -29,28 +29,30 @@ fn a_hot_row_is_named_with_its_table_its_index_and_who_holds_it() {
     let done = json_of(&output(&mut place.run_of("hot.sql", &levels)));
     assert_eq!(done["levels"][1]["users"], 8, "{done}");
 
-    let told = locks(&place, &[]);
-    let object = &told["objects"][0];
+    let found = locks(&place, &[]);
+    let object = &found["objects"][0];
     assert_eq!(
         (&object["lock"], &object["object"], &object["index"]),
         (&"row".into(), &"whyso.sbtest1".into(), &"PRIMARY".into())
     );
-    assert!(object["share"].as_f64().unwrap() >= 0.9, "{told:#}");
-    assert!(object["samples"].as_u64().unwrap() >= 20, "{told:#}");
+    assert!(object["share"].as_f64().unwrap() >= 0.9, "{found:#}");
+    assert!(object["samples"].as_u64().unwrap() >= 20, "{found:#}");
     assert!(
         object["statement"].as_str().unwrap().contains("UPDATE sbtest1 SET k = k + ? WHERE id = ?"),
-        "{told:#}"
+        "{found:#}"
     );
     let held_by = &object["held_by"]["statement"];
     assert!(
-        held_by.as_str().is_some_and(|one| one.contains("SLEEP(?)") || one.contains("UPDATE sbtest1")),
-        "{told:#}"
+        held_by
+            .as_str()
+            .is_some_and(|statement| statement.contains("SLEEP(?)") || statement.contains("UPDATE sbtest1")),
+        "{found:#}"
     );
     // Seven of eight users wait most of the time; InnoDB's own sum of finished waits agrees.
     let waited_s = object["waited_s"].as_f64().unwrap();
-    let counted_s = told["row_locks_counted"]["waited_s"].as_f64().unwrap();
-    assert!((20.0..=48.0).contains(&waited_s), "{told:#}");
-    assert!((waited_s / counted_s - 1.0).abs() < 0.25, "{waited_s} s by looks, {counted_s} s by InnoDB");
+    let counted_s = found["row_locks_counted"]["waited_s"].as_f64().unwrap();
+    assert!((20.0..=48.0).contains(&waited_s), "{found:#}");
+    assert!((waited_s / counted_s - 1.0).abs() < 0.25, "{waited_s} s by samples, {counted_s} s by InnoDB");
 
     let alone = locks(&place, &["--users", "1"]);
     assert_eq!(alone["objects"], Value::Array(Vec::new()), "nobody waits for oneself: {alone:#}");
@@ -67,7 +69,7 @@ fn a_hot_row_is_named_with_its_table_its_index_and_who_holds_it() {
 }
 
 #[test]
-fn of_a_server_now_it_says_who_waits_for_whom() {
+fn of_a_server_now_it_shows_who_waits_for_whom() {
     let place = Place::new();
     let server = OwnServer::start();
     let client = |sql: &str| {
@@ -82,21 +84,21 @@ fn of_a_server_now_it_says_who_waits_for_whom() {
     let update = "UPDATE t.accounts SET v = v + 1 WHERE id = 1";
     let mut holder = spawn(&mut client(&format!("BEGIN; {update}; SELECT SLEEP(120)")));
     let dsn = server.dsn("root", "t");
-    let told = || json_of(&output(&mut place.whyso(&["locks", "--dsn", &dsn, "--json"])));
+    let ask_locks = || json_of(&output(&mut place.whyso(&["locks", "--dsn", &dsn, "--json"])));
     std::thread::sleep(std::time::Duration::from_secs(1));
-    assert_eq!(told()["waiting"], 0);
+    assert_eq!(ask_locks()["waiting"], 0);
     let mut waiter = spawn(&mut client(update));
-    let mut seen = Value::Null;
+    let mut waiting = Value::Null;
     common::wait_until(common::SOON, || {
         // InnoDB makes its tables of locks anew only when nobody has read them for 0.1 s.
         std::thread::sleep(std::time::Duration::from_millis(200));
-        seen = told();
-        seen["waiting"] == 1
+        waiting = ask_locks();
+        waiting["waiting"] == 1
     });
-    let root = &seen["trees"][0];
-    assert_eq!(root["statement"], "SELECT SLEEP(?)", "{seen:#}");
+    let root = &waiting["trees"][0];
+    assert_eq!(root["statement"], "SELECT SLEEP(?)", "{waiting:#}");
     let waits = &root["waiters"][0]["waits"];
-    assert_eq!((&waits["object"], &waits["index"]), (&"t.accounts".into(), &"PRIMARY".into()), "{seen:#}");
+    assert_eq!((&waits["object"], &waits["index"]), (&"t.accounts".into(), &"PRIMARY".into()), "{waiting:#}");
     let shown = text(&output(&mut place.whyso(&["locks", "--dsn", &dsn])).stdout);
     assert!(
         shown.contains("1 connection waits for a lock now.")

@@ -25,9 +25,9 @@ struct Facts {
     without_instruments: &'static str,
     /// `SET SESSION TRANSACTION READ ONLY`.
     read_only_sessions: bool,
-    /// Views of its Performance Schema, once that is on and all else as it is by default, beside [`VIEWS`].
+    /// Views of its Performance Schema, once that is on and all else as it is by default, in addition to [`VIEWS`].
     more_views: &'static [&'static [&'static str]],
-    /// What is then said not to be measured: a part of a sentence each.
+    /// What is then reported as not measured: a part of a sentence each.
     without: &'static [&'static str],
 }
 
@@ -78,7 +78,7 @@ fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
     let begin = Instant::now();
     let mut tested = 0;
     for_each_build(ALL, |name, build| {
-        let one = Instant::now();
+        let begin = Instant::now();
         let facts = match name {
             "mysql-5.5" => &MYSQL_5_5,
             "mysql-sid" => &MYSQL_SID,
@@ -92,7 +92,7 @@ fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
         println!(
             "tested: {name} ({}), in {:.0} s",
             build["version"].as_str().unwrap(),
-            one.elapsed().as_secs_f64()
+            begin.elapsed().as_secs_f64()
         );
     });
     println!("{tested} server builds tested in {:.0} s", begin.elapsed().as_secs_f64());
@@ -134,7 +134,7 @@ impl LoadedServer {
         assert!(!self.socket.exists(), "{}: its folder is gone", self.name);
     }
 
-    /// A whole run on a throw-away server: its levels, and what was seen meanwhile.
+    /// A whole run on a throw-away server: its levels, and what was recorded meanwhile.
     fn run(&self, facts: &Facts) {
         let arguments = ["--users", "1,4", "--seconds", "2", "--warmup", "1", "--no-repeat", "--json"];
         let mut all = vec!["run", "oltp-read-only", "--tables", "2", "--rows", "2000", "--dsn", &self.dsn];
@@ -151,16 +151,16 @@ impl LoadedServer {
         }
         assert!(has(["--source", "server_process"]), "{}: the server's process was not seen", self.name);
         assert_eq!(has(["--source", "innodb_metrics"]), facts.innodb_metrics, "{}", self.name);
-        let told = fs::read_to_string(recording.join("run.json")).unwrap();
+        let run_json = fs::read_to_string(recording.join("run.json")).unwrap();
         assert_eq!(
-            told.contains("this server has no INNODB_METRICS"),
+            run_json.contains("this server has no INNODB_METRICS"),
             !facts.innodb_metrics,
             "{}",
             self.name
         );
     }
 
-    /// Which views its Performance Schema gives, and what is said of those that it lacks.
+    /// Which views its Performance Schema has, and what is reported of those that it lacks.
     fn views(&self, facts: &Facts) {
         let mut all = vec!["run", "oltp-read-only", "--tables", "2", "--rows", "2000", "--dsn", &self.dsn];
         all.extend([
@@ -187,12 +187,12 @@ impl LoadedServer {
             [&VIEWS[..]].iter().chain(facts.more_views).copied().flatten().copied().collect();
         let lacking: Vec<&&str> = expected.iter().filter(|view| !found.contains(**view)).collect();
         assert!(lacking.is_empty(), "{}: no {lacking:?} in {found:?}", self.name);
-        let told = fs::read_to_string(recording.join("run.json")).unwrap();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        let words = |one: &Value| format!("{}: {}", one["what"], one["reason"]);
-        let missing: Vec<String> = told["not_measured"].as_array().unwrap().iter().map(words).collect();
+        let run_json = fs::read_to_string(recording.join("run.json")).unwrap();
+        let run_json: Value = serde_json::from_str(&run_json).unwrap();
+        let words = |entry: &Value| format!("{}: {}", entry["what"], entry["reason"]);
+        let missing: Vec<String> = run_json["not_measured"].as_array().unwrap().iter().map(words).collect();
         for line in facts.without {
-            assert!(missing.iter().any(|said| said.contains(line)), "{}: {missing:#?}", self.name);
+            assert!(missing.iter().any(|reason| reason.contains(line)), "{}: {missing:#?}", self.name);
         }
         for line in missing.iter().filter(|line| !line.contains("--no-trace") && !line.contains("no stacks"))
         {
@@ -200,7 +200,7 @@ impl LoadedServer {
         }
     }
 
-    /// A planted hot row: every server tells its table, its index and who holds it, from whichever tables it has.
+    /// A planted hot row: every server shows its table, its index and who holds it, from whichever tables it has.
     fn locks(&self, facts: &Facts) {
         let script = "BEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = 7;\nSELECT SLEEP(0.03);\nCOMMIT;\n";
         fs::write(self.place.path().join("hot.sql"), script).unwrap();
@@ -209,14 +209,14 @@ impl LoadedServer {
         all.extend(["--tables", "2", "--rows", "2000", "--users", "8", "--seconds", "6", "--warmup", "1"]);
         let run = json_of(&finish(spawn(&mut self.place.whyso(&all)), BOUND));
         let path = run["path"].as_str().unwrap();
-        let told = json_of(&output(&mut self.place.whyso(&["locks", path, "--json"])));
-        let object = &told["objects"][0];
-        assert_eq!(object["object"], "whyso.sbtest1", "{}: {told:#}", self.name);
-        assert_eq!(object["index"], "PRIMARY", "{}: {told:#}", self.name);
-        assert!(object["share"].as_f64().unwrap() >= 0.9, "{}: {told:#}", self.name);
+        let found = json_of(&output(&mut self.place.whyso(&["locks", path, "--json"])));
+        let object = &found["objects"][0];
+        assert_eq!(object["object"], "whyso.sbtest1", "{}: {found:#}", self.name);
+        assert_eq!(object["index"], "PRIMARY", "{}: {found:#}", self.name);
+        assert!(object["share"].as_f64().unwrap() >= 0.9, "{}: {found:#}", self.name);
         let held_by = object["held_by"]["statement"].as_str().unwrap_or_default();
-        assert!(held_by.contains("SLEEP(?)"), "{}: {told:#}", self.name);
-        let missing = told["not_measured"].to_string();
+        assert!(held_by.contains("SLEEP(?)"), "{}: {found:#}", self.name);
+        let missing = found["not_measured"].to_string();
         assert!(missing.contains(facts.without_instruments), "{}: {missing}", self.name);
     }
 

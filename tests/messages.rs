@@ -20,7 +20,7 @@ fn message_of(place: &Place, args: &[&str], environment: &[(&str, &str)]) -> Str
 }
 
 #[test]
-fn messages_name_the_server_and_the_privilege_and_say_it_once() {
+fn messages_name_the_server_and_the_privilege_once() {
     let place = Place::new();
     let server = OwnServer::start();
     server.sql("CREATE USER bench@127.0.0.1 IDENTIFIED BY 'geheim'; GRANT ALL ON whyso.* TO bench@127.0.0.1");

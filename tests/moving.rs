@@ -36,13 +36,13 @@ fn runs_are_pruned_backed_up_and_taken_in_by_the_api() {
     assert_eq!(take("Content-Type: text/plain", &all).0, 415);
     assert_eq!(take(tar, b"no archive").0, 400);
     assert_eq!(take(tar, &all[..all.len() / 2]).0, 400);
-    let told = |(status, _, body): (u16, String, Vec<u8>)| -> Value {
+    let imported = |(status, _, body): (u16, String, Vec<u8>)| -> Value {
         assert_eq!(status, 200);
         serde_json::from_slice(&body).unwrap()
     };
-    assert_eq!(told(take(tar, &all)), json!({ "imported": [], "there_already": ["one", "two"] }));
+    assert_eq!(imported(take(tar, &all)), json!({ "imported": [], "there_already": ["one", "two"] }));
     assert_eq!(served.send("DELETE", "/runs/one", "").0, 200);
-    assert_eq!(told(take(tar, &all)), json!({ "imported": ["one"], "there_already": ["two"] }));
+    assert_eq!(imported(take(tar, &all)), json!({ "imported": ["one"], "there_already": ["two"] }));
     assert_eq!(served.get("/runs/one").0, 200);
     assert_eq!(fs::read_dir(place.runs()).unwrap().count(), 2, "nothing else is left");
     let huge = "Content-Length: 99999999999999";
@@ -100,9 +100,9 @@ fn an_import_that_breaks_off_leaves_nothing() {
     socket.write_all(head.as_bytes()).unwrap();
     socket.write_all(&all[..all.len() / 2]).unwrap();
     let coming = || fs::read_dir(other.runs()).unwrap().count();
-    assert!(wait_until(BOUND, || coming() == 1), "it is being taken in");
+    assert!(wait_until(BOUND, || coming() == 1), "it is being imported");
     drop(socket);
-    assert!(wait_until(BOUND, || coming() == 0), "what came is removed");
+    assert!(wait_until(BOUND, || coming() == 0), "what arrived is removed");
 }
 
 #[test]

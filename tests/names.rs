@@ -36,7 +36,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
             files(&path, found);
         } else if ["rs", "ts", "svelte", "py"]
             .iter()
-            .any(|one| path.extension().is_some_and(|own| own == *one))
+            .any(|extension| path.extension().is_some_and(|own| own == *extension))
         {
             found.push(path);
         }
@@ -80,7 +80,7 @@ fn names_are_nouns_and_verbs() {
             let is_type =
                 ["pub ", "pub(", "struct ", "enum ", "trait ", "type ", "class ", "interface ", "export "]
                     .iter()
-                    .any(|one| code.starts_with(one));
+                    .any(|keyword| code.starts_with(keyword));
             if is_type
                 && let Some(name) = defined(code, &["struct", "enum", "trait", "type", "class", "interface"])
                 && is_participle(name)
@@ -89,7 +89,7 @@ fn names_are_nouns_and_verbs() {
             }
             let is_function = ["pub ", "pub(", "fn ", "async ", "const fn", "function ", "export ", "def "]
                 .iter()
-                .any(|one| code.starts_with(one));
+                .any(|keyword| code.starts_with(keyword));
             if is_function
                 && let Some(name) = defined(code, &["fn", "function", "def"])
                 && VAGUE.contains(&name)

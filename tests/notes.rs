@@ -18,8 +18,8 @@ fn a_note_lands_on_the_run_that_goes_on_and_on_one_that_ended() {
     let server = OwnServer::start();
     let dsn = server.dsn("root", "");
     let child = spawn(&mut place.whyso(&["record", "--dsn", &dsn, "--for", "5s", "--no-trace"]));
-    let said = || output(&mut place.whyso(&["note", "switched the <RAID> cache off"]));
-    assert!(wait_until(BOUND, || said().status.success()), "{:?}", said());
+    let write_note = || output(&mut place.whyso(&["note", "switched the <RAID> cache off"]));
+    assert!(wait_until(BOUND, || write_note().status.success()), "{:?}", write_note());
     let done = finish(child, BOUND);
     assert!(done.status.success(), "{done:?}");
 
@@ -33,8 +33,8 @@ fn a_note_lands_on_the_run_that_goes_on_and_on_one_that_ended() {
     assert!(text(&wrong.stderr).contains("such as 90s or 1:10"), "{wrong:?}");
 
     let report = place.path().join("report.html");
-    let made = output(&mut place.whyso(&["report", run, "-o", report.to_str().unwrap()]));
-    assert!(made.status.success(), "{made:?}");
+    let report_output = output(&mut place.whyso(&["report", run, "-o", report.to_str().unwrap()]));
+    assert!(report_output.status.success(), "{report_output:?}");
     let page = std::fs::read_to_string(&report).unwrap();
     for note in ["switched the \\u003cRAID> cache off", "the batch began"] {
         assert!(page.contains(note), "the page has no {note:?}");

@@ -11,7 +11,7 @@ fn elsewhere(command: &Command) -> Option<Command> {
     let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
     let allowed = Command::new("unshare").args(unshare).arg("true").stderr(Stdio::null()).status();
     if !allowed.is_ok_and(|status| status.success()) {
-        whyso_testing::not_tested("PID namespaces can't be made here");
+        whyso_testing::not_tested("PID namespaces can't be created here");
         return None;
     }
     let mut other = Command::new("unshare");

@@ -48,24 +48,24 @@ fn whysos_own_statements_are_hidden_and_a_clients_never_are() {
     let run = json_of(&finish(recording, SOON))["path"].as_str().unwrap().to_string();
 
     let digests = |more: &[&str]| output(place.whyso(&["pfs", &run, "digests", "--limit", "500"]).args(more));
-    let told = json_of(&digests(&["--json"]));
+    let found = json_of(&digests(&["--json"]));
     let of_schema = |lines: &Value, schema: &str| -> Vec<Value> {
         let lines = lines.as_array().unwrap().iter();
         lines.filter(|line| name(line).split(':').next() == Some(schema)).cloned().collect()
     };
     // What whyso and the client sent in one schema is one digest of the server's: it stays, with its counts.
-    let both = of_schema(&told["lines"], SCHEMA);
+    let both = of_schema(&found["lines"], SCHEMA);
     assert_eq!(both.len(), 1, "{both:#?}");
     assert!(is_same(&both[0]), "{both:#?}");
     let [count, own] = ["count", "own_count"].map(|key| both[0][key].as_f64().unwrap());
     assert!(own >= 10.0 && (2.9..4.5).contains(&(count - own)), "{own} of {count}");
     // In a schema of its own the client's statement has nothing of whyso's.
-    let theirs = of_schema(&told["lines"], "");
-    let theirs = theirs.iter().find(|line| is_same(line)).unwrap_or_else(|| panic!("{told:#}"));
+    let theirs = of_schema(&found["lines"], "");
+    let theirs = theirs.iter().find(|line| is_same(line)).unwrap_or_else(|| panic!("{found:#}"));
     assert!(theirs["count"].as_f64().unwrap() > 3.9 && theirs["own_count"].is_null(), "{theirs}");
     // All else that samplers ask is whyso's own.
-    let hidden = of_schema(&told["observer"], SCHEMA);
-    assert!(hidden.len() >= 5, "{told:#}");
+    let hidden = of_schema(&found["observer"], SCHEMA);
+    assert!(hidden.len() >= 5, "{found:#}");
     assert!(
         hidden.iter().any(|line| line["text"].as_str().is_some_and(|text| text.contains("SUM_TIMER_WAIT")))
     );

@@ -14,16 +14,16 @@ use common::capable::{as_nobody, become_nobody, for_nobody, program_for_nobody};
 
 const SECRET: &str = "ver borgen%21";
 
-/// Starts the program, and gives its first line of messages and what the process list shows of it then.
+/// Starts the program. Returns its first message, and what the process list shows of it then.
 fn first_line_and_process_list(command: &mut Command) -> (String, String) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
+    let mut message = String::new();
     let mut messages = BufReader::new(child.stderr.take().unwrap());
-    messages.read_line(&mut said).unwrap();
+    messages.read_line(&mut message).unwrap();
     let shown = fs::read(format!("/proc/{}/cmdline", child.id())).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    (said, String::from_utf8_lossy(&shown).replace('\0', " "))
+    (message, String::from_utf8_lossy(&shown).replace('\0', " "))
 }
 
 /// Every subcommand that takes a DSN, at a server that never answers.
@@ -52,10 +52,10 @@ fn every_subcommand_overwrites_the_password_and_warns_with_and_without_capabilit
     for has_capabilities in [false, true] {
         let Some(program) = program_for_nobody(&place, has_capabilities) else { return };
         for args in subcommands(&dsn) {
-            let (said, shown) = first_line_and_process_list(&mut as_nobody(&place, &program, &args));
-            let whom = format!("{args:?}, capabilities: {has_capabilities}: {shown}: {said}");
-            assert!(said.contains("warning") && said.contains("MYSQL_PWD"), "{whom}");
-            assert!(!shown.contains("borgen") && !said.contains("borgen"), "{whom}");
+            let (message, shown) = first_line_and_process_list(&mut as_nobody(&place, &program, &args));
+            let whom = format!("{args:?}, capabilities: {has_capabilities}: {shown}: {message}");
+            assert!(message.contains("warning") && message.contains("MYSQL_PWD"), "{whom}");
+            assert!(!shown.contains("borgen") && !message.contains("borgen"), "{whom}");
             // Those that need no answer have ended.
             assert!(shown.contains("xxxx") || ["watch", "add-on"].contains(&args[0]), "{whom}");
         }
@@ -68,16 +68,21 @@ fn every_subcommand_overwrites_the_password_and_warns_with_and_without_capabilit
 
 /// Makes the kernel refuse the one system call by which a process that may not open its memory can write there.
 fn forbid_process_vm_writev(command: &mut Command) {
-    let one = |code: u32, k: u32, jump: u8| libc::sock_filter { code: code as u16, jt: 0, jf: jump, k };
+    let instruction =
+        |code: u32, k: u32, jump: u8| libc::sock_filter { code: code as u16, jt: 0, jf: jump, k };
     let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
     // SAFETY: only system calls on memory that the closure owns.
     unsafe {
         command.pre_exec(move || {
             let mut filter = [
-                one(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
-                one(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_process_vm_writev as u32, 1),
-                one(libc::BPF_RET | libc::BPF_K, refused, 0),
-                one(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+                instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+                instruction(
+                    libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+                    libc::SYS_process_vm_writev as u32,
+                    1,
+                ),
+                instruction(libc::BPF_RET | libc::BPF_K, refused, 0),
+                instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
             ];
             let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
             match libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) {
@@ -99,18 +104,21 @@ fn a_password_that_can_not_be_overwritten_is_refused_and_one_in_the_environment_
         forbid_process_vm_writev(command.env("MYSQL_PWD", "verborgen"));
         become_nobody(&mut command, &[]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        (child.wait().unwrap().code(), said)
+        let mut message = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+        (child.wait().unwrap().code(), message)
     };
-    let (status, said) = run(&program, &format!("mysql://bench:{SECRET}@{address}/?connect_timeout=1"));
-    assert_eq!(status, Some(2), "{said}");
-    assert!(said.contains("MYSQL_PWD") && said.contains("~/.my.cnf") && !said.contains("borgen"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    let (_, said) = run(&program, &format!("mysql://bench@{address}/?connect_timeout=1"));
-    assert!(said.contains("cannot reach") && !said.contains("warning"), "{said}");
+    let (status, message) = run(&program, &format!("mysql://bench:{SECRET}@{address}/?connect_timeout=1"));
+    assert_eq!(status, Some(2), "{message}");
+    assert!(
+        message.contains("MYSQL_PWD") && message.contains("~/.my.cnf") && !message.contains("borgen"),
+        "{message}"
+    );
+    assert_eq!(message.lines().count(), 1, "{message}");
+    let (_, message) = run(&program, &format!("mysql://bench@{address}/?connect_timeout=1"));
+    assert!(message.contains("cannot reach") && !message.contains("warning"), "{message}");
     // Without capabilities the process may open its own memory.
     let plain = program_for_nobody(&place, false).unwrap();
-    let (_, said) = run(&plain, &format!("mysql://bench:{SECRET}@{address}/?connect_timeout=1"));
-    assert!(said.contains("warning") && said.contains("cannot reach"), "{said}");
+    let (_, message) = run(&plain, &format!("mysql://bench:{SECRET}@{address}/?connect_timeout=1"));
+    assert!(message.contains("warning") && message.contains("cannot reach"), "{message}");
 }

@@ -24,7 +24,7 @@ fn recorded(place: &Place) -> String {
 /// The line of which `key` contains `part`.
 fn named<'v>(lines: &'v Value, key: &str, part: &str) -> &'v Value {
     let found = lines.as_array().and_then(|lines| {
-        lines.iter().find(|line| line[key].as_str().is_some_and(|told| told.contains(part)))
+        lines.iter().find(|line| line[key].as_str().is_some_and(|text| text.contains(part)))
     });
     found.unwrap_or_else(|| panic!("no {key} with {part}: {lines:#}"))
 }
@@ -43,7 +43,7 @@ fn in_the_page(run: &str, view: &str) -> (Value, Value) {
     let head: Value = serde_json::from_str(element("whyso-head")).unwrap();
     let views = head["pfs"]["views"].as_array().unwrap();
     let view =
-        views.iter().find(|one| one["name"] == view).unwrap_or_else(|| panic!("no {view}: {views:#?}"));
+        views.iter().find(|listed| listed["name"] == view).unwrap_or_else(|| panic!("no {view}: {views:#?}"));
     let deflated = element(&format!("whyso-block-{}", view["block"]));
     let deflated = base64::engine::general_purpose::STANDARD.decode(deflated).unwrap();
     let mut object = String::new();
@@ -52,13 +52,14 @@ fn in_the_page(run: &str, view: &str) -> (Value, Value) {
 }
 
 /// Each of the terminal's lines has the numbers that the page's has; the page's are rounded to nine digits.
-fn assert_the_page_has_the_same(run: &str, level: usize, told: &Value) {
-    let (head, page) = in_the_page(run, told["view"].as_str().unwrap());
-    let view = head["views"].as_array().unwrap().iter().find(|one| one["name"] == told["view"]).unwrap();
+fn assert_the_page_has_the_same(run: &str, level: usize, expected: &Value) {
+    let (head, page) = in_the_page(run, expected["view"].as_str().unwrap());
+    let view =
+        head["views"].as_array().unwrap().iter().find(|listed| listed["name"] == expected["view"]).unwrap();
     for name in ["seconds", "statements", "transactions"] {
-        assert_eq!(head["levels"][level][name], told[name], "{name}");
+        assert_eq!(head["levels"][level][name], expected[name], "{name}");
     }
-    let lines = told["lines"].as_array().unwrap();
+    let lines = expected["lines"].as_array().unwrap();
     assert!(!lines.is_empty());
     let names: Vec<&str> =
         page["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
@@ -100,7 +101,7 @@ fn the_views_count_what_the_load_sent() {
     let ratio = number(updates, "count") / transactions;
     assert!((0.95..1.05).contains(&ratio), "{ratio}: {statements:#}");
 
-    // Digests are read every five seconds: what was counted is taken to be even between two readings.
+    // Digests are read every five seconds: counts are assumed to be even between two readings.
     let digests = view(&["digests"]);
     for (about, rows) in [("FROM `sbtest1`", "rows_sent"), ("UPDATE `sbtest2` SET `k`", "rows_affected")] {
         let line = named(&digests["lines"], "text", about);
@@ -124,7 +125,7 @@ fn the_views_count_what_the_load_sent() {
     let (here, there) = (number(updates, "here"), number(updates, "there"));
     assert!((here - 1.0).abs() < 0.08 && (there - 1.0).abs() < 0.08, "{against:#}");
 
-    // The report has the same, in the page and as Markdown, where the last level is told.
+    // The report has the same, in the page and as Markdown, where the last level is shown.
     for name in ["waits", "digests", "tables"] {
         assert_the_page_has_the_same(&run, 1, &view(&[name]));
         assert_the_page_has_the_same(&run, 0, &view(&[name, "--users", "1"]));
@@ -142,15 +143,15 @@ fn the_views_count_what_the_load_sent() {
     let list = text(&output(&mut place.whyso(&["pfs", &run, "--list"])).stdout);
     assert!(list.contains("* waits ") && list.contains("  lock-instances "), "{list}");
 
-    // Wrong words are told with the right ones.
+    // A wrong word is reported with the right ones.
     for (arguments, says) in [
         (vec!["pfs", &run, "wait"], "it is one of waits, stages"),
         (vec!["pfs", &run, "waits", "--by", "rows"], "it has count, time"),
         (vec!["pfs", &run, "lock-instances"], "this run has waits"),
         (vec!["pfs", &run, "waits", "--against-users", "4"], "give another"),
     ] {
-        let said = output(&mut place.whyso(&arguments));
-        assert!(text(&said.stderr).contains(says), "{arguments:?}: {said:?}");
-        assert_ne!(said.status.code(), Some(0));
+        let result = output(&mut place.whyso(&arguments));
+        assert!(text(&result.stderr).contains(says), "{arguments:?}: {result:?}");
+        assert_ne!(result.status.code(), Some(0));
     }
 }

@@ -1,4 +1,5 @@
-//! How the Performance Schema was set, what timing cost and what was lost is told of every run; a server without it is known as one.
+//! Every run reports how the Performance Schema was set, what timing cost and what was lost. A server without it is
+//! recognised.
 
 mod common;
 
@@ -77,12 +78,12 @@ fn class<'v>(timers: &'v Value, name: &str) -> &'v Value {
 }
 
 #[test]
-fn what_timing_costs_is_told_of_a_run_that_asked_for_nothing_and_of_one_that_timed_all() {
+fn what_timing_costs_is_shown_of_a_run_that_asked_for_nothing_and_of_one_that_timed_all() {
     let server = OwnServer::start_with(&["--performance-schema=ON"]);
     let place = Place::new();
     let dsn = server.dsn("root", "mine");
 
-    // Nothing was asked: the server is told as it was, and its timers too.
+    // Nothing was asked: the server is reported as it was, and its timers too.
     let plain = run(&place, &dsn, &[]);
     assert!(plain.status.success(), "{}", text(&plain.stderr));
     let head = "Performance Schema: as the server had it: on, ";
@@ -107,7 +108,7 @@ fn what_timing_costs_is_told_of_a_run_that_asked_for_nothing_and_of_one_that_tim
     let findings = printed(&place, &["report", path, "--format", "json"]);
     assert_eq!(findings.contains("performance-schema-lost"), lost, "{findings}");
 
-    // Counted and not timed: it costs nothing, and it is told what it would.
+    // Counted and not timed: it costs nothing, and what timing would cost is reported.
     let counted = run(&place, &dsn, &["--pfs", "global", "--pfs-timing", "no"]);
     assert!(counted.status.success(), "{}", text(&counted.stderr));
     assert!(text(&counted.stdout).contains("Performance Schema: global, not timed: on, "));
@@ -121,7 +122,7 @@ fn what_timing_costs_is_told_of_a_run_that_asked_for_nothing_and_of_one_that_tim
     }
     assert!(number(&timers, "cpu_s_if_all") > 0.0);
 
-    // All of it timed: what was told is paid for, transactions too.
+    // All of it timed: the cost that was reported is paid, transactions too.
     let timed = run(&place, &dsn, &["--pfs", "global"]);
     assert!(timed.status.success(), "{}", text(&timed.stderr));
     let path = newest(&place);
@@ -139,12 +140,12 @@ fn what_timing_costs_is_told_of_a_run_that_asked_for_nothing_and_of_one_that_tim
     assert!(markdown.contains("What timing cost:") && markdown.contains("| stage | "), "{markdown}");
     for (args, says) in [
         (vec!["pfs", "timers"], "which run?"),
-        (vec!["pfs", path, "timers", "--by", "count"], "leave --by"),
+        (vec!["pfs", path, "timers", "--by", "count"], "leave out --by"),
         (vec!["pfs", path, "timer"], "hosts, threads, timers"),
     ] {
-        let said = output(&mut place.whyso(&args));
-        assert!(text(&said.stderr).contains(says), "{args:?}: {said:?}");
-        assert_eq!(said.status.code(), Some(2), "{args:?}");
+        let result = output(&mut place.whyso(&args));
+        assert!(text(&result.stderr).contains(says), "{args:?}: {result:?}");
+        assert_eq!(result.status.code(), Some(2), "{args:?}");
     }
 }
 
@@ -159,7 +160,7 @@ fn what_the_performance_schema_had_no_room_for_is_a_finding_with_the_setting_to_
     let place = Place::new();
     let done = json_of(&run(&place, &server.dsn("root", "mine"), &["--json"]));
     let findings = done["findings"].as_array().unwrap();
-    let lost = findings.iter().find(|one| one["id"] == "performance-schema-lost");
+    let lost = findings.iter().find(|finding| finding["id"] == "performance-schema-lost");
     let lost = lost.unwrap_or_else(|| panic!("{findings:#?}"))["text"].as_str().unwrap();
     for part in [
         "Performance_schema_mutex_instances_lost ",
@@ -228,10 +229,10 @@ fn compiled_out_is_a_server_without_it_and_no_other() {
 
     let without = without_it(&place, &server.socket());
     let without = format!("mysql://root@localhost/mine?socket={}", without.display());
-    let taken = run(&place, &without, &["--pfs", "compiled-out"]);
-    assert!(taken.status.success(), "{}", text(&taken.stderr));
+    let without_schema = run(&place, &without, &["--pfs", "compiled-out"]);
+    assert!(without_schema.status.success(), "{}", text(&without_schema.stderr));
     let head = "Performance Schema: compiled-out: the server was built without it.\n";
-    assert!(text(&taken.stdout).contains(head), "{}", text(&taken.stdout));
+    assert!(text(&without_schema.stdout).contains(head), "{}", text(&without_schema.stdout));
     let plain = run(&place, &without, &["--json"]);
     assert_eq!(
         json_of(&plain)["performance_schema"],
@@ -300,7 +301,7 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_recording_of_a_newer_version_is_shown_as_far_as_it_is_known_and_never_written_to() {
+fn a_recording_of_a_newer_version_is_shown_as_far_as_possible_and_never_written_to() {
     let server = OwnServer::start_with(&["--performance-schema=ON"]);
     let place = Place::new();
     assert!(run(&place, &server.dsn("root", "mine"), &[]).status.success());
@@ -330,14 +331,14 @@ fn a_recording_of_a_newer_version_is_shown_as_far_as_it_is_known_and_never_writt
     ] {
         let done = output(&mut place.whyso(&args));
         assert!(done.status.success(), "{args:?}: {}", text(&done.stderr));
-        let said = text(&done.stderr);
+        let messages = text(&done.stderr);
         for part in [
             "made by whyso 9.9.9, newer than this ",
             "is 7, and this one reads up to 2",
             "does not show: constellation, levels[0].result.joy",
             "no stream called auras",
         ] {
-            assert!(said.contains(part), "{args:?}: {part}: {said}");
+            assert!(messages.contains(part), "{args:?}: {part}: {messages}");
         }
     }
     assert!(printed(&place, &["report", path, "--format", "md"]).contains("2 users"));
@@ -353,8 +354,8 @@ fn a_recording_of_a_newer_version_is_shown_as_far_as_it_is_known_and_never_writt
     // A level of a shape that nobody knows is left out.
     newer["levels"][0]["purpose"] = json!("seance");
     fs::write(&json, newer.to_string()).unwrap();
-    let said = output(&mut place.whyso(&["report", path, "--format", "md"]));
-    assert!(said.status.success() && text(&said.stderr).contains("levels[0] ("), "{said:?}");
+    let result = output(&mut place.whyso(&["report", path, "--format", "md"]));
+    assert!(result.status.success() && text(&result.stderr).contains("levels[0] ("), "{result:?}");
     fs::write(&json, before.iter().find(|(path, _)| *path == json).map(|(_, bytes)| bytes).unwrap()).unwrap();
     assert!(files(&dir) == before, "nothing was written to the recording");
 }

@@ -1,4 +1,4 @@
-//! `--pfs`: what the Performance Schema is to count is set for a run, told in it, and put back, also after `kill -9`.
+//! `--pfs`: what the Performance Schema is to count is set for a run, reported in it, and put back, also after `kill -9`.
 
 mod common;
 
@@ -63,8 +63,8 @@ impl LoadedServer {
     fn recorded_setup(&self) -> Value {
         let runs = fs::read_dir(self.place.runs()).unwrap();
         let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
-        let told: Value = serde_json::from_slice(&fs::read(newest.join("run.json")).unwrap()).unwrap();
-        told["spec"]["performance_schema"].clone()
+        let run_json: Value = serde_json::from_slice(&fs::read(newest.join("run.json")).unwrap()).unwrap();
+        run_json["spec"]["performance_schema"].clone()
     }
 }
 
@@ -95,15 +95,15 @@ fn everything(build: Option<&str>) {
             continue;
         }
         assert!(done.status.success(), "{}", text(&done.stderr));
-        let told = server.recorded_setup();
-        assert_eq!(told["preset"], preset, "{told}");
-        let number = |name: &str| told["in_force"][name].as_u64().unwrap();
+        let setup = server.recorded_setup();
+        assert_eq!(setup["preset"], preset, "{setup}");
+        let number = |name: &str| setup["in_force"][name].as_u64().unwrap();
         match preset {
-            "none" => assert!(number("enabled") < 200 && number("timed") == 0, "{told}"),
+            "none" => assert!(number("enabled") < 200 && number("timed") == 0, "{setup}"),
             "global" | "thread" => assert_eq!(number("enabled"), number("instruments")),
-            _ => assert!(number("enabled") > 10, "{told}"),
+            _ => assert!(number("enabled") > 10, "{setup}"),
         }
-        assert_eq!(told["not_taken"], serde_json::json!([]), "{told}");
+        assert_eq!(setup["not_taken"], serde_json::json!([]), "{setup}");
     }
 
     for (preset, what) in [("not-started", "performance_schema=OFF"), ("compiled-out", "--server")] {
@@ -131,7 +131,7 @@ fn everything(build: Option<&str>) {
 }
 
 #[test]
-fn what_a_run_sets_is_told_and_put_back_also_after_it_was_ended_by_force() {
+fn what_a_run_sets_is_reported_and_put_back_also_after_it_was_ended_by_force() {
     everything(None);
 }
 

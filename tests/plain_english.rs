@@ -26,7 +26,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files(&path, extension));
-        } else if path.extension().is_some_and(|one| one == extension) {
+        } else if path.extension().is_some_and(|found| found == extension) {
             found.push(path);
         }
     }
@@ -90,7 +90,7 @@ impl Phrase {
             let is_word = token.text.starts_with(char::is_alphanumeric);
             match word.strip_prefix('*') {
                 Some(end) => is_word && token.text.ends_with(end),
-                None => word.split('/').any(|one| one == token.text),
+                None => word.split('/').any(|alternative| alternative == token.text),
             }
         };
         if tokens.len() < self.words.len()
@@ -131,9 +131,9 @@ fn hits(text: &str, phrases: &[Phrase]) -> Vec<String> {
     for at in 0..tokens.len() {
         for phrase in phrases {
             if phrase.matches(&tokens[at..]) {
-                let said: Vec<&str> =
+                let matched: Vec<&str> =
                     tokens[at..at + phrase.words.len()].iter().map(|token| token.text.as_str()).collect();
-                hits.push(format!("{}: \"{}\": {}", tokens[at].line, said.join(" "), phrase.instead));
+                hits.push(format!("{}: \"{}\": {}", tokens[at].line, matched.join(" "), phrase.instead));
             }
         }
     }
@@ -256,8 +256,8 @@ fn sentences_of_the_pages_are_short() {
     assert!(found.is_empty(), "make two sentences of each of these ({WORDS_MAX} words at most):\n{found}");
 }
 
-/// The doc comments of a source file that users and readers of the crate see: of its modules, of its public items and, in the program,
-/// of everything, since clap prints them. Code blocks in them are left out.
+/// The doc comments of a source file that users and readers of the crate see, without code blocks. These are those of its
+/// modules and public items. In the program they are all, since clap prints them.
 fn doc_comments(source: &str, is_program: bool) -> String {
     let private = [
         "fn ",
@@ -385,7 +385,7 @@ fn words_are_found_in_a_made_text() {
         ["queries a second", "rows a transaction"]
     );
     assert_eq!(words("One of the server's, lest it goes on."), ["of the server's", "lest", "goes on"]);
-    // What only looks like one of them.
+    // What only resembles one of them.
     assert_eq!(words("A second run takes a second round, and waits a second time."), Vec::<String>::new());
     assert_eq!(words("It marks a level, holds a row, and prepares a statement."), Vec::<String>::new());
     assert_eq!(words("The runs a second user made; the besieged, the beholder."), Vec::<String>::new());

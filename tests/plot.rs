@@ -1,4 +1,4 @@
-//! `whyso plot`, over a recording that is made here: what its pictures say, to the pixel.
+//! `whyso plot`, over a recording that the test writes: what its pictures show, to the pixel.
 
 mod common;
 
@@ -16,7 +16,7 @@ const MUTEX: &str = "wait/synch/mutex/innodb/a_rather_long_name_of_a_mutex_that_
 
 /// Seventy minutes: 50 questions a second and 200 from the hour on, threads, bytes of two disks, waits, and another source's "Questions".
 fn record(dir: &Path) {
-    // Its own cost would be told in this machine's time, which may be hours after these seventy minutes.
+    // Its own cost would be reported in this machine's time, which may be hours after these seventy minutes.
     let recorder = Recorder::create(dir, Options { own_cost: false, ..Options::default() }).unwrap();
     let series = |source: &str, metric: &str, instance: &str, kind, unit: &str| {
         recorder.series(&SeriesKey {
@@ -112,10 +112,11 @@ fn attribute<'t>(element: &'t str, name: &str) -> &'t str {
 
 /// Height and words of each text that is so anchored.
 fn texts<'t>(svg: &'t str, anchor: &'t str) -> impl Iterator<Item = (f64, &'t str)> {
-    let is_it = move |one: &&str| one.split('>').next().unwrap().contains(&format!("anchor=\"{anchor}\""));
-    svg.split("<text ").skip(1).filter(is_it).map(|one| {
-        let y = attribute(one, " y").parse().unwrap();
-        (y, one.split_once('>').unwrap().1.split('<').next().unwrap())
+    let is_it =
+        move |element: &&str| element.split('>').next().unwrap().contains(&format!("anchor=\"{anchor}\""));
+    svg.split("<text ").skip(1).filter(is_it).map(|element| {
+        let y = attribute(element, " y").parse().unwrap();
+        (y, element.split_once('>').unwrap().1.split('<').next().unwrap())
     })
 }
 
@@ -123,11 +124,11 @@ fn texts<'t>(svg: &'t str, anchor: &'t str) -> impl Iterator<Item = (f64, &'t st
 fn number_of(text: &str) -> f64 {
     let mut plain: String = text
         .chars()
-        .map(|one| {
+        .map(|character| {
             "⁰¹²³⁴⁵⁶⁷⁸⁹"
                 .chars()
-                .position(|power| power == one)
-                .map_or(one, |digit| (b'0' + digit as u8) as char)
+                .position(|power| power == character)
+                .map_or(character, |digit| (b'0' + digit as u8) as char)
         })
         .collect();
     for (written, read) in
@@ -175,7 +176,7 @@ fn each_unit_has_a_row_and_windows_share_its_scale() {
 }
 
 #[test]
-fn one_unit_is_one_axis_and_modes_say_what_they_are() {
+fn one_unit_is_one_axis_and_modes_are_named() {
     let place = place();
     let both = drawn(&place, &["Questions"]);
     assert!(both.has("status/Questions") && both.has("proxy/Questions"), "two sources, two names");
@@ -193,7 +194,7 @@ fn one_unit_is_one_axis_and_modes_say_what_they_are() {
 }
 
 #[test]
-fn wrong_use_is_told_in_a_sentence_and_ends_with_2() {
+fn wrong_use_is_reported_in_a_sentence_and_ends_with_2() {
     let place = place();
     let wrong: [(&[&str], &str); 11] = [
         (&["one", "Questionz"], "Questionz is not recorded in this run"),
@@ -210,9 +211,9 @@ fn wrong_use_is_told_in_a_sentence_and_ends_with_2() {
     ];
     for (args, words) in wrong {
         let done = output(&mut place.whyso(&[&["plot"], args].concat()));
-        let told = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(2), "{args:?}: {told}");
-        assert!(told.contains(words) && done.stdout.is_empty(), "{args:?}: {told}");
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{args:?}: {message}");
+        assert!(message.contains(words) && done.stdout.is_empty(), "{args:?}: {message}");
     }
     let windows = vec!["0-1"; 13].join(",");
     let many = output(&mut place.whyso(&["plot", "one", "Questions", "--window", &windows]));

@@ -40,7 +40,7 @@ struct Workers {
 }
 
 impl Workers {
-    /// `letter`: tests go on beside each other.
+    /// `letter`: tests run next to each other.
     fn start(folder: &Path, letter: char) -> Workers {
         let name = format!("web-{letter}{}", std::process::id());
         let program = format!("$0 = '{name}'; my $parent = $$; {WORKERS}");
@@ -60,14 +60,14 @@ impl Drop for Workers {
     }
 }
 
-fn lock_of<'a>(told: &'a Value, path: &str) -> &'a Value {
-    let files = told["processes"][0]["files"].as_array().unwrap();
+fn lock_of<'a>(found: &'a Value, path: &str) -> &'a Value {
+    let files = found["processes"][0]["files"].as_array().unwrap();
     let of_path = |file: &&Value| file["path"] == path && file["state"] == "kernel_lock";
     files.iter().find(of_path).unwrap_or_else(|| panic!("no lock of {path} in {files:?}"))
 }
 
 #[test]
-fn workers_that_queue_on_their_log_and_on_the_folder_of_their_sessions_are_told_so() {
+fn workers_that_queue_on_their_log_and_on_the_folder_of_their_sessions_are_reported() {
     let place = Place::new();
     let workers = Workers::start(place.path(), 'a');
     let args = ["record", "--process", &workers.name, "--for", "6s", "--stacks", "--json"];
@@ -76,20 +76,20 @@ fn workers_that_queue_on_their_log_and_on_the_folder_of_their_sessions_are_told_
         whyso_testing::tracer_not_tested(text(&shown.stderr));
         return;
     }
-    let told = json_of(&shown);
-    assert_eq!(told["process"], workers.name);
+    let found = json_of(&shown);
+    assert_eq!(found["process"], workers.name);
     let log = place.path().join("access.log").display().to_string();
     let sessions = format!("{}/", place.path().join("sessions").display());
     for path in [&log, &sessions] {
-        let lock = lock_of(&told, path);
+        let lock = lock_of(&found, path);
         println!("{lock}");
         assert!(lock["waits"].as_f64().unwrap() > 20.0 && lock["s"].as_f64().unwrap() > 0.0, "{lock}");
     }
-    let thread_s = told["processes"][0]["thread_s"].as_f64().unwrap();
-    // Their parent sleeps all the time: whether it is seen is a matter of when.
+    let thread_s = found["processes"][0]["thread_s"].as_f64().unwrap();
+    // Their parent sleeps all the time: whether it is recorded is a matter of when.
     assert!((thread_s / 8.5 / 6.0 - 1.0).abs() < 0.2, "nine processes for six seconds: {thread_s} s");
 
-    let run = told["path"].as_str().unwrap();
+    let run = found["path"].as_str().unwrap();
     let why = text(&output(&mut place.whyso(&["why", run])).stdout);
     println!("{why}");
     // Its lines are broken where a terminal ends.
@@ -99,8 +99,8 @@ fn workers_that_queue_on_their_log_and_on_the_folder_of_their_sessions_are_told_
     let functions = output(&mut place.whyso(&["functions", run, "--by", "kernel_lock,cpu", "--json"]));
     let functions = json_of(&functions);
     let all = functions["functions"].as_array().unwrap();
-    let writes = all.iter().find(|one| one["name"] == "vfs_write");
-    let share = writes.map_or(0.0, |one| one["kernel_lock"]["inclusive_ns"].as_f64().unwrap())
+    let writes = all.iter().find(|function| function["name"] == "vfs_write");
+    let share = writes.map_or(0.0, |function| function["kernel_lock"]["inclusive_ns"].as_f64().unwrap())
         / functions["total"]["kernel_lock"]["inclusive_ns"].as_f64().unwrap();
     println!("{:.1} % of the waits for kernel locks are in vfs_write", share * 100.0);
     assert!(share > 0.4, "{share} of the kernel locks' waits in writes");
@@ -117,8 +117,8 @@ fn one_worker_by_its_number_is_watched_and_its_siblings_are_not() {
     let place = Place::new();
     let workers = Workers::start(place.path(), 'b');
     let shown = output(&mut place.whyso(&["record", "--process", &workers.pids[0], "--for", "2s", "--json"]));
-    let told = json_of(&shown);
-    let thread_s = told["processes"][0]["thread_s"].as_f64().unwrap();
+    let found = json_of(&shown);
+    let thread_s = found["processes"][0]["thread_s"].as_f64().unwrap();
     assert!((thread_s / 2.0 - 1.0).abs() < 0.15, "one process for two seconds: {thread_s} s");
 }
 
@@ -138,6 +138,6 @@ fn a_process_that_is_not_there_or_several_that_may_be_meant_is_one_sentence() {
     refused(&["record", "--for", "1s"]);
     refused(&["record", "--process", "x", "--dsn", "mysql://root@localhost/"]);
     let untraced = refused(&["record", "--process", "1", "--no-trace"]);
-    assert!(untraced.contains("leave --no-trace out"), "{untraced}");
+    assert!(untraced.contains("leave out --no-trace"), "{untraced}");
     assert!(!place.runs().exists(), "nothing was recorded");
 }

@@ -1,5 +1,6 @@
-//! A server that something else loads: the cause is named. Without the tracer (by a user of the machine without rights, over TCP, with
-//! nothing but PROCESS) by what the server itself tells; next to other programs, by who they are.
+//! A server that something else loads: the cause is named. Without the tracer it is named by what the server itself
+//! reports, to a user of the machine without rights, over TCP, with only PROCESS. Next to other programs it is named by
+//! who they are.
 
 // Runs alone: it judges which cause comes first.
 
@@ -97,12 +98,12 @@ fn as_nobody(place: &Place, args: &[&str]) -> Command {
 fn recorded(server: &OwnServer, host: &str, seconds: &str) -> (Value, String, Value) {
     let place = Place::new();
     let dsn = format!("mysql://dba@{host}:{}/", server.port);
-    let told = output(&mut as_nobody(&place, &["record", "--dsn", &dsn, "--for", seconds]));
-    assert!(told.status.success(), "{}", text(&told.stderr));
+    let printed = output(&mut as_nobody(&place, &["record", "--dsn", &dsn, "--for", seconds]));
+    assert!(printed.status.success(), "{}", text(&printed.stderr));
     let run = place.only_run();
     let why = json_of(&output(&mut place.whyso(&["why", run.to_str().unwrap(), "--json"])));
     let info = std::fs::read_to_string(run.join("run.json")).unwrap();
-    (why, one_line(&text(&told.stdout)), serde_json::from_str(&info).unwrap())
+    (why, one_line(&text(&printed.stdout)), serde_json::from_str(&info).unwrap())
 }
 
 fn one_line(text: &str) -> String {
@@ -111,11 +112,14 @@ fn one_line(text: &str) -> String {
 
 fn suspects(why: &Value) -> Vec<(&str, f64)> {
     let suspects = why["suspects"].as_array().unwrap();
-    suspects.iter().map(|one| (one["id"].as_str().unwrap(), one["share"].as_f64().unwrap())).collect()
+    suspects
+        .iter()
+        .map(|suspect| (suspect["id"].as_str().unwrap(), suspect["share"].as_f64().unwrap()))
+        .collect()
 }
 
 #[test]
-fn locks_are_named_by_what_the_server_tells_and_a_healthy_server_is_not_accused_of_any() {
+fn locks_are_named_by_what_the_server_reports_and_a_healthy_server_is_not_accused_of_any() {
     let server = server_elsewhere();
 
     // Each ends only when its client is ended: what is held up for longer than the window is in no counter.
@@ -123,7 +127,7 @@ fn locks_are_named_by_what_the_server_tells_and_a_healthy_server_is_not_accused_
         Clients::start(&server, &["BEGIN; SELECT v FROM shop.orders WHERE id = 7 FOR UPDATE; DO SLEEP(60)"]);
     std::thread::sleep(std::time::Duration::from_millis(500));
     clients.add(Clients::start(&server, &["UPDATE shop.orders SET v = v + 1 WHERE id = 7"; 4]));
-    let (why, told, run) = recorded(&server, "127.0.0.1", "6s");
+    let (why, printed, run) = recorded(&server, "127.0.0.1", "6s");
     drop(clients);
     end_sessions(&server);
     let (first, share) = suspects(&why)[0];
@@ -134,8 +138,8 @@ fn locks_are_named_by_what_the_server_tells_and_a_healthy_server_is_not_accused_
     for words in ["shop.orders (PRIMARY)", "held by", "sampled time", "95 % interval", "connected clients"] {
         assert!(reason.contains(words), "{words} is missing in {reason}");
     }
-    assert!(told.contains("1. row-lock") && told.contains("shop.orders (PRIMARY)"), "{told}");
-    assert!(!told.contains("Nobody is suspected") && !told.contains("0 users"), "{told}");
+    assert!(printed.contains("1. row-lock") && printed.contains("shop.orders (PRIMARY)"), "{printed}");
+    assert!(!printed.contains("Nobody is suspected") && !printed.contains("0 users"), "{printed}");
     let sessions = &run["levels"][0]["result"]["sessions"];
     let mean = |name: &str| sessions[name].as_f64().unwrap();
     assert!((4.5..=5.5).contains(&mean("active_mean")), "{sessions}");
@@ -147,26 +151,26 @@ fn locks_are_named_by_what_the_server_tells_and_a_healthy_server_is_not_accused_
     clients.add(Clients::start(&server, &["ALTER TABLE shop.orders ADD w INT"]));
     std::thread::sleep(std::time::Duration::from_millis(500));
     clients.add(Clients::start(&server, &["SELECT COUNT(*) FROM shop.orders"; 3]));
-    let (why, told, _) = recorded(&server, "127.0.0.2", "6s");
+    let (why, printed, _) = recorded(&server, "127.0.0.2", "6s");
     drop(clients);
     end_sessions(&server);
     assert_eq!(suspects(&why)[0].0, "metadata-lock", "{why:#}");
     assert!(suspects(&why).iter().all(|(id, _)| *id != "row-lock"), "{why:#}");
     let reason = why["suspects"][0]["text"].as_str().unwrap();
     assert!(reason.contains("'Waiting for table metadata lock'"), "{reason}");
-    assert!(!told.contains("0 users"), "{told}");
+    assert!(!printed.contains("0 users"), "{printed}");
 
     let busy = "SET @a = 0; SELECT BENCHMARK(400000000, MD5('x'))";
     let clients = Clients::start(&server, &[busy; 2]);
-    let (why, told, _) = recorded(&server, "127.0.0.1", "6s");
+    let (why, printed, _) = recorded(&server, "127.0.0.1", "6s");
     drop(clients);
     let named = suspects(&why);
     assert!(!named.is_empty() && named.iter().all(|(id, _)| !id.contains("lock")), "{why:#}");
-    assert!(!told.contains("0 users"), "{told}");
+    assert!(!printed.contains("0 users"), "{printed}");
 }
 
 #[test]
-fn without_the_right_to_see_other_sessions_that_is_said() {
+fn without_the_right_to_see_other_sessions_this_is_reported() {
     let server = with_orders(OwnServer::start());
     server.sql("CREATE USER guest@'%'");
     let clients = Clients::start(&server, &["DO SLEEP(60)"; 4]);
@@ -181,8 +185,8 @@ fn without_the_right_to_see_other_sessions_that_is_said() {
     assert!(now.starts_with("Who waits for rows is not known") && !now.contains("No connection"), "{now}");
     let info = std::fs::read_to_string(place.only_run().join("run.json")).unwrap();
     let info: Value = serde_json::from_str(&info).unwrap();
-    let told = info["not_measured"].to_string();
-    assert!(told.contains("sessions of other users") && told.contains("grant PROCESS"), "{told}");
+    let printed = info["not_measured"].to_string();
+    assert!(printed.contains("sessions of other users") && printed.contains("grant PROCESS"), "{printed}");
     // Its data directory, with the pid file, may not be read by everybody.
     assert_eq!(info["server"]["pid"], server.pid(), "{}", info["server"]);
 }
@@ -218,12 +222,12 @@ fn busy_programs_next_to_a_server_are_suspected_by_name_and_its_clients_are_not(
     std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
     let busy = |_| Command::new(&program).args(["-c", "while :; do :; done"]).spawn().unwrap();
     let busy = Clients((0..4).map(busy).collect());
-    let beside = recorded_as_root(&server, &place);
+    let report = recorded_as_root(&server, &place);
     drop(busy);
-    assert!(beside.contains("1. noisy-neighbour:"), "{beside}");
-    let share = beside.split("busyloop ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
-    assert!(share.parse::<f64>().is_ok_and(|share| share >= 5.0), "{beside}");
-    assert!(!beside.contains("(mariadb ") && !beside.contains(", mariadb "), "{beside}");
+    assert!(report.contains("1. noisy-neighbour:"), "{report}");
+    let share = report.split("busyloop ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+    assert!(share.parse::<f64>().is_ok_and(|share| share >= 5.0), "{report}");
+    assert!(!report.contains("(mariadb ") && !report.contains(", mariadb "), "{report}");
     drop(_client);
     let _ = feeder.join();
 }
@@ -231,7 +235,7 @@ fn busy_programs_next_to_a_server_are_suspected_by_name_and_its_clients_are_not(
 /// What `whyso record` prints, by root.
 fn recorded_as_root(server: &OwnServer, place: &Place) -> String {
     let dsn = server.dsn("root", "");
-    let told = output(&mut place.whyso(&["record", "--dsn", &dsn, "--for", "5s"]));
-    assert!(told.status.success(), "{}", text(&told.stderr));
-    one_line(&text(&told.stdout))
+    let printed = output(&mut place.whyso(&["record", "--dsn", &dsn, "--for", "5s"]));
+    assert!(printed.status.success(), "{}", text(&printed.stderr));
+    one_line(&text(&printed.stdout))
 }

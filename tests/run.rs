@@ -86,12 +86,12 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
     let again = report_json(&place, run);
     assert_eq!(again["findings"], out["findings"], "the same recording gives the same findings");
     assert_eq!(again["levels"], out["levels"]);
-    assert_why_is_told(&place, run);
+    assert_why_has_an_answer(&place, run);
     place.assert_nothing_left();
 }
 
 /// `whyso why` of a run of 1, 2 and 4 users.
-fn assert_why_is_told(place: &Place, run: &Path) {
+fn assert_why_has_an_answer(place: &Place, run: &Path) {
     let run = run.to_str().unwrap();
     let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
     assert_eq!(keys(&why), ["levels", "limit", "suspects", "possible", "pauses"]);
@@ -121,8 +121,12 @@ fn assert_why_is_told(place: &Place, run: &Path) {
     for possible in why["possible"].as_array().unwrap() {
         assert_eq!(keys(possible), ["id", "text", "evidence"]);
     }
-    let told = output(&mut place.whyso(&["why", run, "--users", "1"]));
-    assert!(told.status.success() && text(&told.stdout).contains("at 1 user"), "{}", text(&told.stdout));
+    let answer = output(&mut place.whyso(&["why", run, "--users", "1"]));
+    assert!(
+        answer.status.success() && text(&answer.stdout).contains("at 1 user"),
+        "{}",
+        text(&answer.stdout)
+    );
     let refused = output(&mut place.whyso(&["why", run, "--users", "3"]));
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("no level of 3 users; it has those of 1, 2, 4"));
@@ -174,8 +178,8 @@ fn a_service_level_and_the_engine_are_part_of_the_report() {
         );
     }
     let finding = out["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == "service-level");
-    let told = finding.unwrap()["text"].as_str().unwrap();
-    assert!(told.contains("p99 ≤ 100 s holds at 1 user and 2 users"), "{told}");
+    let finding_text = finding.unwrap()["text"].as_str().unwrap();
+    assert!(finding_text.contains("p99 ≤ 100 s holds at 1 user and 2 users"), "{finding_text}");
     let not_measured = out["findings"].to_string();
     assert!(not_measured.contains("Performance Schema"), "{not_measured}");
     let run = place.only_run();
@@ -203,7 +207,7 @@ fn an_open_loop_is_recorded_with_its_backlog() {
 }
 
 #[test]
-fn a_sweep_over_rates_is_told_and_drawn_against_rates() {
+fn a_sweep_over_rates_is_reported_and_drawn_against_rates() {
     let place = Place::new();
     let args = ["--users", "4", "--rate", "20,100000", "--arrivals", "uniform", "--seconds", "2"];
     let done = output(&mut place.run(&args));
@@ -225,10 +229,11 @@ fn a_sweep_over_rates_is_told_and_drawn_against_rates() {
     // What makes a result unusable, such as a busy machine, comes before it.
     let findings = out["findings"].as_array().unwrap();
     let rates = findings.iter().find(|finding| finding["id"] == "rates").unwrap();
-    let told = rates["text"].as_str().unwrap();
+    let rates_text = rates["text"].as_str().unwrap();
     assert!(
-        told.contains("With 100,000/s due it did not keep up") && told.contains("at most 4 at a time"),
-        "{told}"
+        rates_text.contains("With 100,000/s due it did not keep up")
+            && rates_text.contains("at most 4 at a time"),
+        "{rates_text}"
     );
     for (format, words) in [("svg", "transactions due per second (open loop"), ("md", "| due/s | TPS |")] {
         let report = output(&mut place.whyso(&["report", run.to_str().unwrap(), "--format", format]));
@@ -238,7 +243,7 @@ fn a_sweep_over_rates_is_told_and_drawn_against_rates() {
 }
 
 #[test]
-fn a_file_of_sql_is_swept_and_its_kinds_of_transactions_are_told_apart() {
+fn a_file_of_sql_is_swept_and_its_kinds_of_transactions_are_counted_separately() {
     let place = Place::new();
     let servers = place.servers();
     let file = "-- \\transaction look@3\n-- \\set id random(1, 3)\nSELECT :id;\n-- \\transaction pay@1\nSELECT SLEEP(0.001);\n";
@@ -264,7 +269,7 @@ fn a_file_of_sql_is_swept_and_its_kinds_of_transactions_are_told_apart() {
     let html = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(
         html.contains("transaction:look") && html.contains("\"by_transaction\""),
-        "the page is given the kinds"
+        "the page has the kinds"
     );
     place.assert_nothing_left();
 }
@@ -358,7 +363,7 @@ fn a_server_of_the_users_own_keeps_its_settings_and_its_data() {
     assert!(text(&refused.stderr).contains("shop"), "{}", text(&refused.stderr));
     assert_eq!(server.sql("SHOW TABLES FROM shop"), "orders");
 
-    // Over TCP with a password from the environment; a schema is made and marked where none is named.
+    // Over TCP with a password from the environment; a schema is created and marked where none is named.
     let dsn = format!("mysql://bench@127.0.0.1:{}/", server.port);
     let mut run = place.run(&["--dsn", &dsn, "--users", "2", "--seconds", "2", "--json", "--no-repeat"]);
     run.args(["--set", "innodb_io_capacity=444", "--at", "1s", "SET GLOBAL innodb_io_capacity=555"]);
@@ -482,7 +487,7 @@ fn bad_input_gets_one_sentence_and_the_right_exit_status() {
 }
 
 #[test]
-fn a_wrong_password_is_said_and_never_shown() {
+fn a_wrong_password_is_reported_and_never_shown() {
     let server = OwnServer::start();
     let place = Place::new();
     let dsn = format!("mysql://nobody:verborgen@127.0.0.1:{}/", server.port);

@@ -1,4 +1,4 @@
-//! `whyso serve`, over recordings that are made here, by plain HTTP.
+//! `whyso serve`, over recordings that the test writes, by plain HTTP.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::{output, text, wait_until};
 use serde_json::{Value, json};
 
 #[test]
-fn nothing_is_told_without_the_token_by_another_name_or_to_another_site() {
+fn nothing_is_shown_without_the_token_by_another_name_or_to_another_site() {
     let place = with_runs(&["one"]);
     let served = RunServer::start(&place, &[]);
     let bearer = served.bearer();
@@ -93,7 +93,7 @@ fn a_window_of_a_series_is_drawn_whole_and_no_spike_is_lost() {
     let (_, head) = served.get("/runs/one");
     let number = |metric: &str, instance: &str| {
         let all = head["series"].as_array().unwrap();
-        all.iter().find(|one| one["metric"] == metric && one["instance"] == instance).unwrap()["slot"].clone()
+        all.iter().find(|series| series["metric"] == metric && series["instance"] == instance).unwrap()["slot"].clone()
     };
     let questions = number("Questions", "");
     let drawn = |more: &str| {
@@ -132,8 +132,8 @@ fn a_window_of_a_series_is_drawn_whole_and_no_spike_is_lost() {
         "",
     );
     let length = u32::from_le_bytes(body[..4].try_into().unwrap()) as usize;
-    let told: Value = serde_json::from_slice(&body[4..4 + length]).unwrap();
-    let count = told["lines"][0]["count"].as_u64().unwrap() as usize;
+    let series: Value = serde_json::from_slice(&body[4..4 + length]).unwrap();
+    let count = series["lines"][0]["count"].as_u64().unwrap() as usize;
     assert_eq!((status, body.len()), (200, 4 + length + count * 16));
 }
 
@@ -176,7 +176,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn notes_and_sets_of_charts_are_kept_and_hostile_text_stays_text() {
+fn notes_and_sets_of_charts_are_stored_and_hostile_text_stays_text() {
     let place = with_runs(&["one"]);
     let served = RunServer::start(&place, &[]);
     let (_, list) = served.get("/runs");
@@ -192,7 +192,7 @@ fn notes_and_sets_of_charts_are_kept_and_hostile_text_stays_text() {
     let set = json!({ "name": "../mine", "chart": [{ "title": "t", "series": [{ "source": "s", "metric": "m" }] }] });
     assert_eq!(served.send("PUT", "/bookmarks", &set.to_string()).0, 201);
     let sets = served.get("/bookmarks").1;
-    let mine = sets["sets"].as_array().unwrap().iter().find(|one| one["own"] == true).unwrap().clone();
+    let mine = sets["sets"].as_array().unwrap().iter().find(|set| set["own"] == true).unwrap().clone();
     let key = mine["key"].as_str().unwrap();
     let toml = served.ask("GET", &format!("/api/v1/bookmarks/{key}/toml"), &[&served.bearer()], "").2;
     assert!(String::from_utf8(toml.clone()).unwrap().starts_with("name = \"../mine\""));
@@ -205,7 +205,7 @@ fn notes_and_sets_of_charts_are_kept_and_hostile_text_stays_text() {
 }
 
 #[test]
-fn a_run_is_removed_when_it_is_asked_for_and_the_list_says_what_was_found() {
+fn a_run_is_removed_on_request_and_the_list_shows_what_was_found() {
     let place = with_runs(&["one", "two"]);
     let served = RunServer::start(&place, &[]);
     assert!(wait_until(BOUND, || {
@@ -234,10 +234,11 @@ fn the_description_is_of_what_is_answered() {
         let (status, head, body) = served.ask("PATCH", &address, &[&served.bearer()], "");
         assert_eq!(status, 405, "{path}");
         let allowed = head.lines().find_map(|line| line.strip_prefix("allow: ")).expect(&head);
-        let allowed: Vec<&str> = allowed.split(',').map(str::trim).filter(|one| *one != "head").collect();
-        let mut known: Vec<&str> = methods.as_object().unwrap().keys().map(String::as_str).collect();
-        known.sort_by_key(|method| allowed.iter().position(|one| one == method));
-        assert_eq!(known, allowed, "{path}");
+        let allowed: Vec<&str> =
+            allowed.split(',').map(str::trim).filter(|method| *method != "head").collect();
+        let mut documented: Vec<&str> = methods.as_object().unwrap().keys().map(String::as_str).collect();
+        documented.sort_by_key(|method| allowed.iter().position(|listed| listed == method));
+        assert_eq!(documented, allowed, "{path}");
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert!(body["error"].as_str().unwrap().starts_with("this address takes no PATCH, but "), "{body}");
         for (method, operation) in methods.as_object().unwrap() {
@@ -302,7 +303,7 @@ fn whoever_refuses_does_so_in_one_form() {
 }
 
 #[test]
-fn what_was_found_is_kept_for_the_next_start() {
+fn what_was_found_is_stored_for_the_next_start() {
     let place = with_runs(&["one"]);
     let verdict = |served: &RunServer| served.get("/runs").1["runs"][0]["verdict"].clone();
     let first = RunServer::start(&place, &[]);
@@ -327,17 +328,21 @@ fn a_file_of_servers_that_others_can_read_is_refused_by_its_own_sentence() {
     fs::set_permissions(&servers, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let refused =
         output(&mut place.whyso(&["serve", "--servers", "servers.toml", "--listen", "127.0.0.1:0"]));
-    let told = text(&refused.stderr);
-    assert!(told.contains("the servers' passwords") && !told.contains("token"), "{told}");
+    let message = text(&refused.stderr);
+    assert!(message.contains("the servers' passwords") && !message.contains("token"), "{message}");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]
-fn an_address_that_is_taken_and_a_folder_that_is_none_are_told() {
+fn an_address_in_use_and_a_folder_that_is_none_are_reported() {
     let place = with_runs(&[]);
     let served = RunServer::start(&place, &[]);
-    let taken = output(&mut place.whyso(&["serve", "--listen", &format!("127.0.0.1:{}", served.port)]));
-    assert!(text(&taken.stderr).contains("is in use: give another address with --listen"), "{taken:?}");
+    let second_server =
+        output(&mut place.whyso(&["serve", "--listen", &format!("127.0.0.1:{}", served.port)]));
+    assert!(
+        text(&second_server.stderr).contains("is in use: give another address with --listen"),
+        "{second_server:?}"
+    );
     let none = output(&mut place.whyso(&["serve", "--runs", "nowhere", "--listen", "127.0.0.1:0"]));
     assert!(text(&none.stderr).contains("is no folder"), "{none:?}");
     let token = place.path().join("token");
@@ -403,6 +408,6 @@ fn silent_connections_keep_nobody_from_an_answer() {
     assert!(is_answered(&talking), "the first one is closed, though it was not silent longest");
     // For each one more than there may be, the one that was silent longest is closed.
     let beyond = 1 + silent.len() + 1 - CONNECTIONS_MAX;
-    let closed = || silent.iter().filter(|one| is_closed(one)).count();
+    let closed = || silent.iter().filter(|stream| is_closed(stream)).count();
     assert!(wait_until(SOON, || closed() >= beyond), "{} of {beyond} are closed", closed());
 }

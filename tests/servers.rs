@@ -57,7 +57,7 @@ fn a_process_that_only_has_the_server_s_number_is_not_ended() {
         list(&place)["started"][0]["dsn"].as_str().unwrap().split("socket=").nth(1).map(PathBuf::from);
     let state_path = folder.unwrap().with_file_name("state.json");
     let mut state: Value = serde_json::from_slice(&fs::read(&state_path).unwrap()).unwrap();
-    // as if the number had been given to another process since
+    // as if another process had the number since
     state["server"]["start_ticks"] = 1.into();
     fs::write(&state_path, state.to_string()).unwrap();
 
@@ -95,7 +95,7 @@ fn a_folder_gets_a_name_and_is_used_by_it() {
 }
 
 #[test]
-fn what_cannot_be_had_is_told_in_one_sentence() {
+fn what_does_not_exist_is_reported_in_one_sentence() {
     let place = Place::new();
     refused(&server(&place, &["fetch", "mysql-3.23"]), 2, "there is no build 'mysql-3.23' to fetch");
     refused(&server(&place, &["add", "mysql-5.5", "/usr"]), 2, "choose another name");
@@ -108,5 +108,5 @@ fn what_cannot_be_had_is_told_in_one_sentence() {
     let message = text(&without_maven.stderr);
     assert_eq!(without_maven.status.code(), Some(1), "{message}");
     assert!(message.contains("'mvn' is needed for this and is not on the PATH"), "{message}");
-    assert_eq!(list(&place)["builds"][1]["at_hand"], false, "nothing half made is left");
+    assert_eq!(list(&place)["builds"][1]["at_hand"], false, "nothing half finished is left");
 }

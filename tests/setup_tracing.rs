@@ -1,4 +1,4 @@
-//! `whyso setup-tracing`: who may trace afterwards, what is refused, and that it can be taken back.
+//! `whyso setup-tracing`: who may trace afterwards, what is refused, and that it can be undone.
 
 mod common;
 
@@ -15,7 +15,7 @@ const GROUP: u32 = 54_321;
 fn place_of_root() -> Option<Place> {
     // SAFETY: it has no effects.
     if unsafe { libc::geteuid() } != 0 {
-        whyso_testing::not_tested("capabilities are given by root");
+        whyso_testing::not_tested("only root can grant capabilities");
         return None;
     }
     let place = Place::new();
@@ -45,8 +45,8 @@ fn members_of_the_group_trace_without_root_and_others_can_not_run_the_copy() {
 
     // Twice: a copy of its own is replaced.
     for _ in 0..2 {
-        let (status, said) = set_up(&place, &asked);
-        assert_eq!(status, Some(0), "{said}");
+        let (status, messages) = set_up(&place, &asked);
+        assert_eq!(status, Some(0), "{messages}");
     }
     let about = fs::metadata(&copy).unwrap();
     assert_eq!((about.uid(), about.gid(), about.mode() & 0o7777), (0, GROUP, 0o750));
@@ -66,10 +66,10 @@ fn members_of_the_group_trace_without_root_and_others_can_not_run_the_copy() {
 
     let (status, steps) = set_up(&place, &["--undo", "--to", to, "--dry-run"]);
     assert!(status == Some(0) && steps.contains("would remove the copy") && copy.exists(), "{steps}");
-    let (status, said) = set_up(&place, &["--undo", "--to", to]);
-    assert!(status == Some(0) && !copy.exists() && !said.contains("group"), "{said}");
-    let (status, said) = set_up(&place, &["--undo", "--to", to]);
-    assert!(status == Some(0) && said.contains("nothing to undo"), "{said}");
+    let (status, messages) = set_up(&place, &["--undo", "--to", to]);
+    assert!(status == Some(0) && !copy.exists() && !messages.contains("group"), "{messages}");
+    let (status, messages) = set_up(&place, &["--undo", "--to", to]);
+    assert!(status == Some(0) && messages.contains("nothing to undo"), "{messages}");
 }
 
 #[test]
@@ -98,13 +98,13 @@ fn a_group_that_was_created_goes_with_the_copy_and_one_that_was_there_stays() {
         text(&done.stdout)
     };
     fs::write(&groups, "there:x:700:\n").unwrap();
-    let said = whyso(&[]);
-    assert!(said.contains("create the group whyso"), "{said}");
+    let messages = whyso(&[]);
+    assert!(messages.contains("create the group whyso"), "{messages}");
     assert_eq!(fs::metadata(&copy).unwrap().gid(), GROUP);
-    let said = whyso(&[]);
-    assert!(!said.contains("create the group"), "{said}");
-    let said = whyso(&["--undo"]);
-    assert!(said.contains("groupdel whyso"), "{said}");
+    let messages = whyso(&[]);
+    assert!(!messages.contains("create the group"), "{messages}");
+    let messages = whyso(&["--undo"]);
+    assert!(messages.contains("groupdel whyso"), "{messages}");
     assert_eq!(fs::read_to_string(&groups).unwrap(), "there:x:700:\n");
 
     whyso(&["--group", "there"]);
@@ -117,9 +117,9 @@ fn a_group_that_was_created_goes_with_the_copy_and_one_that_was_there_stays() {
 fn what_is_not_safe_is_refused_with_one_sentence() {
     let Some(place) = place_of_root() else { return };
     let refused = |more: &[&str], words: &str| {
-        let (status, said) = set_up(&place, more);
-        assert_eq!(status, Some(2), "{said}");
-        assert!(said.contains(words) && said.lines().count() == 1, "{words}: {said}");
+        let (status, messages) = set_up(&place, more);
+        assert_eq!(status, Some(2), "{messages}");
+        assert!(messages.contains(words) && messages.lines().count() == 1, "{words}: {messages}");
     };
     let path = |name: &str| place.path().join(name).display().to_string();
     let open = path("open");
@@ -136,13 +136,13 @@ fn what_is_not_safe_is_refused_with_one_sentence() {
     refused(&["--group", "not a group", "--to", &path("copy")], "give a group's name");
     assert_eq!(fs::read_to_string(path("mine")).unwrap(), "mine");
 
-    // Without root, but for a look at the steps.
+    // Without root, only the steps are shown.
     let plain = program_for_nobody(&place, false).unwrap();
     let copy = path("copy");
     let args = ["setup-tracing", "--group", "54321", "--to", &copy];
     let done = output(&mut as_nobody(&place, &plain, &args));
-    let said = text(&done.stderr);
-    assert!(done.status.code() == Some(2) && said.contains("only root"), "{said}");
+    let messages = text(&done.stderr);
+    assert!(done.status.code() == Some(2) && messages.contains("only root"), "{messages}");
     let done = output(&mut as_nobody(&place, &plain, &[&args[..], &["--dry-run"]].concat()));
     assert!(done.status.success(), "{}", text(&done.stderr));
 
@@ -157,7 +157,7 @@ fn what_is_not_safe_is_refused_with_one_sentence() {
     let script =
         format!("{mount} && exec {program} setup-tracing --group 54321 --to {}", path("mounted/copy"));
     let done = output(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
-    let said = text(&done.stderr);
-    assert!(done.status.code() == Some(2) && said.contains("nosuid"), "{said}");
+    let messages = text(&done.stderr);
+    assert!(done.status.code() == Some(2) && messages.contains("nosuid"), "{messages}");
     assert!(!fs::exists(path("copy")).unwrap());
 }

@@ -1,5 +1,5 @@
-//! `whyso record --trace-sql` on servers of every kind: rows, errors and connections are what the server told its clients, and whatever lies between
-//! client and server, what was sent is what is told.
+//! `whyso record --trace-sql` on servers of every kind. Rows, errors and connections are what the server sent its
+//! clients. Whatever lies between client and server, the statements are those that were sent.
 
 mod common;
 
@@ -60,8 +60,8 @@ fn check_counts(name: &str, place: &Place, dsn: &str, socket: &Path) {
         let mut client = Client::log_in(socket);
         client.query("CREATE DATABASE whyso_counts");
         client.command(COM_INIT_DB, b"whyso_counts");
-        for one in statements() {
-            client.query(one.sql);
+        for statement in statements() {
+            client.query(statement.sql);
         }
         let rest = client.prepare("SELECT id FROM t").unwrap();
         client.execute(rest);
@@ -73,30 +73,30 @@ fn check_counts(name: &str, place: &Place, dsn: &str, socket: &Path) {
     let log = log_of(place, &run);
     let about = std::fs::read_to_string(Path::new(&run).join("run.json")).unwrap();
     let about: Value = serde_json::from_str(&about).unwrap();
-    let told = |one: &Value| format!("{name}: {one}\n{}", about["not_measured"]);
-    for (expected, one) in statements().iter().zip(&log[2..]) {
-        assert_eq!(one["command"], "QUERY", "{}", told(one));
+    let describe = |command: &Value| format!("{name}: {command}\n{}", about["not_measured"]);
+    for (expected, command) in statements().iter().zip(&log[2..]) {
+        assert_eq!(command["command"], "QUERY", "{}", describe(command));
         assert_eq!(
-            one["length"].as_u64().map_or(expected.sql.len(), |length| length as usize),
+            command["length"].as_u64().map_or(expected.sql.len(), |length| length as usize),
             expected.sql.len()
         );
-        assert_eq!(one["error"], expected.error, "{}", told(one));
-        assert_eq!(one["rows_sent"], expected.sent, "{}", told(one));
+        assert_eq!(command["error"], expected.error, "{}", describe(command));
+        assert_eq!(command["rows_sent"], expected.sent, "{}", describe(command));
         if expected.error == 0 {
             // MariaDB clears them before its dispatcher returns.
-            let is_told = one["rows_examined"].is_u64();
-            assert_eq!(is_told, name.starts_with("mysql"), "{}", told(one));
-            let examined = one["rows_examined"].as_u64().unwrap_or(*expected.examined.start());
-            assert!(expected.examined.contains(&examined), "{}", told(one));
-            assert_eq!(one["rows_affected"], json!(expected.affected), "{}", told(one));
+            let has_examined = command["rows_examined"].is_u64();
+            assert_eq!(has_examined, name.starts_with("mysql"), "{}", describe(command));
+            let examined = command["rows_examined"].as_u64().unwrap_or(*expected.examined.start());
+            assert!(expected.examined.contains(&examined), "{}", describe(command));
+            assert_eq!(command["rows_affected"], json!(expected.affected), "{}", describe(command));
         }
     }
     let [.., prepared, executed, ping, _, several] = &log[..] else { panic!("{log:?}") };
-    assert_eq!(prepared["command"], "STMT_PREPARE", "{}", told(prepared));
-    let counts = |one: &Value| [one["rows_sent"].clone(), one["error"].clone()];
-    assert_eq!(counts(executed), [json!(4), json!(0)], "{}", told(executed));
-    assert_eq!(counts(ping), [Value::Null, json!(0)], "{}", told(ping));
-    assert_eq!(several["rows_sent"], 2, "of several statements the last one's: {}", told(several));
+    assert_eq!(prepared["command"], "STMT_PREPARE", "{}", describe(prepared));
+    let counts = |command: &Value| [command["rows_sent"].clone(), command["error"].clone()];
+    assert_eq!(counts(executed), [json!(4), json!(0)], "{}", describe(executed));
+    assert_eq!(counts(ping), [Value::Null, json!(0)], "{}", describe(ping));
+    assert_eq!(several["rows_sent"], 2, "of several statements the last one's: {}", describe(several));
 
     let failing = ["statements", &run, "--by", "errors,rows", "--json", "--limit", "1"];
     let failing = json_of(&output(&mut place.whyso(&failing)));
@@ -112,13 +112,13 @@ fn check_counts(name: &str, place: &Place, dsn: &str, socket: &Path) {
 }
 
 #[test]
-fn rows_errors_and_connections_are_known_on_this_machine_s_own_server() {
+fn rows_errors_and_connections_are_recorded_on_this_machine_s_own_server() {
     let (place, server) = (Place::new(), OwnServer::start());
     check_counts("own", &place, &server.dsn("root", ""), &server.socket());
 }
 
 #[test]
-fn rows_errors_and_connections_are_known_on_every_server_at_hand() {
+fn rows_errors_and_connections_are_recorded_on_every_available_server() {
     for_each_build(ALL, |name, build| {
         let place = Place::new();
         let started =
@@ -154,21 +154,24 @@ fn a_pool_of_threads_is_followed_connection_by_connection() {
     let Some(run) = recorded(&place, &server.dsn("root", ""), &[], client) else { return };
     let log = whole_log(&place, &run);
     for number in [1, 2] {
-        let first =
-            log.iter().find(|one| one["statement"] == texts(number).next().unwrap()).expect("the first");
-        let of_it: Vec<&Value> = log.iter().filter(|one| one["connection"] == first["connection"]).collect();
-        let told: Vec<&str> = of_it.iter().filter_map(|one| one["statement"].as_str()).collect();
+        let first = log
+            .iter()
+            .find(|command| command["statement"] == texts(number).next().unwrap())
+            .expect("the first");
+        let of_it: Vec<&Value> =
+            log.iter().filter(|command| command["connection"] == first["connection"]).collect();
+        let logged: Vec<&str> = of_it.iter().filter_map(|command| command["statement"].as_str()).collect();
         let sent: Vec<String> =
             texts(number).chain(["SELECT ? + ?", "SELECT ? + ?"].map(str::to_string)).collect();
-        assert_eq!(told, sent);
+        assert_eq!(logged, sent);
         let (query, execute) = (&of_it[0], of_it.last().unwrap());
         assert_eq!((&query["error"], &query["rows_sent"]), (&json!(1146), &json!(0)));
         assert_eq!((&execute["error"], &execute["rows_sent"]), (&json!(0), &json!(1)));
     }
 }
 
-/// The statements that a client was told to send, one command each, and the log's own.
-fn told_of_client(server: &OwnServer, more: &[&str], through: &str) {
+/// Asserts that the log has the statements that a client sent, one command each.
+fn assert_client_is_logged(server: &OwnServer, more: &[&str], through: &str) {
     let place = Place::new();
     let sent: Vec<String> = (1..=20).map(|row| format!("SELECT c{row} FROM nowhere.t")).collect();
     let client = || {
@@ -177,7 +180,7 @@ fn told_of_client(server: &OwnServer, more: &[&str], through: &str) {
             .arg(format!("--port={}", server.port))
             .args(more)
             .args(["--execute", &format!("{}; SHOW STATUS LIKE '{through}'", sent.join("; "))])
-            // A statement that is given resets it.
+            // A statement on the command line resets it.
             .arg("--force")
             .stdin(Stdio::null())
             .output()
@@ -187,28 +190,32 @@ fn told_of_client(server: &OwnServer, more: &[&str], through: &str) {
     };
     let Some(run) = recorded(&place, &server.dsn("root", ""), &["--keep-literals"], client) else { return };
     let log = log_of(&place, &run);
-    let told: Vec<&str> = log.iter().filter_map(|one| one["text"].as_str()).collect();
-    let begin = told.iter().position(|text| *text == sent[0]).unwrap_or_else(|| panic!("{told:?}"));
-    assert_eq!(told[begin..begin + sent.len()], sent);
-    let of_sent = log.iter().filter(|one| one["text"].as_str().is_some_and(|text| text.contains("nowhere")));
-    assert!(of_sent.clone().all(|one| one["error"] == 1146), "{log:?}");
+    let logged: Vec<&str> = log.iter().filter_map(|command| command["text"].as_str()).collect();
+    let begin = logged.iter().position(|text| *text == sent[0]).unwrap_or_else(|| panic!("{logged:?}"));
+    assert_eq!(logged[begin..begin + sent.len()], sent);
+    let of_sent =
+        log.iter().filter(|command| command["text"].as_str().is_some_and(|text| text.contains("nowhere")));
+    assert!(of_sent.clone().all(|command| command["error"] == 1146), "{log:?}");
     assert_eq!(of_sent.count(), sent.len());
 }
 
 #[test]
-fn what_comes_over_tls_and_compressed_is_told_as_it_was_sent() {
+fn what_arrives_over_tls_and_compressed_is_shown_as_it_was_sent() {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let made = Command::new("openssl")
+    let openssl = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
         .args(["-keyout", &path("key.pem"), "-out", &path("certificate.pem")])
         .output();
-    assert!(made.is_ok_and(|made| made.status.success()), "openssl is needed: apt-get install openssl");
+    assert!(
+        openssl.is_ok_and(|output| output.status.success()),
+        "openssl is needed: apt-get install openssl"
+    );
     let (key, certificate) =
         (format!("--ssl-key={}", path("key.pem")), format!("--ssl-cert={}", path("certificate.pem")));
     let server = OwnServer::start_with(&[&key, &certificate]);
-    told_of_client(&server, &["--ssl", "--ssl-verify-server-cert=0"], "Ssl_version");
-    told_of_client(&server, &["--compress", "--skip-ssl"], "Compression");
+    assert_client_is_logged(&server, &["--ssl", "--ssl-verify-server-cert=0"], "Ssl_version");
+    assert_client_is_logged(&server, &["--compress", "--skip-ssl"], "Compression");
 }
 
 #[test]
@@ -237,11 +244,14 @@ fn the_trace_goes_on_with_a_server_that_was_started_anew() {
     let log = json_of(&shown);
     let commands = log["commands"].as_array().unwrap();
     let first_ns = commands[0]["t_ns"].as_i64().unwrap();
-    let executions: Vec<&Value> = commands.iter().filter(|one| one["command"] == "STMT_EXECUTE").collect();
-    let late: Vec<&&Value> =
-        executions.iter().filter(|one| one["t_ns"].as_i64().unwrap() > first_ns + 7_000_000_000).collect();
+    let executions: Vec<&Value> =
+        commands.iter().filter(|command| command["command"] == "STMT_EXECUTE").collect();
+    let late: Vec<&&Value> = executions
+        .iter()
+        .filter(|command| command["t_ns"].as_i64().unwrap() > first_ns + 7_000_000_000)
+        .collect();
     assert!(late.len() > 100, "{} of {} executions are of the new server", late.len(), executions.len());
-    let counted = |one: &&&&Value| one["rows_sent"].is_u64() && one["error"] == 0;
-    let known = late.iter().filter(counted).count();
-    assert!(known * 10 >= late.len() * 9, "{known} of {} are known", late.len());
+    let counted = |command: &&&&Value| command["rows_sent"].is_u64() && command["error"] == 0;
+    let complete = late.iter().filter(counted).count();
+    assert!(complete * 10 >= late.len() * 9, "{complete} of {} are complete", late.len());
 }

@@ -31,7 +31,8 @@ fn grown_ns(place: &Place, run: &str, metric: &str) -> f64 {
     let csv = text(&output(&mut place.whyso(&args)).stdout);
     let mut lines = csv.lines();
     let head: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let column = |name: &str| head.iter().position(|one| *one == name).unwrap_or_else(|| panic!("{head:?}"));
+    let column =
+        |name: &str| head.iter().position(|title| *title == name).unwrap_or_else(|| panic!("{head:?}"));
     let (t_ns, value) = (column("t_ns"), column("value"));
     let rows: Vec<(f64, f64)> = lines
         .map(|line| {
@@ -72,14 +73,16 @@ fn the_stacks_of_a_loaded_mariadb_reach_their_roots_and_add_up_to_the_accounts()
     assert!(whole >= 0.9, "{whole} of the stacks are whole");
     assert_the_timeline_adds_up(&place, run);
     let rooted = |metric: &str| {
-        let roots = functions(&all).iter().filter(|one| ROOTS.contains(&one["name"].as_str().unwrap()));
-        roots.map(|one| ns(one, metric, "inclusive_ns")).fold(0.0, f64::max)
+        let roots =
+            functions(&all).iter().filter(|function| ROOTS.contains(&function["name"].as_str().unwrap()));
+        roots.map(|function| ns(function, metric, "inclusive_ns")).fold(0.0, f64::max)
             / ns(&all["total"], metric, "inclusive_ns")
     };
     for metric in ["cpu", "lock"] {
         println!("{metric}: {:.1} % under a known root", rooted(metric) * 100.0);
         assert!(rooted(metric) >= 0.9, "{metric}: {} under a known root", rooted(metric));
-        let exclusive: f64 = functions(&all).iter().map(|one| ns(one, metric, "exclusive_ns")).sum();
+        let exclusive: f64 =
+            functions(&all).iter().map(|function| ns(function, metric, "exclusive_ns")).sum();
         let total = ns(&all["total"], metric, "exclusive_ns");
         assert!((exclusive / total - 1.0).abs() < 1e-6, "{metric}: {exclusive} of {total}");
     }
@@ -96,20 +99,20 @@ fn the_stacks_of_a_loaded_mariadb_reach_their_roots_and_add_up_to_the_accounts()
         );
     }
     assert_classes_add_up(&place, run, ns(&all["total"], "lock", "exclusive_ns"));
-    assert_relatives_are_told(&place, run);
+    assert_relatives_are_shown(&place, run);
     assert_folded_stacks_add_up(&place, run, ns(&all["total"], "cpu", "exclusive_ns"));
     assert_flame_graph_has_the_same_totals(run, &all);
     assert_filters_are_the_same_everywhere(&place, run, &all);
     assert_pprof_reads_the_same_sums(&place, run, &all);
     assert_a_run_is_compared_with_another(&place, run);
-    assert_sources_are_told_as_far_as_builds_tell(&place, run, &all);
+    assert_sources_are_shown_where_builds_have_line_tables(&place, run, &all);
 }
 
 /// Every view takes the same words for a part of the run and for threads.
 fn assert_filters_are_the_same_everywhere(place: &Place, run: &str, all: &Value) {
     let threads = json_of(&output(&mut place.whyso(&["threads", run, "--role", "connection", "--json"])));
     let threads = threads["threads"].as_array().unwrap();
-    let busiest = threads.iter().max_by_key(|one| one["requests"].as_u64()).unwrap();
+    let busiest = threads.iter().max_by_key(|thread| thread["requests"].as_u64()).unwrap();
     let tid = busiest["tid"].as_u64().unwrap().to_string();
     let connection = busiest["connection"].as_u64().map(|number| number.to_string());
     let views: [&[&str]; 6] =
@@ -141,10 +144,13 @@ fn assert_filters_are_the_same_everywhere(place: &Place, run: &str, all: &Value)
         .sum();
     assert!((sum / ns(&all["total"], "cpu", "exclusive_ns") - 1.0).abs() < 1e-6, "{sum} of all threads");
     if let Some(connection) = connection {
-        let known = of(&["--connection", &connection]);
-        let share = known["known_share"].as_f64().unwrap();
+        let of_connection = of(&["--connection", &connection]);
+        let share = of_connection["known_share"].as_f64().unwrap();
         println!("{:.1} % of the time is known to be of one connection or another", share * 100.0);
-        assert!(share > 0.0 && share <= 1.0 && cpu_ns(&known) <= cpu_ns(&of(&["--thread", &tid])), "{known}");
+        assert!(
+            share > 0.0 && share <= 1.0 && cpu_ns(&of_connection) <= cpu_ns(&of(&["--thread", &tid])),
+            "{of_connection}"
+        );
     }
     let begin_s = |at: f64| format!("{at}s-{}s", at + 1e5);
     assert!((cpu_ns(&of(&["--window", &begin_s(0.0)])) / cpu_ns(all) - 1.0) > -1e-6);
@@ -195,14 +201,14 @@ fn assert_pprof_reads_the_same_sums(place: &Place, run: &str, all: &Value) {
         }
     }
     for (place, metric) in ["lock", "cpu", "io"].into_iter().enumerate() {
-        let told = ns(&all["total"], metric, "exclusive_ns");
-        assert!((sums[place * 2] - told).abs() <= 1e3, "{metric}: {} of {told} ns", sums[place * 2]);
+        let total_ns = ns(&all["total"], metric, "exclusive_ns");
+        assert!((sums[place * 2] - total_ns).abs() <= 1e3, "{metric}: {} of {total_ns} ns", sums[place * 2]);
     }
     assert_eq!(
         sums[1] + sums[3] + sums[5],
         all["samples"].as_f64().unwrap() + all["waits"].as_f64().unwrap()
     );
-    assert!(raw.contains("role:[connection]"), "no thread's role is told");
+    assert!(raw.contains("role:[connection]"), "no thread's role is shown");
     assert!(raw.lines().any(|line| line.starts_with("1: ") && line.contains(" mariadbd ")), "{raw}");
 }
 
@@ -219,15 +225,15 @@ fn assert_a_run_is_compared_with_another(place: &Place, run: &str) {
         json_of(&output(&mut place.whyso(&args)))
     };
     let against = format!("{other}:1");
-    let told = compared(&["--against", &against]);
-    assert_eq!(told["compared_by"], "transactions");
+    let comparison = compared(&["--against", &against]);
+    assert_eq!(comparison["compared_by"], "transactions");
     let differ = |object: &Value| object["cpu"]["exclusive"]["difference"].as_f64().unwrap();
-    let sum: f64 = functions(&told).iter().map(differ).sum();
-    assert!((sum - differ(&told["total"])).abs() < 1.0, "{sum} ns of {}", told["total"]);
+    let sum: f64 = functions(&comparison).iter().map(differ).sum();
+    assert!((sum - differ(&comparison["total"])).abs() < 1.0, "{sum} ns of {}", comparison["total"]);
     let alone =
         json_of(&output(&mut place.whyso(&["functions", other, "--users", "1", "--by", "cpu", "--json"])));
-    let transactions = told["there"]["transactions"].as_f64().unwrap();
-    let there = told["total"]["cpu"]["exclusive"]["there"].as_f64().unwrap();
+    let transactions = comparison["there"]["transactions"].as_f64().unwrap();
+    let there = comparison["total"]["cpu"]["exclusive"]["there"].as_f64().unwrap();
     assert!((there * transactions / ns(&alone["total"], "cpu", "exclusive_ns") - 1.0).abs() < 1e-6);
     assert_eq!(compared(&["--against", other, "--share"])["compared_by"], "share");
     let table = output(&mut place.whyso(&["functions", other, "--against-users", "1", "--inclusive"]));
@@ -261,17 +267,17 @@ fn assert_a_run_is_compared_with_another(place: &Place, run: &str) {
     assert_eq!(levels[1]["transactions"].as_f64(), Some(transactions));
 }
 
-/// Builds that have line tables name the file and the line; others are told to need them.
-fn assert_sources_are_told_as_far_as_builds_tell(place: &Place, run: &str, all: &Value) {
-    let mut told = 0;
-    for function in functions(all).iter().filter(|one| one["module"] != "[kernel]").take(12) {
+/// Builds that have line tables name the file and the line. Of others the program reports that they need them.
+fn assert_sources_are_shown_where_builds_have_line_tables(place: &Place, run: &str, all: &Value) {
+    let mut with_lines = 0;
+    for function in functions(all).iter().filter(|function| function["module"] != "[kernel]").take(12) {
         let name = function["name"].as_str().unwrap();
         let shown = output(&mut place.whyso(&["source", run, name, "--by", "lock,cpu,io", "--json"]));
         if !shown.status.success() {
             assert!(text(&shown.stderr).contains("has no line tables; install its debug symbols"));
             continue;
         }
-        told += 1;
+        with_lines += 1;
         let source = &json_of(&shown)["sources"][0];
         for metric in ["lock", "cpu", "io"] {
             let lines = source["lines"].as_array().unwrap().iter().chain([&source["no_line"]]);
@@ -281,23 +287,23 @@ fn assert_sources_are_told_as_far_as_builds_tell(place: &Place, run: &str, all: 
         let table = text(&output(&mut place.whyso(&["source", run, name])).stdout);
         assert!(table.contains("its source is not read"));
     }
-    println!("{told} of 12 functions have lines");
+    println!("{with_lines} of 12 functions have lines");
 }
 
 fn assert_classes_add_up(place: &Place, run: &str, lock_ns: f64) {
-    let told = json_of(&output(&mut place.whyso(&["classes", run, "--by", "lock", "--json"])));
-    let classes = told["classes"].as_array().unwrap();
-    let of = |one: &Value| one["ns"]["lock"].as_f64().unwrap();
+    let by_class = json_of(&output(&mut place.whyso(&["classes", run, "--by", "lock", "--json"])));
+    let classes = by_class["classes"].as_array().unwrap();
+    let of = |class: &Value| class["ns"]["lock"].as_f64().unwrap();
     let sum: f64 = classes.iter().map(of).sum();
     assert!((sum / lock_ns - 1.0).abs() < 1e-6, "{sum} of {lock_ns} ns");
-    let known: f64 = classes.iter().filter(|one| one["class"].is_string()).map(of).sum();
-    println!("{:.1} % of the lock waits have a class", known * 100.0 / sum);
+    let classed_ns: f64 = classes.iter().filter(|class| class["class"].is_string()).map(of).sum();
+    println!("{:.1} % of the lock waits have a class", classed_ns * 100.0 / sum);
     let rules = place.path().join("rules.txt");
     std::fs::write(&rules, "everything * *\n").unwrap();
     let args = ["classes", run, "--by", "lock", "--json", "--rules", rules.to_str().unwrap()];
-    let told = json_of(&output(&mut place.whyso(&args)));
-    assert_eq!(told["classes"].as_array().unwrap().len(), 1);
-    assert_eq!(told["classes"][0]["class"], "everything");
+    let by_rules = json_of(&output(&mut place.whyso(&args)));
+    assert_eq!(by_rules["classes"].as_array().unwrap().len(), 1);
+    assert_eq!(by_rules["classes"][0]["class"], "everything");
     std::fs::write(&rules, "nonsense\n").unwrap();
     let wrong = output(&mut place.whyso(&args));
     assert_eq!(wrong.status.code(), Some(2));
@@ -308,11 +314,11 @@ fn assert_classes_add_up(place: &Place, run: &str, lock_ns: f64) {
     );
 }
 
-fn assert_relatives_are_told(place: &Place, run: &str) {
+fn assert_relatives_are_shown(place: &Place, run: &str) {
     let name = "do_command(THD*, bool)";
     let callers = json_of(&output(&mut place.whyso(&["callers", run, name, "--by", "lock,cpu", "--json"])));
     let attributed: f64 =
-        callers["callers"].as_array().unwrap().iter().map(|one| ns(one, "lock", "attributed_ns")).sum();
+        callers["callers"].as_array().unwrap().iter().map(|caller| ns(caller, "lock", "attributed_ns")).sum();
     assert!((attributed / ns(&callers["function"], "lock", "inclusive_ns") - 1.0).abs() < 1e-6, "{callers}");
     let callees = output(&mut place.whyso(&["callees", run, name, "--by", "lock"]));
     let table = text(&callees.stdout);
@@ -402,7 +408,7 @@ fn a_run_samples_threads_on_cpus_by_default_and_no_waits() {
     let all = json_of(&output(&mut place.whyso(&["functions", run, "--json", "--limit", "100000"])));
     assert_eq!((&all["is_light"], &all["metrics"]), (&true.into(), &serde_json::json!(["cpu"])));
     let samples = all["samples"].as_f64().unwrap();
-    // Each stands for the time between two looks at a CPU, and together for the time that connections' threads ran.
+    // Each stands for the time between two samples of a CPU, and together for the time that connections' threads ran.
     let (sampled, exact) = (ns(&all["total"], "cpu", "exclusive_ns"), grown_ns(&place, run, "cpu_ns"));
     let interval = all["total_half_interval_ns"]["cpu"].as_f64().unwrap();
     assert!((sampled / samples / 1e9 - 1.0 / 49.0).abs() < 1e-6, "{sampled} ns of {samples} samples");
@@ -412,8 +418,9 @@ fn a_run_samples_threads_on_cpus_by_default_and_no_waits() {
     let whole = 1.0 - all["rootless"].as_f64().unwrap() / samples;
     assert!(whole >= 0.9, "{whole} of the stacks are whole");
     let inclusive = |name: &str| {
-        let found = functions(&all).iter().filter(|one| one["name"].as_str().unwrap().contains(name));
-        found.map(|one| ns(one, "cpu", "inclusive_ns")).fold(0.0, f64::max)
+        let found =
+            functions(&all).iter().filter(|function| function["name"].as_str().unwrap().contains(name));
+        found.map(|function| ns(function, "cpu", "inclusive_ns")).fold(0.0, f64::max)
     };
     assert!(inclusive("do_command(THD*, bool)") > 0.5 * sampled, "{all:#}");
 
@@ -443,7 +450,7 @@ fn a_run_samples_threads_on_cpus_by_default_and_no_waits() {
 }
 
 #[test]
-fn a_run_without_stacks_says_why() {
+fn of_a_run_without_stacks_the_message_has_the_reason() {
     let place = Place::new();
     for (option, why) in [
         ("--stacks=none", "it was recorded with --stacks=none"),
@@ -454,10 +461,10 @@ fn a_run_without_stacks_says_why() {
         let run = out["path"].as_str().unwrap();
         let shown = output(&mut place.whyso(&["functions", run]));
         assert_eq!(shown.status.code(), Some(1));
-        let told = text(&shown.stderr);
+        let message = text(&shown.stderr);
         // Where the tracer is not allowed, that is why.
-        let is_untraced = told.contains("the time of the server's threads: ") && option == "--stacks=none";
-        assert!(told == format!("whyso: this run holds no stacks: {why}\n") || is_untraced, "{told}");
+        let is_untraced = message.contains("the time of the server's threads: ") && option == "--stacks=none";
+        assert!(message == format!("whyso: this run holds no stacks: {why}\n") || is_untraced, "{message}");
         assert!(exported(&place, run, "stacks", "cpu_ns").is_empty(), "{option}");
         let about = std::fs::read_to_string(Path::new(run).join("run.json")).unwrap();
         assert!(about.contains("no stacks were taken"), "{option}: {about}");

@@ -41,7 +41,7 @@ fn has(thread: &Value, part: &str) -> bool {
 }
 
 #[test]
-fn every_thread_is_told_with_its_stack_its_state_and_its_statement() {
+fn every_thread_is_shown_with_its_stack_its_state_and_its_statement() {
     let (place, server) = (Place::new(), OwnServer::start());
     let _clients = Clients::start(
         &server,
@@ -57,8 +57,8 @@ fn every_thread_is_told_with_its_stack_its_state_and_its_statement() {
         whyso_testing::tracer_not_tested(text(&shown.stderr));
         return;
     }
-    let told = json_of(&shown);
-    let threads = told["threads"].as_array().unwrap();
+    let found = json_of(&shown);
+    let threads = found["threads"].as_array().unwrap();
     let task = format!("/proc/{}/task", server.pid());
     let there = std::fs::read_dir(&task).unwrap().count();
     assert!(threads.len().abs_diff(there) <= 2, "{} of {there} threads", threads.len());
@@ -68,7 +68,7 @@ fn every_thread_is_told_with_its_stack_its_state_and_its_statement() {
 
     let sleepers: Vec<&Value> =
         threads.iter().filter(|thread| thread["statement"] == "SELECT SLEEP(?)").collect();
-    assert_eq!(sleepers.len(), 2, "{told}");
+    assert_eq!(sleepers.len(), 2, "{found}");
     for sleeper in &sleepers {
         assert_eq!((sleeper["role"].as_str(), sleeper["state"].as_str()), (Some("connection"), Some("lock")));
         assert!(sleeper["connection"].as_u64().is_some());
@@ -77,8 +77,9 @@ fn every_thread_is_told_with_its_stack_its_state_and_its_statement() {
         }
     }
     // Both are at the same place.
-    let both = |group: &Value| sleepers.iter().all(|one| group.as_array().unwrap().contains(&one["tid"]));
-    assert!(told["groups"].as_array().unwrap().iter().any(both), "{}", told["groups"]);
+    let both =
+        |group: &Value| sleepers.iter().all(|sleeper| group.as_array().unwrap().contains(&sleeper["tid"]));
+    assert!(found["groups"].as_array().unwrap().iter().any(both), "{}", found["groups"]);
 
     for entry in std::fs::read_dir(&task).unwrap().flatten() {
         let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
@@ -88,7 +89,7 @@ fn every_thread_is_told_with_its_stack_its_state_and_its_statement() {
 }
 
 #[test]
-fn threads_are_chosen_by_role_and_told_together() {
+fn threads_are_chosen_by_role_and_shown_together() {
     let (place, server) = (Place::new(), OwnServer::start());
     let _clients = Clients::start(&server, &["SELECT SLEEP(100)"]);
     let (dsn, pid) = (server.dsn("root", ""), server.pid().to_string());

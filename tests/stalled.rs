@@ -71,9 +71,9 @@ fn a_run_behind_a_global_read_lock_ends_and_names_what_it_waits_for() {
 }
 
 #[test]
-fn a_recording_says_while_it_lasts_that_a_server_stopped_answering() {
+fn a_recording_reports_meanwhile_that_a_server_stopped_answering() {
     let (place, server) = (Place::new(), OwnServer::start());
-    // After a second or two: a reading is given up after five.
+    // After a second or two: a reading is abandoned after five.
     let proxy = Proxy::start(&server.socket(), 120, Fault::Stall);
     let dsn = format!("mysql://root@127.0.0.1:{}/?connect_timeout=1", proxy.port);
     let args = ["record", "--for", "10s", "--no-trace", "--interval-ms", "500", "--dsn", &dsn];

@@ -1,5 +1,5 @@
-//! A server that stops answering control connections at any point of a command: it ends within the bound of ARCHITECTURE.md, with a sentence,
-//! and what it changed is put back, or is in a journal.
+//! A server that stops answering control connections at any point of a command. The command ends within the bound of
+//! ARCHITECTURE.md, with a sentence. What it changed is put back, or is in a journal.
 
 mod common;
 
@@ -82,11 +82,11 @@ impl Case<'_> {
         let complaint = text(&done.stderr);
         assert!(matches!(done.status.code(), Some(0 | 1)), "{case}: {:?}: {complaint}", done.status);
         assert!(!complaint.contains("panicked"), "{case}: {complaint}");
-        let said = format!("{complaint}{}", text(&done.stdout));
-        let is_said = ["did not answer", "no answer within", "not answer any more", "not measured"]
+        let printed = format!("{complaint}{}", text(&done.stdout));
+        let is_reported = ["did not answer", "no answer within", "not answer any more", "not measured"]
             .iter()
-            .any(|words| said.contains(words));
-        assert!(is_said, "{case}: nothing is said of it: {said}");
+            .any(|words| printed.contains(words));
+        assert!(is_reported, "{case}: it is not reported: {printed}");
         if let (Some(name), Some(before)) = (self.variable, before) {
             let now = server.sql(&format!("SELECT @@GLOBAL.{name}"));
             let is_in_journal = has_files(&place.path().join("state/whyso/undo"));

@@ -76,7 +76,7 @@ fn a_study_that_is_killed_goes_on_where_it_was_and_answers() {
     assert!(after.starts_with(&before), "what was done was done again");
     let starts: Vec<Value> =
         after.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["start"].clone()).collect();
-    assert!(starts.iter().all(|one| starts.iter().filter(|other| *other == one).count() == 1), "{after}");
+    assert!(starts.iter().all(|start| starts.iter().filter(|other| *other == start).count() == 1), "{after}");
     assert_eq!((starts.len(), &answer["starts_done"], &answer["starts"]), (8, &8.into(), &8.into()));
     assert_eq!(starts.iter().filter(|start| start["pair"] == true).count(), 2);
     let runs = fs::read_dir(place.path().join("study/runs")).unwrap().count();
@@ -100,7 +100,7 @@ fn a_study_that_is_killed_goes_on_where_it_was_and_answers() {
 }
 
 #[test]
-fn what_is_wrong_with_a_study_is_said_before_anything_starts() {
+fn what_is_wrong_with_a_study_is_reported_before_anything_starts() {
     let place = Place::new();
     let refused = |from: &str, to: &str| {
         fs::write(place.path().join("s.toml"), STUDY.replace(from, to)).unwrap();

@@ -283,7 +283,7 @@ end
 }
 
 #[test]
-fn what_is_not_served_says_so() {
+fn what_is_not_served_is_reported() {
     let place = Place::new();
     Ran::of(&place, &["sysbench", "fileio", "prepare"])
         .expect(1, &["puts no load on a database server and is not served"]);

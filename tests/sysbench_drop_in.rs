@@ -90,12 +90,12 @@ fn both_streams_equal_sysbench_s_but_for_numbers() {
 
 fn assert_equal(server: &Server, arguments: &[&str], script: &str) {
     let (theirs, ours) = (server.real_sysbench(arguments), server.sysbench(arguments));
-    let told = format!("{arguments:?}\n{script}\n{}\n{}", ours.out, ours.err);
-    assert_eq!(shape(&ours.out), shape(&theirs.out), "{told}");
-    assert_eq!(shape(&ours.err), shape(&theirs.err), "{told}");
+    let outputs = format!("{arguments:?}\n{script}\n{}\n{}", ours.out, ours.err);
+    assert_eq!(shape(&ours.out), shape(&theirs.out), "{outputs}");
+    assert_eq!(shape(&ours.err), shape(&theirs.err), "{outputs}");
     // sysbench ends with 0 where thread_done() failed.
     if !script.contains("thread_done()") {
-        assert_eq!(ours.status, theirs.status, "{told}");
+        assert_eq!(ours.status, theirs.status, "{outputs}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `whyso sysbench --record` from end to end: what is recorded beside a script's run, and read again.
+//! `whyso sysbench --record` from end to end: what is recorded with a script's run, and read again.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn a_run_is_recorded_with_server_and_machine_and_can_be_reported() {
     assert_eq!(level["transactions"].as_f64().unwrap(), ran.number("transactions:"));
     assert!((level["seconds"].as_f64().unwrap() - 4.0).abs() < 0.5, "{level}");
     assert_eq!(level["users"], 2);
-    // The object beside it has the same numbers.
+    // The JSON object has the same numbers.
     let written: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(server.place.path().join("out.json")).unwrap()).unwrap();
     for name in ["transactions", "queries", "latency_ms", "client", "engine"] {

@@ -151,7 +151,7 @@ fn connections_are_encrypted_and_compressed_where_that_is_asked_for() {
     }
 }
 
-/// Certificates that a test has made for itself.
+/// Certificates of a test's own.
 struct Certificates {
     /// Of the authority that signed the server's.
     authority: PathBuf,
@@ -197,6 +197,6 @@ fn openssl(words: &[&str], files: &[(&str, &Path)]) {
     for (option, file) in files {
         command.arg(option).arg(file);
     }
-    let made = command.output().expect("openssl is needed: apt-get install openssl");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let output = command.output().expect("openssl is needed: apt-get install openssl");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

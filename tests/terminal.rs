@@ -14,10 +14,10 @@ use serde_json::Value;
 const HARM: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\u{202e}\u{2066}";
 
 fn assert_harmless(what: &[&str], printed: &str) {
-    let is_harmful = |one: char| {
-        (one.is_control() && !"\n\t".contains(one))
-            || ('\u{202a}'..='\u{202e}').contains(&one)
-            || one == '\u{2066}'
+    let is_harmful = |character: char| {
+        (character.is_control() && !"\n\t".contains(character))
+            || ('\u{202a}'..='\u{202e}').contains(&character)
+            || character == '\u{2066}'
     };
     assert!(!printed.contains(is_harmful), "{what:?}: {printed:?}");
 }

@@ -60,7 +60,7 @@ impl PrintedText {
         self.0.lock().unwrap().clone()
     }
 
-    /// Waits until the program says this after so many bytes; gives when that was seen, in monotonic nanoseconds.
+    /// Waits until the program prints this after `after` bytes. Returns when that was found, in monotonic nanoseconds.
     fn wait_for(&self, words: &str, after: usize) -> i64 {
         assert!(wait_until(SOON, || self.all()[after..].contains(words)), "no {words:?} in {}", self.all());
         monotonic_ns()
@@ -69,8 +69,8 @@ impl PrintedText {
 
 const LISTENS: &str = "to begin and to end a window";
 
-/// Has a window of about so many milliseconds recorded. Gives what each of its edges lies between: when it was asked for,
-/// and when the program was seen to say that it is taken. `end`: what ends it, and what the program says then.
+/// Has a window of about `ms` milliseconds recorded. Returns what each of its edges lies between: when it was asked for,
+/// and when the program printed that it is taken. `end` ends it, and `end_words` is what the program prints then.
 fn window(
     printed: &PrintedText,
     ms: u64,
@@ -165,7 +165,7 @@ fn enter_at_a_terminal_does_the_same() {
 }
 
 #[test]
-fn a_recording_in_which_no_window_began_says_so() {
+fn a_recording_in_which_no_window_began_is_reported() {
     let (server, place) = (OwnServer::start(), Place::new());
     let mut child = spawn(&mut place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle"]));
     let printed = PrintedText::listen(child.stderr.take().unwrap());

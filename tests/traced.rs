@@ -1,4 +1,4 @@
-//! Real servers in every shape, traced: each query that the load sent is a request that the tracer saw, and the parts of the
+//! Real servers in every shape, traced. Each query that the load sent is a request that the tracer saw. The parts of the
 //! time budget add up, whatever the sockets, the threads and the protocol are.
 
 // Runs alone: it judges shares of the response time.
@@ -25,8 +25,8 @@ const SET_UP_MAX: u64 = 80;
 const SAMPLERS_MAX: u64 = 200;
 /// Of the mean time of a request.
 const UNACCOUNTED_MAX: f64 = 0.05;
-/// The same between two networks of one machine. A packet waits there for a kernel thread that takes it across, which no part
-/// of the budget measures: 2 to 10 % on two busy CPUs, where loopback leaves 0 %.
+/// The same between two networks of one machine. A packet waits there for a kernel thread that takes it across, and no part
+/// of the budget measures that. It is 2 to 10 % on two busy CPUs, where it is 0 % over loopback.
 const UNACCOUNTED_BETWEEN_NETWORKS: f64 = 0.2;
 
 /// What was recorded of a load.
@@ -48,14 +48,14 @@ impl Recording {
         level["unaccounted_ms"].as_f64().unwrap() / level["response_ms"].as_f64().unwrap()
     }
 
-    /// So many requests as queries, and `beside` of each user's, such as logins.
-    fn assert_adds_up(&self, queries: u64, beside: u64) {
-        self.assert_is_complete(queries, beside);
+    /// Asserts as many requests as queries. `extra`: further ones of users, such as logins.
+    fn assert_adds_up(&self, queries: u64, extra: u64) {
+        self.assert_is_complete(queries, extra);
         assert!(self.unaccounted().abs() <= UNACCOUNTED_MAX, "{}\n{}", self.unaccounted(), self.text);
     }
 
-    fn assert_is_complete(&self, queries: u64, beside: u64) {
-        let (least, most) = (queries as f64, (queries + beside + SET_UP_MAX) as f64);
+    fn assert_is_complete(&self, queries: u64, extra: u64) {
+        let (least, most) = (queries as f64, (queries + extra + SET_UP_MAX) as f64);
         assert!((least..=most).contains(&self.requests), "{} requests, {least} to {most}", self.requests);
         assert!(self.unseen <= 0.005 * self.requests + 20.0, "{} arrivals were not seen", self.unseen);
     }
@@ -124,10 +124,10 @@ fn what_a_shell_starts_loads_as_the_command_itself_does() {
     let server = OwnServer::start();
     // The shell stays, and waits for what it started.
     let shell = ["sh", "-c", "\"$0\" \"$@\"; true"];
-    let told = record_by(&shell, &server.dsn("root", ""), "oltp-point-select", &[]);
-    told.assert_adds_up(TRANSACTIONS, 3 * USERS);
-    let client_ms = told.part("client_cpu").unwrap_or_else(|| panic!("the load was not seen: {}", told.text));
-    assert!(client_ms > 0.0, "{}", told.text);
+    let run = record_by(&shell, &server.dsn("root", ""), "oltp-point-select", &[]);
+    run.assert_adds_up(TRANSACTIONS, 3 * USERS);
+    let client_ms = run.part("client_cpu").unwrap_or_else(|| panic!("the load was not seen: {}", run.text));
+    assert!(client_ms > 0.0, "{}", run.text);
 }
 
 #[test]
@@ -151,14 +151,17 @@ fn both_kinds_of_sockets_tls_and_compression_are_counted_alike() {
     let place = Place::new();
     let key = place.path().join("key.pem");
     let certificate = place.path().join("certificate.pem");
-    let made = Command::new("openssl")
+    let openssl = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
         .arg("-keyout")
         .arg(&key)
         .arg("-out")
         .arg(&certificate)
         .output();
-    assert!(made.is_ok_and(|made| made.status.success()), "openssl is needed: apt-get install openssl");
+    assert!(
+        openssl.is_ok_and(|output| output.status.success()),
+        "openssl is needed: apt-get install openssl"
+    );
     let options = [format!("--ssl-key={}", key.display()), format!("--ssl-cert={}", certificate.display())];
     let server = OwnServer::start_with(&[&options[0], &options[1]]);
     let tcp = format!("mysql://root@127.0.0.1:{}/", server.port);
@@ -275,7 +278,7 @@ fn next_to_a_command_that_loads_directly_other_clients_are_apart_too() {
     }
     let server = OwnServer::start();
     let dsn = server.dsn("root", "");
-    // What the others do before the command is seen to load the server is none of its load either.
+    // What the others do before the command begins to load the server is none of its load either.
     let late = ["sh", "-c", "sleep 1.5; \"$0\" \"$@\""];
     let load = || record_by(&late, &dsn, "oltp-point-select", &[]);
     let alone = load();
@@ -355,7 +358,7 @@ fn relay(port: u16, delay: Duration) -> u16 {
 }
 
 #[test]
-fn what_a_relay_holds_back_is_told_as_the_way_between_load_and_server() {
+fn what_a_relay_holds_back_is_shown_as_the_way_between_load_and_server() {
     if !may_trace() {
         return;
     }
@@ -381,13 +384,13 @@ impl Namespace {
             Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
         };
         let namespace = Namespace(name.clone());
-        let made = ip(&format!("netns add {name}"))
+        let is_added = ip(&format!("netns add {name}"))
             && ip(&format!("link add {name}a type veth peer name {name}b netns {name}"))
             && ip(&format!("addr add {address}/30 dev {name}a"))
             && ip(&format!("link set {name}a up"))
             && ip(&format!("-n {name} addr add {server}/30 dev {name}b"))
             && ip(&format!("-n {name} link set {name}b up"));
-        made.then_some(namespace)
+        is_added.then_some(namespace)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where the kernel's programs may not be loaded: what is told all the same, and what to grant.
+//! Where the kernel's programs may not be loaded: what is reported all the same, and what to grant.
 
 mod common;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// What a program must not have, so that nothing can be loaded into the kernel.
 const NO_BPF: &str = "-bpf,-perfmon,-sys_admin";
-/// Neither may it look at what another's threads wait for.
+/// Neither may it read what another's threads wait for.
 const NO_LOOK: &str = "-bpf,-perfmon,-sys_admin,-sys_ptrace";
 /// All that the message says to grant.
 const GRANTED: &str = "-all,+bpf,+perfmon,+sys_ptrace";
@@ -48,8 +48,8 @@ fn run_on(server: &OwnServer, place: &Place, capabilities: Option<&str>) -> Opti
     let path = out["path"].as_str().unwrap();
     let why = json_of(&output(&mut place.whyso(&["why", path, "--json"])));
     let run = fs::read_to_string(Path::new(path).join("run.json")).unwrap();
-    let told = text(&output(&mut place.whyso(&["why", path])).stdout);
-    Some((serde_json::from_str(&run).unwrap(), why, told))
+    let printed = text(&output(&mut place.whyso(&["why", path])).stdout);
+    Some((serde_json::from_str(&run).unwrap(), why, printed))
 }
 
 /// The parts of the only level, in ms.
@@ -66,10 +66,10 @@ fn shares(why: &Value, of: &[&str]) -> Vec<f64> {
 }
 
 #[test]
-fn where_programs_are_refused_a_budget_of_samples_is_told_with_what_it_lacks_and_what_to_grant() {
+fn where_programs_are_refused_a_budget_of_samples_is_shown_with_what_it_lacks_and_what_to_grant() {
     let server = OwnServer::start();
     let place = Place::new();
-    let Some((run, why, told)) = run_on(&server, &place, Some(NO_BPF)) else { return };
+    let Some((run, why, printed)) = run_on(&server, &place, Some(NO_BPF)) else { return };
     let lost = run["not_measured"].to_string();
     for words in
         ["where requests begin and end", "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", "samples from /proc"]
@@ -78,7 +78,10 @@ fn where_programs_are_refused_a_budget_of_samples_is_told_with_what_it_lacks_and
     }
     let grants = format!("{} setup-tracing", env!("CARGO_BIN_EXE_whyso"));
     assert!(lost.contains(&grants), "{lost}");
-    assert!(told.contains("samples of its threads' states") || told.contains("samples of its"), "{told}");
+    assert!(
+        printed.contains("samples of its threads' states") || printed.contains("samples of its"),
+        "{printed}"
+    );
 
     let level = &why["levels"][0];
     let response_ms = level["response_ms"].as_f64().unwrap();
@@ -103,15 +106,15 @@ fn where_programs_are_refused_a_budget_of_samples_is_told_with_what_it_lacks_and
 }
 
 #[test]
-fn where_not_even_proc_tells_the_waits_nothing_is_made_up() {
+fn where_not_even_proc_shows_the_waits_nothing_is_invented() {
     let server = OwnServer::start();
     let place = Place::new();
-    let Some((run, why, told)) = run_on(&server, &place, Some(NO_LOOK)) else { return };
+    let Some((run, why, printed)) = run_on(&server, &place, Some(NO_LOOK)) else { return };
     let lost = run["not_measured"].to_string();
     assert!(lost.contains("except for how long they ran and were ready to"), "{lost}");
     assert!(lost.contains("that takes CAP_SYS_PTRACE, or to be the server's user"), "{lost}");
     assert_eq!(parts(&why), [], "{why}");
-    assert!(told.contains("not traced") && told.contains("Suspects"), "{told}");
+    assert!(printed.contains("not traced") && printed.contains("Suspects"), "{printed}");
 
     let path = place.only_run();
     let threads = output(&mut place.whyso(&["threads", path.to_str().unwrap()]));
@@ -142,11 +145,11 @@ fn a_recording_and_the_thread_table_work_on_samples() {
 }
 
 #[test]
-fn the_doctor_says_what_to_grant_and_granting_that_is_enough() {
+fn the_doctor_lists_what_to_grant_and_granting_that_is_enough() {
     let place = Place::new();
     let tells = |capabilities: &str| -> Option<String> {
-        let told = text(&output(&mut whyso(&place, capabilities, &["doctor"])?).stdout);
-        Some(told.lines().find(|line| line.contains("time budget")).unwrap().to_string())
+        let checks = text(&output(&mut whyso(&place, capabilities, &["doctor"])?).stdout);
+        Some(checks.lines().find(|line| line.contains("time budget")).unwrap().to_string())
     };
     let Some(refused) = tells(NO_BPF) else { return };
     assert!(refused.starts_with("missing") && refused.contains("setup-tracing"), "{refused}");

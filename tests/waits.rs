@@ -20,7 +20,10 @@ fn why(place: &Place, run: &Path, more: &[&str]) -> Value {
 
 fn share(why: &Value, cause: &str) -> f64 {
     let suspects = why["suspects"].as_array().unwrap();
-    suspects.iter().find(|one| one["id"] == cause).map_or(0.0, |one| one["share"].as_f64().unwrap())
+    suspects
+        .iter()
+        .find(|suspect| suspect["id"] == cause)
+        .map_or(0.0, |suspect| suspect["share"].as_f64().unwrap())
 }
 
 /// What threads of a role spent in a state, in seconds, since the tracing began.
@@ -128,13 +131,14 @@ fn a_client_that_reads_slowly_is_a_cause() {
     assert!(why["levels"][0]["budget_ms"]["net_send"].as_f64().unwrap() > 0.0, "{why:#}");
 }
 
-/// A group of the cpu controller, version 1 or 2, with a group in it for the server: the limit is one of the group above.
+/// A group of the cpu controller, version 1 or 2, with a group in it for the server. The limit is one of the group
+/// above.
 struct Quota {
     group: PathBuf,
 }
 
 impl Quota {
-    /// `None` where no group can be made here.
+    /// `None` where no group can be created here.
     fn of(cpus: f64) -> Option<Quota> {
         let root = Path::new("/sys/fs/cgroup");
         let first = root.join("cpu/cpu.cfs_quota_us").exists() || root.join("cpu/tasks").exists();
@@ -172,7 +176,7 @@ fn a_quota_of_cpu_time_is_a_cause_with_the_time_that_it_took() {
     }
     let place = Place::new();
     let Some(quota) = Quota::of(0.08) else {
-        return whyso_testing::not_tested("a control group can't be made here: no CPU quota");
+        return whyso_testing::not_tested("a control group can't be created here: no CPU quota");
     };
     let server = OwnServer::start();
     let dsn = server.dsn("root", "whyso");

@@ -24,7 +24,7 @@ impl<'a> Terminal<'a> {
         let folder = place.path().display();
         let text = format!(
             "cd '{folder}'\nexport HOME='{folder}' XDG_CACHE_HOME='{folder}/cache' XDG_STATE_HOME='{folder}/state'\n\
-             '{}' watch {} 2>said\necho \"ended with $?\"\nsleep 300\n",
+             '{}' watch {} 2>messages\necho \"ended with $?\"\nsleep 300\n",
             env!("CARGO_BIN_EXE_whyso"),
             quoted.join(" ")
         );
@@ -72,8 +72,8 @@ impl<'a> Terminal<'a> {
             screen = self.screen();
             is_there(&screen)
         });
-        let said = fs::read_to_string(self.place.path().join("said")).unwrap_or_default();
-        assert!(found, "not seen: {what}\n{screen}\n{said}");
+        let messages = fs::read_to_string(self.place.path().join("messages")).unwrap_or_default();
+        assert!(found, "not seen: {what}\n{screen}\n{messages}");
         screen
     }
 
@@ -277,7 +277,7 @@ fn a_terminal_that_is_closed_ends_it() {
 }
 
 #[test]
-fn what_is_no_terminal_is_told_so() {
+fn without_a_terminal_this_is_reported() {
     let (place, server) = (Place::new(), "mysql://root@localhost/?socket=/nowhere");
     let done = output(&mut place.whyso(&["watch", "--dsn", server]));
     assert_eq!(done.status.code(), Some(2));

@@ -139,7 +139,7 @@ def record(whyso: str, build: str, run: Run, folder: Path) -> dict:
     return recorded
 
 
-def kept(build: str, run: Run, folder: Path) -> dict | None:
+def stored_recording(build: str, run: Run, folder: Path) -> dict | None:
     """Returns the recording of this set-up that is there already and complete."""
     try:
         recorded = json.loads((folder / "recording.json").read_text())
@@ -155,9 +155,9 @@ def named(whyso: str, recording: Path, users: int, view: str) -> dict:
         typed += ["--without", VIEWS[view]]
     answer = json.loads(output(typed))
     found = {
-        "suspects": [[one["id"], round(one["share"], 3)] for one in answer["suspects"]],
-        "possible": [one["id"] for one in answer["possible"]],
-        "gains": {one["id"]: [round(bound, 2) for bound in one["predicted_gain"].values()] for one in answer["suspects"] if one["predicted_gain"]},
+        "suspects": [[suspect["id"], round(suspect["share"], 3)] for suspect in answer["suspects"]],
+        "possible": [suspect["id"] for suspect in answer["possible"]],
+        "gains": {suspect["id"]: [round(bound, 2) for bound in suspect["predicted_gain"].values()] for suspect in answer["suspects"] if suspect["predicted_gain"]},
     }
     limit = answer.get("limit")
     if limit:
@@ -165,15 +165,15 @@ def named(whyso: str, recording: Path, users: int, view: str) -> dict:
     return found
 
 
-def attempt(given: argparse.Namespace) -> dict:
-    build, run = find_run(given.setup, given.run)
+def attempt(options: argparse.Namespace) -> dict:
+    build, run = find_run(options.setup, options.run)
     began = time.monotonic()
-    recorded = None if given.again else kept(build, run, given.folder)
+    recorded = None if options.again else stored_recording(build, run, options.folder)
     is_new = recorded is None
-    recorded = recorded or record(given.whyso, build, run, given.folder)
-    recording = given.folder / recorded["recording"]
+    recorded = recorded or record(options.whyso, build, run, options.folder)
+    recording = options.folder / recorded["recording"]
     result = {name: recorded[name] for name in ("per_s", "generator_cpu")}
-    result["named"] = {view: named(given.whyso, recording, recorded["users"], view) for view in given.view}
+    result["named"] = {view: named(options.whyso, recording, recorded["users"], view) for view in options.view}
     return {**result, "is_new": is_new, "seconds": round(time.monotonic() - began, 1)}
 
 

@@ -57,7 +57,7 @@ def setup(family: Family, strength: str, background: Background, build: str) -> 
 
 def setups() -> list[Setup]:
     """Returns all set-ups. Those of one family use its builds in turn, from one that is drawn. Sealed families have one more, so that more than 60 are
-    left when the weak ones are taken away."""
+    left without the weak ones."""
     draw = random.Random(SEED)
     made, more = [], []
     for family in FAMILIES:

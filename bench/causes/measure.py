@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 
 import results
-from attempt import VIEWS, kept
+from attempt import VIEWS, stored_recording
 from generate import HIDING_VIEWS, SEED, Setup, in_turn, setups, to_tune_on
 from mixtures import Mixture, mixtures
 from scores import summary
@@ -54,26 +54,26 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kind", choices=["one", "two"], help="only set-ups that plant one cause, or two [default: both]")
     parser.add_argument("--keep", type=Path, help="folder that keeps the recordings [default: they are removed]")
     parser.add_argument("--effect", action="store_true", help="only measure what each plant costs")
-    parser.add_argument("--again", action="store_true", help="also record what is kept, and name what has a result of these rules")
+    parser.add_argument("--again", action="store_true", help="also record what is stored, and name what has a result of these rules")
     parser.add_argument("--prefix", default="", metavar="CMD", help='a command before each run, such as "nice -n -5"')
     parser.add_argument("--minutes", type=float, help=f"begin nothing that would end later [default for quick: {QUICK_MINUTES}]")
-    given = parser.parse_args()
-    if given.part == "quick" and given.minutes is None:
-        given.minutes = QUICK_MINUTES
-    return given
+    options = parser.parse_args()
+    if options.part == "quick" and options.minutes is None:
+        options.minutes = QUICK_MINUTES
+    return options
 
 
-def chosen(given: argparse.Namespace) -> list[Setup | Mixture]:
-    if given.part == "quick":
+def chosen(options: argparse.Namespace) -> list[Setup | Mixture]:
+    if options.part == "quick":
         part = to_tune_on()
-    elif given.part == "all":
+    elif options.part == "all":
         part = [*in_turn(setups()), *mixtures()]
     else:
-        is_sealed = given.part == "sealed"
-        part = [one for one in [*in_turn(setups()), *mixtures()] if one.is_sealed == is_sealed]
-    if given.kind:
-        part = [one for one in part if len(one.families) == (1 if given.kind == "one" else 2)]
-    return [one for one in part if not given.family or all(family.name in given.family for family in one.families)]
+        is_sealed = options.part == "sealed"
+        part = [setup for setup in [*in_turn(setups()), *mixtures()] if setup.is_sealed == is_sealed]
+    if options.kind:
+        part = [setup for setup in part if len(setup.families) == (1 if options.kind == "one" else 2)]
+    return [setup for setup in part if not options.family or all(family.name in options.family for family in setup.families)]
 
 
 class Pace:
@@ -82,14 +82,14 @@ class Pace:
     def __init__(self, minutes: float | None):
         self.began = time.monotonic()
         self.seconds_max = None if minutes is None else 60 * minutes
-        self.taken: dict[bool, list[float]] = {True: [], False: []}
+        self.durations_s: dict[bool, list[float]] = {True: [], False: []}
 
     def enter(self, is_new: bool, seconds: float) -> None:
-        self.taken[is_new].append(seconds)
+        self.durations_s[is_new].append(seconds)
 
     def each(self, is_new: bool) -> float:
-        taken = self.taken[is_new]
-        return sum(taken) / len(taken) if taken else RECORDING_SECONDS if is_new else NAMING_SECONDS
+        durations_s = self.durations_s[is_new]
+        return sum(durations_s) / len(durations_s) if durations_s else RECORDING_SECONDS if is_new else NAMING_SECONDS
 
     def allows(self, seconds: float) -> bool:
         return self.seconds_max is None or time.monotonic() - self.began + seconds <= self.seconds_max
@@ -98,26 +98,26 @@ class Pace:
 class Runner:
     """Starts attempts, one at a time."""
 
-    def __init__(self, given: argparse.Namespace, temporary: Path):
-        self.given = given
-        self.place = given.keep or temporary
-        self.pace = Pace(given.minutes)
+    def __init__(self, options: argparse.Namespace, temporary: Path):
+        self.options = options
+        self.place = options.keep or temporary
+        self.pace = Pace(options.minutes)
 
     def folder(self, setup: Setup | Mixture, which: str) -> Path:
         return self.place / setup.name / which
 
-    def is_kept(self, setup: Setup | Mixture, which: str, run: Run) -> bool:
-        return not self.given.again and kept(setup.build, run, self.folder(setup, which)) is not None
+    def is_stored(self, setup: Setup | Mixture, which: str, run: Run) -> bool:
+        return not self.options.again and stored_recording(setup.build, run, self.folder(setup, which)) is not None
 
     def seconds(self, setup: Setup | Mixture, runs: dict[str, Run]) -> float:
         """Returns an estimate for all runs of a set-up."""
-        return sum(self.pace.each(not self.is_kept(setup, which, run)) for which, run in runs.items())
+        return sum(self.pace.each(not self.is_stored(setup, which, run)) for which, run in runs.items())
 
     def run(self, setup: Setup | Mixture, which: str, views: list[str]) -> dict:
         """Returns what attempt.py prints. Raises Failed."""
-        typed = [*shlex.split(self.given.prefix), sys.executable, str(HERE / "attempt.py"), setup.name, which]
-        typed += [str(self.folder(setup, which)), "--whyso", self.given.whyso]
-        typed += [f"--view={view}" for view in views] + ["--again"] * self.given.again
+        typed = [*shlex.split(self.options.prefix), sys.executable, str(HERE / "attempt.py"), setup.name, which]
+        typed += [str(self.folder(setup, which)), "--whyso", self.options.whyso]
+        typed += [f"--view={view}" for view in views] + ["--again"] * self.options.again
         began = time.monotonic()
         program = subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         try:
@@ -144,7 +144,7 @@ class Runner:
             except Failed as error:
                 result["failed"] = f"{which}: {error}"
                 break
-        if not self.given.keep:
+        if not self.options.keep:
             shutil.rmtree(self.place / setup.name, ignore_errors=True)
         return result
 
@@ -156,16 +156,16 @@ def gain(result: dict, planted: str, without: str) -> float:
 def finished(setup: Setup | Mixture, result: dict, now: str) -> dict:
     """Returns the result with what it is of, and what the causes cost in truth."""
     causes = [family.cause for family in setup.families]
-    known = {"rules": now, "date": results.today(), **result}
+    dated = {"rules": now, "date": results.today(), **result}
     if len(causes) == 1:
-        known["cause"] = causes[0]
+        dated["cause"] = causes[0]
         if "failed" not in result:
-            known["true_gain"] = gain(result, "planted", "without")
+            dated["true_gain"] = gain(result, "planted", "without")
     else:
-        known["causes"] = causes
+        dated["causes"] = causes
         if "failed" not in result:
-            known["true_gains"] = [gain(result, "both", "without-first"), gain(result, "both", "without-second")]
-    return known
+            dated["true_gains"] = [gain(result, "both", "without-first"), gain(result, "both", "without-second")]
+    return dated
 
 
 def described(result: dict) -> str:
@@ -184,29 +184,29 @@ def remaining(runner: Runner, left: list[Setup | Mixture]) -> str:
     return f"about {minutes:.0f} min left" if left else "done"
 
 
-def measure(given: argparse.Namespace, runner: Runner) -> None:
+def measure(options: argparse.Namespace, runner: Runner) -> None:
     now, measured = results.rules(), results.load(results.RESULTS)
 
     def is_done(setup: Setup | Mixture) -> bool:
         old = measured.get(setup.name, {})
-        return not given.effect and not given.again and old.get("rules") == now and "failed" not in old
+        return not options.effect and not options.again and old.get("rules") == now and "failed" not in old
 
-    part = chosen(given)
+    part = chosen(options)
     todo = [setup for setup in part if not is_done(setup)]
     print(f"{len(part)} set-ups, of which {len(part) - len(todo)} have a result of the rules {now}; {remaining(runner, todo)}", flush=True)
     sealed_count = sum(setup.is_sealed for setup in todo)
-    if sealed_count and not given.effect:
+    if sealed_count and not options.effect:
         results.log_opening(now, sealed_count)
     for at, setup in enumerate(todo):
         if not runner.pace.allows(runner.seconds(setup, setup.runs)):
-            print(f"not measured, for {given.minutes:g} min do not suffice: {len(todo) - at} set-ups")
+            print(f"not measured, for {options.minutes:g} min do not suffice: {len(todo) - at} set-ups")
             break
-        result = finished(setup, runner.all_runs(setup, [] if given.effect else list(VIEWS)), now)
-        if not given.effect:
+        result = finished(setup, runner.all_runs(setup, [] if options.effect else list(VIEWS)), now)
+        if not options.effect:
             measured[setup.name] = result
             results.store(results.RESULTS, measured)
         print(f"{at + 1}/{len(todo)} {setup.name}: {described(result)} ({remaining(runner, todo[at + 1:])})", flush=True)
-    if sealed_count and not given.effect:
+    if sealed_count and not options.effect:
         of_part = [measured.get(setup.name, {}) for setup in part if setup.is_sealed]
         results.log_score(summary([result for result in of_part if result.get("rules") == now]))
 
@@ -222,17 +222,17 @@ def drawn_for_live() -> list[tuple[str, Setup]]:
     return drawn
 
 
-def live(given: argparse.Namespace, runner: Runner) -> None:
+def live(options: argparse.Namespace, runner: Runner) -> None:
     """Compares what a run without a source names with what is named where the source is hidden."""
     now, measured = results.rules(), results.load(results.LIVE)
-    todo = [(view, setup) for view, setup in drawn_for_live() if not given.family or setup.family.name in given.family]
+    todo = [(view, setup) for view, setup in drawn_for_live() if not options.family or setup.family.name in options.family]
     for at, (view, setup) in enumerate(todo, 1):
         old = measured.get(f"{setup.name} {view}", {})
-        if old.get("rules") == now and "failed" not in old and not given.again:
+        if old.get("rules") == now and "failed" not in old and not options.again:
             continue
         runs = {"planted": setup.planted, f"live-{view}": setup.live_runs[view]}
         if not runner.pace.allows(runner.seconds(setup, runs)):
-            print(f"not measured, for {given.minutes:g} min do not suffice: {len(todo) - at + 1} set-ups")
+            print(f"not measured, for {options.minutes:g} min do not suffice: {len(todo) - at + 1} set-ups")
             break
         result = {"rules": now, "date": results.today(), "cause": setup.family.cause, "view": view}
         try:
@@ -240,7 +240,7 @@ def live(given: argparse.Namespace, runner: Runner) -> None:
             result["live"] = runner.run(setup, f"live-{view}", ["full"])
         except Failed as error:
             result["failed"] = str(error)
-        if not given.keep:
+        if not options.keep:
             shutil.rmtree(runner.place / setup.name, ignore_errors=True)
         measured[f"{setup.name} {view}"] = result
         results.store(results.LIVE, measured)
@@ -254,14 +254,14 @@ def described_live(result: dict) -> str:
 
 
 def main() -> None:
-    given = arguments()
+    options = arguments()
     # Also where a shell that runs this in the background ignores them.
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as temporary:
-        runner = Runner(given, Path(temporary))
+        runner = Runner(options, Path(temporary))
         try:
-            live(given, runner) if given.part == "live" else measure(given, runner)
+            live(options, runner) if options.part == "live" else measure(options, runner)
         except KeyboardInterrupt:
             sys.exit("ended; the same command goes on from here")
 

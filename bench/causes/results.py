@@ -13,7 +13,7 @@ LIVE = HERE / "live.json"
 SEALED_LOG = HERE / "sealed.log"
 
 # What decides which causes are named in a recording: the rules, and what reads the recording for them.
-READERS = ("evidence", "file_waits", "locks", "pauses", "wait_classes")
+READERS = ("agreement", "evidence", "file_waits", "level_series", "locks", "pauses", "pfs", "pfs_setup", "profile", "wait_classes")
 PATHS = [":/crates/explain", ":/crates/inference", ":/crates/profile", *(f":/crates/query/src/{name}.rs" for name in READERS)]
 
 

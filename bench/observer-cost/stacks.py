@@ -63,9 +63,9 @@ def parts_of(whyso, run):
     parts["unwinding"] = 100 * grown(stacks.get(("cpu_ns", ""), []), window) / used
     parts["tracer"] = sum(program(trace, name) for metric, name in trace if metric == "program_ns" and name != "nothing")
     shown = subprocess.run([whyso, "functions", run, "--role", "all", "--json", "--observer"], capture_output=True, text=True)
-    told = json.loads(shown.stdout) if shown.returncode == 0 else {"samples": 0, "waits": 0, "rootless": 0}
-    parts["samples"], parts["waits"] = told["samples"], told["waits"]
-    parts["whole"] = 100 - 100 * told["rootless"] / max(told["samples"] + told["waits"], 1)
+    shares = json.loads(shown.stdout) if shown.returncode == 0 else {"samples": 0, "waits": 0, "rootless": 0}
+    parts["samples"], parts["waits"] = shares["samples"], shares["waits"]
+    parts["whole"] = 100 - 100 * shares["rootless"] / max(shares["samples"] + shares["waits"], 1)
     parts["queries"], parts["end_s"] = level["result"]["queries_per_s"], window[1] / 1e9
     return parts
 

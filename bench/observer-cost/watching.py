@@ -161,14 +161,14 @@ def cpu_s(pid):
 
 def threads_s(pid, tids):
     """Time on a CPU by thread, to the nanosecond."""
-    told = {}
+    run_s = {}
     for tid in tids:
         try:
             with open(f"/proc/{pid}/task/{tid}/schedstat") as schedstat:
-                told[tid] = int(schedstat.read().split()[0]) / NS
+                run_s[tid] = int(schedstat.read().split()[0]) / NS
         except FileNotFoundError:
             pass
-    return told
+    return run_s
 
 
 def machine_s():
@@ -183,9 +183,9 @@ class Threads:
 
     def __init__(self, server):
         self.server, self.first, self.last = server, {}, {}
-        self.look()
+        self.sample()
 
-    def look(self):
+    def sample(self):
         tids = set(self.server.thread_ids(WATCHER)) | set(self.last)
         for tid, run_s in threads_s(self.server.process.pid, tids).items():
             self.first.setdefault(tid, run_s)
@@ -207,9 +207,9 @@ def window(server, whyso, folder, watched, settle):
     of_whyso = cpu_s(watcher.pid) if watcher else 0.0
     while time.monotonic() - begin < WINDOW_S:
         time.sleep(1)
-        own.look()
+        own.sample()
     took = time.monotonic() - begin
-    told = {
+    rates = {
         "rate": (server.executed() - executed) / took,
         "server": (cpu_s(server.process.pid) - of_server) / took,
         "machine": (machine_s() - of_machine) / took,
@@ -220,13 +220,13 @@ def window(server, whyso, folder, watched, settle):
     if watcher:
         watcher.send_signal(signal.SIGINT)
         try:
-            said = watcher.communicate(timeout=60)[1]
+            messages = watcher.communicate(timeout=60)[1]
         except subprocess.TimeoutExpired:
             watcher.kill()
             sys.exit("watching.py: whyso record did not end")
         if watcher.returncode != 0 or not own.first:
-            sys.exit(f"watching.py: whyso record did not watch: {said.decode()[-1000:]}")
-    return told
+            sys.exit(f"watching.py: whyso record did not watch: {messages.decode()[-1000:]}")
+    return rates
 
 
 def interval(ratios):
@@ -263,41 +263,41 @@ def main():
     arguments.add_argument("--tables", type=int, default=10_000)
     arguments.add_argument("--connections", type=int, default=1_000)
     arguments.add_argument("--settle", type=float, default=3.0)
-    given = arguments.parse_args()
+    options = arguments.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("watching.py: was told to end"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("watching.py: was asked to end"))
     folder = tempfile.mkdtemp(prefix="whyso-watching-", dir="/var/tmp")
     server, loads = None, []
     try:
-        server = Server(folder, given.everything, given.tables, given.connections)
+        server = Server(folder, options.everything, options.tables, options.connections)
         server.control.query(f"CREATE USER {WATCHER}@localhost")
         server.control.query(f"GRANT ALL ON *.* TO {WATCHER}@localhost")
         begun = time.monotonic()
-        server.make_tables(given.tables)
-        print(f"{given.tables} tables in {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-        idle = [Connection(server.path) for _ in range(given.connections - 2 * USERS)]
-        seconds = int(given.pairs * 2 * (WINDOW_S + given.settle + 4) + 120)
+        server.make_tables(options.tables)
+        print(f"{options.tables} tables in {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+        idle = [Connection(server.path) for _ in range(options.connections - 2 * USERS)]
+        seconds = int(options.pairs * 2 * (WINDOW_S + options.settle + 4) + 120)
         for workload in ("oltp-point-select", "oltp-read-write"):
             server.control.query(f"CREATE DATABASE {workload.replace('-', '_')}")
-            words = [given.whyso, "load", workload, "--dsn", server.dsn("root", workload.replace("-", "_"))]
+            words = [options.whyso, "load", workload, "--dsn", server.dsn("root", workload.replace("-", "_"))]
             words += ["--users", str(USERS), "--tables", str(TABLES_OF_LOAD), "--rows", "10000", "--warmup", "1", "--seconds", str(seconds), "--json"]
             loads.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         until = time.monotonic() + 90
-        while len(server.thread_ids("root")) < given.connections and time.monotonic() < until:
+        while len(server.thread_ids("root")) < options.connections and time.monotonic() < until:
             time.sleep(1)
         time.sleep(5)
         print(f"{len(server.thread_ids('root'))} connections, {server.control.query('SHOW GLOBAL STATUS LIKE %r' % 'Open_tables')[0][1]} open tables", file=sys.stderr, flush=True)
         pairs = []
-        for _ in range(given.pairs):
+        for _ in range(options.pairs):
             order = random.sample([True, False], 2)
-            taken = {watched: window(server, given.whyso, f"{folder}/runs", watched, given.settle) for watched in order}
-            pairs.append(taken)
+            pair = {watched: window(server, options.whyso, f"{folder}/runs", watched, options.settle) for watched in order}
+            pairs.append(pair)
             if any(load.poll() is not None for load in loads):
                 sys.exit("watching.py: a load ended before the windows did")
-            with_, without = taken[True], taken[False]
+            with_, without = pair[True], pair[False]
             print(f"{without['rate']:,.0f} → {with_['rate']:,.0f} statements/s, {with_['watcher'] * 1000:.1f} ms/s of {with_['connections']} connections", file=sys.stderr, flush=True)
-        tell(pairs, samplers(given.whyso, f"{folder}/runs"), len(idle), given)
+        print_table(pairs, samplers(options.whyso, f"{folder}/runs"), len(idle), options)
     finally:
         for load in loads:
             if load.poll() is None:
@@ -311,13 +311,13 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def tell(pairs, sums, idle, given):
+def print_table(pairs, sums, idle, options):
     ratios = [pair[True]["rate"] / pair[False]["rate"] for pair in pairs]
     low, high = interval(ratios)
     mean = lambda key: sum(pair[True][key] for pair in pairs) / len(pairs)
     cpus = os.cpu_count()
-    setup = "every instrument and consumer on" if given.everything else "its Performance Schema as it is by default"
-    print(f"\n{idle} idle connections and {2 * USERS} loaded ones, {given.tables} tables, {setup}; {len(pairs)} pairs.\n")
+    setup = "every instrument and consumer on" if options.everything else "its Performance Schema as it is by default"
+    print(f"\n{idle} idle connections and {2 * USERS} loaded ones, {options.tables} tables, {setup}; {len(pairs)} pairs.\n")
     print("| | |\n| --- | ---: |")
     print(f"| statements/s without | {median([pair[False]['rate'] for pair in pairs]):,.0f} |")
     print(f"| throughput with the watcher, median of the pairs | {100 * (median(ratios) - 1):+.1f} % ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f}) |")

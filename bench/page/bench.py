@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the page's server takes: charts of any window, the first page, memory, a run that goes on. See README.md."""
+"""What the page's server takes: charts of any window, the first page, memory, a run in progress. See README.md."""
 
 import json
 import os

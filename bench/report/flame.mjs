@@ -28,6 +28,6 @@ for (let round = 0; round < ROUNDS; round++) {
   }
 }
 for (const [at, report] of reports.entries()) {
-  const told = (times) => `${middle(times).toFixed(0)} ms (at most ${Math.max(...times).toFixed(0)})`;
-  console.log(`${report}: open after ${told(opened[at])}, when the page's main thread had used ${told(cpu[at])} of CPU (medians of ${ROUNDS})`);
+  const describe = (times) => `${middle(times).toFixed(0)} ms (at most ${Math.max(...times).toFixed(0)})`;
+  console.log(`${report}: open after ${describe(opened[at])}, when the page's main thread had used ${describe(cpu[at])} of CPU (medians of ${ROUNDS})`);
 }

@@ -55,9 +55,9 @@ for (const report of process.argv.slice(2)) {
     await browser.close();
   }
   const megabytes = readFileSync(path).length / 1e6;
-  const told = (times) => `${middle(times).toFixed(0)} ms (at most ${Math.max(...times).toFixed(0)})`;
+  const describe = (times) => `${middle(times).toFixed(0)} ms (at most ${Math.max(...times).toFixed(0)})`;
   console.log(
-    `${report}: ${megabytes.toFixed(2)} MB, open after ${told(opened)}, when the page's main thread had used ${told(cpu)} of CPU; ` +
-      `zoomed after ${told(shut)} by role, after ${told(open)} with all threads shown`,
+    `${report}: ${megabytes.toFixed(2)} MB, open after ${describe(opened)}, when the page's main thread had used ${describe(cpu)} of CPU; ` +
+      `zoomed after ${describe(shut)} by role, after ${describe(open)} with all threads shown`,
   );
 }

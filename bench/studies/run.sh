@@ -3,7 +3,7 @@
 #
 #   bench/studies/run.sh WHYSO OUT [NAME…]
 #
-# OUT is a new folder, or that of an earlier run, which goes on where it was. A study that takes longer than 15 minutes is stopped.
+# OUT is a new folder, or that of an earlier run, which continues where it was. A study that takes longer than 15 minutes is stopped.
 set -euo pipefail
 (($# >= 2)) || {
 	echo "usage: bench/studies/run.sh WHYSO OUT [NAME…]" >&2

@@ -1,4 +1,4 @@
-//! A client that sends what it is told, byte for byte, and what a recording has of it.
+//! A client that sends what the test passes, byte for byte, and what a recording has of it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ pub(crate) const COM_STMT_RESET: u8 = 26;
 /// Protocol 4.1, secure authentication by plugins, long passwords and flags, several statements and results.
 const CAPABILITIES: u32 = 0xb_8205;
 
-/// A client that sends what it is told, byte for byte, and nothing else.
+/// A client that sends what the test passes, byte for byte, and nothing else.
 pub(crate) struct Client(UnixStream);
 
 impl Client {
@@ -153,6 +153,6 @@ pub(crate) fn log_of(place: &Place, run: &str) -> Vec<Value> {
     let mut commands = whole_log(place, run);
     let last = commands.last().expect("commands")["connection"].clone();
     assert!(last.is_u64(), "{commands:?}");
-    commands.retain(|one| one["connection"] == last);
+    commands.retain(|command| command["connection"] == last);
     commands
 }

@@ -13,9 +13,9 @@ use base64::Engine;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 /// How often the process list is read.
-const LOOK: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Those of `secrets` that are in a file or a folder: as they are, in Parquet files and in the parts of a report that are compressed.
+/// Those of `secrets` that are in a file or a folder. Parquet files and compressed parts of a report are searched, too.
 pub(crate) fn found_in(path: &Path, secrets: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let about = fs::symlink_metadata(path).unwrap();
@@ -117,7 +117,7 @@ impl ProcessList {
                 }
                 found.sort();
                 found.dedup();
-                sleep(LOOK);
+                sleep(CHECK_INTERVAL);
             }
             found
         });

@@ -38,14 +38,14 @@ impl Place {
         self.path().join("runs")
     }
 
-    /// Where the throw-away servers of this test are made.
+    /// Where the throw-away servers of this test are created.
     pub(crate) fn servers(&self) -> PathBuf {
         let servers = self.path().join("servers");
         fs::create_dir_all(&servers).unwrap();
         servers
     }
 
-    /// The program, with its caches, state and throw-away servers inside this folder.
+    /// The program, with its caches, state and throw-away servers in this folder.
     pub(crate) fn whyso(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whyso"));
         command
@@ -229,7 +229,7 @@ impl OwnServer {
         OwnServer::start_with(&[])
     }
 
-    /// With options beside those that keep it to itself.
+    /// With options in addition to those that isolate it.
     pub(crate) fn start_with(options: &[&str]) -> OwnServer {
         OwnServer::start_by(&[], options)
     }
@@ -263,7 +263,7 @@ impl OwnServer {
     }
 
     fn wait_until_it_answers(&self) {
-        let ready = wait_until(SOON, || self.try_sql("SELECT 1").is_ok());
+        let ready = wait_until(SOON, || self.ask("SELECT 1").status.success());
         assert!(ready, "the server did not start");
     }
 
@@ -317,23 +317,20 @@ impl OwnServer {
         format!("mysql://{user}@localhost/{schema}?socket={}", self.socket().display())
     }
 
-    fn try_sql(&self, sql: &str) -> Result<String, String> {
-        let output = Command::new("mariadb")
+    fn ask(&self, sql: &str) -> Output {
+        Command::new("mariadb")
             .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names", "--execute", sql])
             .arg(format!("--socket={}", self.socket().display()))
             .stdin(Stdio::null())
             .output()
-            .expect("the mariadb client is needed: apt-get install mariadb-client");
-        if output.status.success() {
-            Ok(text(&output.stdout).trim().to_string())
-        } else {
-            Err(text(&output.stderr))
-        }
+            .expect("the mariadb client is needed: apt-get install mariadb-client")
     }
 
-    /// Runs SQL as root; gives the rows as text.
+    /// Runs SQL as root. Returns the rows as text.
     pub(crate) fn sql(&self, sql: &str) -> String {
-        self.try_sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+        let output = self.ask(sql);
+        assert!(output.status.success(), "{sql}: {}", text(&output.stderr));
+        text(&output.stdout).trim().to_string()
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::Duration;
 
-const LOOK: Duration = Duration::from_millis(5);
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes of a packet's header: three of its length, one of its number.
 const HEADER_BYTES: usize = 4;
 
@@ -22,9 +22,9 @@ const OF_LOAD: u32 = 16 << 20;
 /// What the proxy does with the n-th answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// It keeps the answer, and passes nothing on any more. New connections are taken, and hear nothing.
+    /// It keeps the answer, and passes nothing on any more. New connections are accepted, and get no answer.
     Stall,
-    /// It sends this in place of the answer, and closes the connection. The function is given the answer.
+    /// It sends this in place of the answer, and closes the connection. The function gets the answer.
     Instead(fn(&[u8]) -> Vec<u8>),
 }
 
@@ -55,14 +55,14 @@ impl Proxy {
             while !listening.is_over.load(SeqCst) {
                 match listener.accept() {
                     Ok((client, _)) => carry(&listening, client),
-                    Err(_) => sleep(LOOK),
+                    Err(_) => sleep(CHECK_INTERVAL),
                 }
             }
         });
         Proxy { port, shared }
     }
 
-    /// Answers that it has seen.
+    /// Number of answers so far.
     pub(crate) fn answers(&self) -> usize {
         self.shared.answers.load(SeqCst)
     }
@@ -113,7 +113,7 @@ fn carry(shared: &Arc<ProxyState>, mut client: TcpStream) {
         }
         // What is stalled does not show that the server is gone.
         while shared.is_stalled() && !is_gone.load(SeqCst) && !shared.is_over.load(SeqCst) {
-            sleep(LOOK);
+            sleep(CHECK_INTERVAL);
         }
         let _ = client.shutdown(Shutdown::Both);
         let _ = server.shutdown(Shutdown::Both);

@@ -1,4 +1,4 @@
-//! `whyso serve` over recordings that are made here, asked by plain HTTP.
+//! `whyso serve` over recordings that the test writes, asked by plain HTTP.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,4 +1,4 @@
-"""What the clients do, or leave undone."""
+"""What the clients do, or don't do."""
 
 from setups import Family, Run, pick
 

@@ -14,7 +14,7 @@ const CLOCK_ROUNDS: usize = 21;
 const CLOCK_SLOW_NS: f64 = 100.0;
 const CLOCKS_THERE: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 /// How long other programs are looked at.
-const LOOK: Duration = Duration::from_secs(1);
+const QUIET_TIME: Duration = Duration::from_secs(1);
 /// Share of the machine's CPU time that others may use.
 const OTHERS_MAX: f64 = 0.05;
 const FSYNCS: u32 = 20;
@@ -92,7 +92,7 @@ fn server() -> Check {
     }
 }
 
-/// Whether the time budget can be measured: the programs are loaded and taken away again.
+/// Whether the time budget can be measured: the programs are loaded and unloaded again.
 fn tracer() -> Check {
     let began = Instant::now();
     match Tracer::start(&TraceSpec { servers: vec![std::process::id()], cost: true, ..TraceSpec::default() })
@@ -132,7 +132,7 @@ fn tracer() -> Check {
     }
 }
 
-/// Whether stacks can be taken: all of their programs are loaded and taken away again.
+/// Whether stacks can be recorded: all of their programs are loaded and unloaded again.
 fn stacks() -> Check {
     let began = Instant::now();
     let servers = vec![std::process::id()];
@@ -180,7 +180,7 @@ fn faster_clock(source: &str, there: &str) -> String {
     let why = "a server that times itself (the Performance Schema) pays this twice an event";
     let better = ["tsc", "kvm-clock", "arch_sys_counter"]
         .into_iter()
-        .find(|name| *name != source && there.split_whitespace().any(|one| one == *name));
+        .find(|name| *name != source && there.split_whitespace().any(|word| word == *name));
     match better {
         Some(better) => format!(
             "{why}: as root, echo {better} > /sys/devices/system/clocksource/clocksource0/current_clocksource, where the kernel \
@@ -231,7 +231,7 @@ fn quiet() -> Check {
             "/proc/stat can't be read: it is not known what else runs here",
         );
     };
-    std::thread::sleep(LOOK);
+    std::thread::sleep(QUIET_TIME);
     let Some(after) = cpu_times() else {
         return check(
             "quiet",
@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_looked_at_once_and_says_something() {
+    fn every_check_runs_once_and_reports_something() {
         let checks = doctor();
         let mut names: Vec<&str> = checks.iter().map(|check| check.what).collect();
         names.sort_unstable();
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_can_not_be_written_is_told() {
+    fn a_folder_that_can_not_be_written_is_reported() {
         assert!(fsync_us(Path::new("/proc/nowhere")).is_err());
     }
 }

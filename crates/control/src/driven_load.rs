@@ -1,5 +1,5 @@
-//! A load that something else drives within this process, recorded as a run of one level: the server and this machine are
-//! watched meanwhile, on the same clock.
+//! A load that something else drives within this process, recorded as a run of one level. The server and this machine
+//! are watched meanwhile, on the same clock.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -151,7 +151,7 @@ impl LoadRecording {
         let finished = self.recording.finish(self.watcher, variables, failure.clone(), interrupted);
         self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
         let Outcome { path, failure: now } = finished?;
-        // That the load failed is told by whoever drove it.
+        // What drove the load reports that it failed.
         match problem.or(now.filter(|now| failure.as_ref() != Some(now))) {
             Some(problem) => Err(Error::Failed(problem)),
             None => Ok(path),

@@ -5,7 +5,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The plan can't be carried out as it was given: wrong use.
+    /// The plan can't be carried out as it is: wrong use.
     #[error("{0}")]
     Plan(String),
     #[error(transparent)]

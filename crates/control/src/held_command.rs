@@ -1,4 +1,4 @@
-//! A command that does not begin before somebody is ready for it: what it does first is to be seen, too.
+//! A command that does not begin before somebody is ready for it: what it does first is recorded, too.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,21 +9,21 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// How often it is looked whether the command could not be started.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Bound on the wait for a process that is being made.
-const LOOKS_MAX: u32 = 500;
+/// Time between two checks whether the command could not be started.
+const CHECK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// Bound on the wait for a process that is being created.
+const CHECKS_MAX: u32 = 500;
 
 /// Starts a command whose process exists, and waits, while `ready` is called with its id.
 ///
 /// # Errors
 /// The command can't be started.
 pub(crate) fn spawn_held(mut command: Command, ready: impl FnOnce(u32)) -> io::Result<Child> {
-    let (told, tell) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (pid_reader, pid_writer) = pipe_with(PipeFlags::CLOEXEC)?;
     let (held, release) = pipe_with(PipeFlags::CLOEXEC)?;
     let release_number = release.as_raw_fd();
     let wait = move || {
-        rustix::io::write(&tell, &rustix::process::getpid().as_raw_pid().to_ne_bytes())?;
+        rustix::io::write(&pid_writer, &rustix::process::getpid().as_raw_pid().to_ne_bytes())?;
         // SAFETY: this is the new process, whose copy of our end nobody uses: with it open, it would not hear that we are gone.
         unsafe { rustix::io::close(release_number) };
         match rustix::io::read(&held, &mut [0_u8; 1])? {
@@ -35,7 +35,7 @@ pub(crate) fn spawn_held(mut command: Command, ready: impl FnOnce(u32)) -> io::R
     unsafe { command.pre_exec(wait) };
     // Starting it takes until it has been let go.
     let starting = thread::Builder::new().name("start".to_string()).spawn(move || command.spawn())?;
-    if let Some(pid) = process_of(&told, || starting.is_finished()) {
+    if let Some(pid) = process_of(&pid_reader, || starting.is_finished()) {
         ready(pid);
     }
     // It may be gone already.
@@ -43,11 +43,13 @@ pub(crate) fn spawn_held(mut command: Command, ready: impl FnOnce(u32)) -> io::R
     starting.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it ended")))
 }
 
-fn process_of(told: &OwnedFd, is_over: impl Fn() -> bool) -> Option<u32> {
-    for _ in 0..LOOKS_MAX {
-        if poll(&mut [PollFd::new(told, PollFlags::IN)], Some(&LOOK)).is_ok_and(|ready| ready > 0) {
+fn process_of(pid_reader: &OwnedFd, is_over: impl Fn() -> bool) -> Option<u32> {
+    for _ in 0..CHECKS_MAX {
+        if poll(&mut [PollFd::new(pid_reader, PollFlags::IN)], Some(&CHECK_EVERY))
+            .is_ok_and(|ready| ready > 0)
+        {
             let mut pid = [0; 4];
-            let read = rustix::io::read(told, &mut pid).ok()?;
+            let read = rustix::io::read(pid_reader, &mut pid).ok()?;
             return (read == pid.len()).then(|| u32::from_ne_bytes(pid));
         }
         if is_over() {
@@ -64,21 +66,21 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn nothing_of_a_command_happens_before_its_process_is_known() {
+    fn nothing_of_a_command_happens_before_its_process_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let sign = folder.path().join("sign");
         let mut command = Command::new("sh");
         command.args(["-c", "echo $$ > sign"]).current_dir(folder.path());
-        let mut known = 0;
+        let mut seen_pid = 0;
         let mut child = spawn_held(command, |pid| {
             thread::sleep(Duration::from_millis(100));
             assert!(!sign.exists() && fs::exists(format!("/proc/{pid}")).unwrap());
-            known = pid;
+            seen_pid = pid;
         })
         .unwrap();
         assert!(child.wait().unwrap().success());
-        assert_eq!(child.id(), known);
-        assert_eq!(fs::read_to_string(&sign).unwrap().trim(), known.to_string());
+        assert_eq!(child.id(), seen_pid);
+        assert_eq!(fs::read_to_string(&sign).unwrap().trim(), seen_pid.to_string());
     }
 
     #[test]

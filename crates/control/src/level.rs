@@ -15,7 +15,7 @@ use crate::result::{LevelRequest, describe_silence, level_result};
 use crate::warmup::is_steady;
 
 /// How often the running level is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Length of a slot of throughput, for the warm-up and for the news.
 const SLOT: Duration = Duration::from_millis(500);
 /// A warm-up lasts at least this long, where its bound allows.
@@ -105,7 +105,7 @@ pub(crate) fn run(
         if timing.warmup_max.is_zero() || is_over(&running) {
             break false;
         }
-        sleep(LOOK);
+        sleep(CHECK_INTERVAL);
         drain(&running, watch);
         phase.observe(running.live(), watch);
         let elapsed = phase.begin.elapsed();
@@ -120,7 +120,7 @@ pub(crate) fn run(
     let mut phase = Phase::begin(job, true);
     while phase.begin.elapsed() < timing.measure && !is_over(&running) {
         let rest = timing.measure.saturating_sub(phase.begin.elapsed());
-        sleep(LOOK.min(rest));
+        sleep(CHECK_INTERVAL.min(rest));
         drain(&running, watch);
         phase.observe(running.live(), watch);
         watch.measuring(phase.begin.elapsed());

@@ -1,7 +1,8 @@
 //! The order of things: server, load and watch on one clock, into one recording.
 //!
-//! [`run`] carries out a [`Plan`]: it starts or reaches the server, loads its data, opens a recording, starts the samplers, drives the
-//! load through its levels, and puts everything back. [`LoadRecording`] records a load that something else drives.
+//! [`run`] carries out a [`Plan`]. It starts or reaches the server, loads its data, opens a recording and starts the
+//! samplers. Then it drives the load through its levels, and puts everything back. [`LoadRecording`] records a load
+//! that something else drives.
 //!
 //! Only this crate knows in which order things happen. It reads recordings by `whyso_query`, does no arithmetic on series and judges
 //! nothing: that is for `whyso_series` and `whyso_explain`.

@@ -22,13 +22,13 @@ pub struct LocksNow {
     pub at: String,
     /// How long the server took for it.
     pub took_ms: f64,
-    /// Why it failed; then no trees are known.
+    /// Why it failed; then there are no trees.
     pub failed: Option<String>,
     /// Connections that InnoDB's status counts as waiting for a row; `None` if the server does not count them.
     pub row_waits_counted: Option<u64>,
     pub trees: Vec<WaitingTree>,
     /// What the server does not report, and what would change that; one sentence each.
-    pub not_told: Vec<whyso_model::NotMeasured>,
+    pub not_reported: Vec<whyso_model::NotMeasured>,
 }
 
 /// Who waits for whom on a server, wherever it is, now.
@@ -48,8 +48,8 @@ pub fn locks_now(dsn: &str, ask_password: &AskPassword) -> Result<LocksNow, Erro
             ..LocksNow::default()
         };
         match asked {
-            Ok(Ok(Ok(look))) => {
-                (now.trees, now.not_told) = (waiting_trees(&look.waits), look.absent);
+            Ok(Ok(Ok(snapshot))) => {
+                (now.trees, now.not_reported) = (waiting_trees(&snapshot.waits), snapshot.absent);
             }
             Ok(Ok(Err(error))) => now.failed = Some(format!("the server can't say who waits: {error}")),
             Ok(Err(panic)) => return Err(Error::Failed(format!("the server can't say who waits: {panic}"))),

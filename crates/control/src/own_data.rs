@@ -30,13 +30,13 @@ pub(crate) async fn set_up(
         }
         listener.hear(News::Step(&format!("making the tables of {}", workload.name)));
         for statement in &setup.statements {
-            let made = async {
+            let execute = async {
                 conn.query_drop(statement).await.map_err(|error| {
                     let name = &workload.name;
                     Error::Failed(format!("the server refused to make the tables of {name}: {error}"))
                 })
             };
-            within(FILL_TIME_MAX, dsn, &format!("making the tables of {}", workload.name), made).await?;
+            within(FILL_TIME_MAX, dsn, &format!("making the tables of {}", workload.name), execute).await?;
         }
         if !is_there(dsn, &doing, &mut conn, setup).await? {
             return Err(Error::Failed(format!(
@@ -57,8 +57,11 @@ async fn is_there(dsn: &Dsn, doing: &str, conn: &mut Conn, setup: &Setup) -> Res
 
 /// Fills the workload's dictionaries: from files, or by asking the server.
 pub(crate) async fn fill_dictionaries(dsn: &Dsn, workload: &mut Workload) -> Result<(), Error> {
-    let wanted: Vec<(String, DictionarySource)> =
-        workload.dictionaries.iter().map(|one| (one.name.clone(), one.source.clone())).collect();
+    let wanted: Vec<(String, DictionarySource)> = workload
+        .dictionaries
+        .iter()
+        .map(|dictionary| (dictionary.name.clone(), dictionary.source.clone()))
+        .collect();
     for (name, source) in wanted {
         let values = match &source {
             DictionarySource::File(path) => lines_of(&name, path)?,

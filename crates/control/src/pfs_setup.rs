@@ -216,7 +216,7 @@ pub(crate) fn check(preset: Option<&PfsRequest>, actions: &[Action]) -> Result<(
     let restarts = actions.iter().any(|action| action.what == ActionKind::Restart);
     if restarts && wanted.is_lost_at_restart() {
         return Err(Error::Plan(format!(
-            "--pfs {} is set on the running server, which forgets it at its restart: leave --at … restart or --pfs away",
+            "--pfs {} is set on the running server, which forgets it at its restart: leave out --at … restart or --pfs",
             wanted.preset
         )));
     }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_is_told_with_what_is_timed_of_it() {
+    fn the_state_is_shown_with_what_is_timed_of_it() {
         let on = |classes: &[(&str, usize, usize)]| {
             describe_state(State::On, &in_force(classes, &["global_instrumentation"]))
         };

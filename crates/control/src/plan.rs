@@ -38,7 +38,7 @@ pub struct Plan {
     pub interval: Duration,
     /// Account for the time of the server's threads and requests, where this machine allows it.
     pub trace: bool,
-    /// What of their stacks is taken, too.
+    /// Which of their stacks are recorded, too.
     pub stacks: StackSampling,
     /// Follow the commands of the server's clients.
     pub sql: Option<Literals>,

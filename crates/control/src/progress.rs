@@ -18,7 +18,7 @@ pub enum News<'a> {
     Level(Running),
     /// What the load did in about a second. Only `whyso load` sends it.
     Interval(&'a IntervalNews),
-    /// The functions that the server's threads ran in the last seconds, if stacks are taken.
+    /// The functions that the server's threads ran in the last seconds, if stacks are recorded.
     Functions(&'a BusyFunctions),
     /// A level has ended.
     LevelDone(&'a Level),

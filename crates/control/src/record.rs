@@ -26,8 +26,8 @@ use crate::{Error, Stop};
 /// Records until the plan's end. Returns where.
 ///
 /// # Errors
-/// The server can't be reached, there is no such process or it may not be watched, the command can't be started, or no window was
-/// recorded.
+/// The server can't be reached, or the command can't be started. There is no such process, or it may not be watched. Or
+/// no window was recorded.
 pub fn record(
     plan: &RecordPlan,
     listener: &dyn Listener,

@@ -1,4 +1,4 @@
-//! A recording that is being made: what is measured goes to its recorder, what is known of the run to `run.json`.
+//! A recording in progress: what is measured goes to its recorder, facts of the run to `run.json`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl Recording {
     /// Begins a recording in a folder of its own within `folder`.
     ///
     /// # Errors
-    /// The folder can't be made or written.
+    /// The folder can't be created or written.
     pub(crate) fn begin(folder: &Path, info: RunInfo) -> Result<Recording, Error> {
         Recording::begin_within(folder, info, None)
     }
@@ -48,7 +48,7 @@ impl Recording {
     /// The same, of which the oldest detail is removed beyond `bytes_max`.
     ///
     /// # Errors
-    /// The folder can't be made or written.
+    /// The folder can't be created or written.
     pub(crate) fn begin_within(
         folder: &Path,
         info: RunInfo,

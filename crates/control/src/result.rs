@@ -204,11 +204,12 @@ fn times_of<'o>(outcome: &'o LevelOutcome, required: &Requirement) -> Option<Tim
     if required.is_of_all() {
         return Some(Times { ended: &outcome.response, in_flight: &outcome.in_flight.ages });
     }
-    let of_transaction = outcome.by_transaction.iter().find(|one| required.is_of_transaction(&one.kind));
-    if let Some(one) = of_transaction {
-        return Some(Times { ended: &one.response, in_flight: &one.in_flight });
+    let of_transaction =
+        outcome.by_transaction.iter().find(|transaction| required.is_of_transaction(&transaction.kind));
+    if let Some(transaction) = of_transaction {
+        return Some(Times { ended: &transaction.response, in_flight: &transaction.in_flight });
     }
-    let of_statement = outcome.kinds.iter().find(|one| one.kind == required.kind)?;
+    let of_statement = outcome.kinds.iter().find(|transaction| transaction.kind == required.kind)?;
     Some(Times { ended: &of_statement.latency, in_flight: &of_statement.in_flight })
 }
 

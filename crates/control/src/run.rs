@@ -331,7 +331,7 @@ impl PreparedRun<'_> {
         }))
     }
 
-    /// Puts settings back and removes the throw-away server, whatever came before.
+    /// Puts settings back and removes the throw-away server, whatever happened before.
     fn put_everything_back(self) {
         let PreparedRun { tested, runtime, listener, .. } = self;
         runtime.block_on(put_everything_back(tested, listener));

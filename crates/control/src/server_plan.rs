@@ -11,7 +11,7 @@ pub enum ServerPlan {
     ThrowAway {
         /// Folder of the build; `None` for the one on the PATH.
         build: Option<PathBuf>,
-        /// Folder in which the server's own folder is made.
+        /// Folder in which the server's own folder is created.
         parent: Option<PathBuf>,
         set: Vec<(String, String)>,
         defaults_file: Option<PathBuf>,

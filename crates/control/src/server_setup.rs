@@ -1,4 +1,4 @@
-//! The server under test, made ready: started or reached, its settings set, its data loaded.
+//! The server under test, prepared: started or reached, its settings set, its data loaded.
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
@@ -209,7 +209,7 @@ async fn make_schema_ready(
     listener: &dyn Listener,
 ) -> Result<bool, Error> {
     let dataset = &wanted.dataset;
-    // There is nothing of the user's to consent to in a schema that does not exist: it is made, and is ours.
+    // There is nothing of the user's to consent to in a schema that does not exist: it is created, and is ours.
     let exists = answered(dsn, "looking for the schema", schema::exists(conn, &dsn.schema)).await?;
     let consented = exists && wanted.allow_writes == Some(dsn.schema.as_str());
     match (wanted.data_wanted, consented) {
@@ -222,7 +222,7 @@ async fn make_schema_ready(
             dataset::ensure(dsn, dataset, &|progress| hear_loading(listener, progress)).await?;
         }
         (false, true) => {}
-        // What only reads may do so anywhere; the schema that a DSN without one means is made where it is missing.
+        // What only reads may do so anywhere; the schema that a DSN without one means is created where it is missing.
         (false, false) => {
             let is_asked_to_write = wanted.writes || wanted.allow_writes == Some(dsn.schema.as_str());
             if is_asked_to_write || !dsn.schema_given {

@@ -9,7 +9,7 @@ use crate::Stop;
 
 /// Bound on the wait. A server that has not settled by then is loaded as it is, and the report shows it.
 pub(crate) const SETTLE_TIME_MAX: Duration = Duration::from_secs(15);
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// A history list this short is what an idle server keeps.
 const HISTORY_MAX: u64 = 50;
 
@@ -28,7 +28,7 @@ pub(crate) async fn wait_until_settled(conn: &mut Conn, stop: &Stop) -> Option<S
             unsettled = Some(still_going_on(before, &now)?);
         }
         before = Some(now);
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
     unsettled
 }

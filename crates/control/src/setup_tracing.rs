@@ -1,7 +1,7 @@
 //! `whyso setup-tracing`: a copy of the program that traces without root, for the members of one group.
 //!
-//! It is a copy, and not the program itself: the mode of a program with capabilities shuts out everyone else, and the next installation of
-//! whyso would take the capabilities away without notice.
+//! It is a copy, and not the program itself. The mode of a program with capabilities shuts out everyone else. The next
+//! installation of whyso would take the capabilities away without notice.
 
 mod folder;
 mod group;
@@ -26,8 +26,8 @@ const CAPABILITIES: &CStr = c"security.capability";
 /// On a copy whose group was created with it, so that it is removed with it.
 const OWN_GROUP: &CStr = c"trusted.whyso_group";
 
-/// CAP_SYS_PTRACE, CAP_PERFMON and CAP_BPF, permitted and effective, as capabilities(7) lays them out: the revision with the bit "effective",
-/// then permitted and inheritable, low and high halves.
+/// CAP_SYS_PTRACE, CAP_PERFMON and CAP_BPF, permitted and effective, as capabilities(7) lays them out. First comes the
+/// revision with the bit "effective", then permitted and inheritable, low and high halves.
 const NEEDED: [u8; 20] = {
     let mut bytes = [0; 20];
     bytes[0] = 1; // effective
@@ -92,10 +92,10 @@ pub fn set_up_tracing(asked: &SetupTracing) -> Result<Vec<String>, Error> {
     Ok(steps)
 }
 
-/// Removes what [`set_up_tracing`] made, or shows how. Returns what was done, a line each.
+/// Removes what [`set_up_tracing`] created, or shows how. Returns what was done, one line each.
 ///
 /// # Errors
-/// [`Error::Plan`] without root, and where the file is none that `setup-tracing` made. [`Error::Failed`] where a step fails.
+/// [`Error::Plan`] without root, and where `setup-tracing` did not create the file. [`Error::Failed`] where a step fails.
 pub fn undo_tracing_setup(asked: &SetupTracing) -> Result<Vec<String>, Error> {
     require_root(asked, " --undo")?;
     let to = folder::resolved(&asked.to)?;
@@ -135,7 +135,7 @@ fn existing(path: &Path) -> Result<Option<fs::Metadata>, Error> {
     }
 }
 
-/// Only a file that `setup-tracing` made is replaced or removed.
+/// Only a file that `setup-tracing` created is replaced or removed.
 fn require_ours(path: &Path, about: &fs::Metadata) -> Result<(), Error> {
     let mut capabilities = [0_u8; NEEDED.len()];
     let has_capabilities =

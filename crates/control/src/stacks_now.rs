@@ -22,16 +22,16 @@ use whyso_tracing::kernel_frames;
 use crate::Error;
 
 /// A thread that is on a CPU is looked at so often again, until it is found off one.
-const LOOKS_MAX: u32 = 5;
-/// Between two such looks.
-const LOOK_INTERVAL: Duration = Duration::from_millis(5);
-/// Threads of all processes that are looked at, at most.
+const READS_MAX: u32 = 5;
+/// Time between two such reads.
+const READ_INTERVAL: Duration = Duration::from_millis(5);
+/// Most threads that are read, of all processes.
 const THREADS_MAX: usize = 20_000;
 
 /// The stacks of a server's threads, or of other processes', read one after the other without stopping any.
 ///
 /// # Errors
-/// There is no such server or process here, it may not be looked at, or no thread is left of those that are asked for.
+/// There is no such server or process here, it may not be read, or no thread is left of those that are asked for.
 pub fn stacks_now(
     of: &RecordTarget,
     filter: &ThreadFilter,
@@ -40,43 +40,47 @@ pub fn stacks_now(
     match of {
         RecordTarget::Processes(asked) => {
             let pids = Processes::find(asked)?.pids;
-            looked_at(&pids, &HashMap::new(), filter)
+            read_stacks(&pids, &HashMap::new(), filter)
         }
         RecordTarget::Server(dsn) => {
             let runtime = runtime()?;
             let (dsn, pid): (Dsn, u32) = server_here(dsn, &runtime, ask_password)?;
-            let told = runtime.block_on(connections_now(&dsn)).by_tid;
-            let stacks = looked_at(&[pid], &told, filter);
+            let connections = runtime.block_on(connections_now(&dsn)).by_tid;
+            let stacks = read_stacks(&[pid], &connections, filter);
             runtime.shutdown_timeout(GOODBYE_TIME_MAX);
             stacks
         }
     }
 }
 
-/// `told`: connection and statement by thread.
-fn looked_at(
+/// `connections`: connection and statement by thread.
+fn read_stacks(
     pids: &[u32],
-    told: &HashMap<u32, (u64, Option<String>)>,
+    connections: &HashMap<u32, (u64, Option<String>)>,
     filter: &ThreadFilter,
 ) -> Result<Vec<StackNow>, Error> {
-    let mut look = ThreadSnapshot::start()
+    let mut snapshot = ThreadSnapshot::start()
         .map_err(|error| Error::Failed(format!("stacks can't be read here: {error}")))?;
     let mut found = Vec::new();
     for tid in pids.iter().flat_map(|pid| threads_of(*pid)).take(THREADS_MAX) {
-        if let Some(thread) = at_rest(&mut look, tid)? {
-            found.push((role(&thread, told.contains_key(&tid)), thread));
+        if let Some(thread) = at_rest(&mut snapshot, tid)? {
+            found.push((role(&thread, connections.contains_key(&tid)), thread));
         }
     }
     let described: Vec<ThreadTime> =
-        found.iter().map(|(role, thread)| described(*role, thread, told)).collect();
+        found.iter().map(|(role, thread)| described(*role, thread, connections)).collect();
     let chosen: BTreeSet<u32> = filter.choose(&described)?.into_iter().map(|thread| thread.tid).collect();
     found.retain(|(_, thread)| chosen.contains(&thread.tid));
-    Ok(named(found, told))
+    Ok(named(found, connections))
 }
 
 /// As the filter knows a thread.
-fn described(role: Role, thread: &ThreadNow, told: &HashMap<u32, (u64, Option<String>)>) -> ThreadTime {
-    let (connection, statement) = told.get(&thread.tid).cloned().unzip();
+fn described(
+    role: Role,
+    thread: &ThreadNow,
+    connections: &HashMap<u32, (u64, Option<String>)>,
+) -> ThreadTime {
+    let (connection, statement) = connections.get(&thread.tid).cloned().unzip();
     ThreadTime {
         tid: thread.tid,
         name: thread.name.clone(),
@@ -88,17 +92,17 @@ fn described(role: Role, thread: &ThreadNow, told: &HashMap<u32, (u64, Option<St
 }
 
 /// The thread, off its CPU if it can be found so.
-fn at_rest(look: &mut ThreadSnapshot, tid: u32) -> Result<Option<ThreadNow>, Error> {
-    let mut looked = 0;
+fn at_rest(snapshot: &mut ThreadSnapshot, tid: u32) -> Result<Option<ThreadNow>, Error> {
+    let mut reads = 0;
     loop {
-        let found = look
+        let found = snapshot
             .at(tid)
             .map_err(|error| Error::Failed(format!("thread {tid} can't be looked at: {error}")))?;
-        looked += 1;
-        if looked == LOOKS_MAX || found.as_ref().is_none_or(|thread| !thread.is_running) {
+        reads += 1;
+        if reads == READS_MAX || found.as_ref().is_none_or(|thread| !thread.is_running) {
             return Ok(found);
         }
-        std::thread::sleep(LOOK_INTERVAL);
+        std::thread::sleep(READ_INTERVAL);
     }
 }
 
@@ -116,7 +120,10 @@ fn threads_of(pid: u32) -> Vec<u32> {
 }
 
 /// Names the functions of all stacks at once: what was read of a module is of use for every thread.
-fn named(threads: Vec<(Role, ThreadNow)>, told: &HashMap<u32, (u64, Option<String>)>) -> Vec<StackNow> {
+fn named(
+    threads: Vec<(Role, ThreadNow)>,
+    connections: &HashMap<u32, (u64, Option<String>)>,
+) -> Vec<StackNow> {
     let mut unwinding = Unwinding::default();
     let unwound: Vec<(Vec<Frame>, bool)> =
         threads.iter().map(|(_, thread)| frames(thread, &mut unwinding)).collect();
@@ -134,7 +141,7 @@ fn named(threads: Vec<(Role, ThreadNow)>, told: &HashMap<u32, (u64, Option<Strin
             })
             .collect();
         let (state, file) = state(&thread);
-        let (connection, statement) = told.get(&thread.tid).cloned().unzip();
+        let (connection, statement) = connections.get(&thread.tid).cloned().unzip();
         StackNow {
             tid: thread.tid,
             pid: thread.pid,
@@ -208,18 +215,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_descriptor_is_tells_files_from_sockets_and_pipes() {
+    fn files_sockets_and_pipes_are_distinguished_by_their_descriptors() {
         use std::os::fd::AsRawFd;
         let file = tempfile::NamedTempFile::new().unwrap();
         let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
         let (pipe, _end) = std::io::pipe().unwrap();
-        let told = |state, fd: i32| super::state(&thread(state, fd as u64));
+        let state_of = |state, fd: i32| super::state(&thread(state, fd as u64));
         let path = std::fs::canonicalize(file.path()).unwrap();
-        assert_eq!(told(State::FileWrite, file.as_file().as_raw_fd()), (State::FileWrite, Some(path)));
-        assert_eq!(told(State::FileRead, socket.as_raw_fd()), (State::NetReceive, None));
-        assert_eq!(told(State::FileWrite, socket.as_raw_fd()), (State::NetSend, None));
-        assert_eq!(told(State::FileRead, pipe.as_raw_fd()), (State::Other, None));
-        assert_eq!(told(State::FileRead, -1), (State::FileRead, None), "a descriptor that is closed");
+        assert_eq!(state_of(State::FileWrite, file.as_file().as_raw_fd()), (State::FileWrite, Some(path)));
+        assert_eq!(state_of(State::FileRead, socket.as_raw_fd()), (State::NetReceive, None));
+        assert_eq!(state_of(State::FileWrite, socket.as_raw_fd()), (State::NetSend, None));
+        assert_eq!(state_of(State::FileRead, pipe.as_raw_fd()), (State::Other, None));
+        assert_eq!(state_of(State::FileRead, -1), (State::FileRead, None), "a descriptor that is closed");
     }
 
     #[test]

@@ -162,14 +162,14 @@ mod tests {
     #[test]
     fn a_level_is_run_twice_where_the_number_of_event_loops_falls() {
         let loops = |users: u32| Some(if users <= 4 { users.min(2) } else { 1 });
-        let told: Vec<(u32, Purpose, Option<u32>)> =
+        let levels: Vec<(u32, Purpose, Option<u32>)> =
             list_levels(&[1, 2, 4, 8, 16].map(|users| (users, None)), loops)
                 .iter()
-                .map(|one| (one.users, one.purpose, one.loops))
+                .map(|level| (level.users, level.purpose, level.loops))
                 .collect();
         let sweep = |users| (users, Purpose::Sweep, None);
         let switch = (8, Purpose::Switch, Some(2));
-        assert_eq!(told, [sweep(1), sweep(2), sweep(4), sweep(8), switch, sweep(16)]);
+        assert_eq!(levels, [sweep(1), sweep(2), sweep(4), sweep(8), switch, sweep(16)]);
         assert_eq!(list_levels(&[(4, None), (8, None)], |_| None).len(), 2);
     }
 }

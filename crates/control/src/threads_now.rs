@@ -18,7 +18,7 @@ use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, facts, login};
 
 /// Between two checks whether the user wants to end.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The threads of a server on this machine, over the time from now on.
 ///
@@ -36,16 +36,16 @@ pub fn threads_now(
     let first = counting.read();
     let began = Instant::now();
     while began.elapsed() < length && !stop.is_asked() {
-        std::thread::sleep(counting.sample_interval().unwrap_or(LOOK).min(length));
+        std::thread::sleep(counting.sample_interval().unwrap_or(CHECK_INTERVAL).min(length));
         counting.sample();
     }
     let last = counting.read();
     let waited = counting.pauses(&last);
     let connections = runtime.block_on(connections_now(&dsn));
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
-    let looks = vec![look(&first), look(&last)];
+    let snapshots = vec![snapshot(&first), snapshot(&last)];
     let states = state::ALL.map(|state| state.name().to_string()).to_vec();
-    let table = ThreadTable::new(states, looks, &[connections]);
+    let table = ThreadTable::new(states, snapshots, &[connections]);
     Ok(ThreadsOver::between_snapshots(table, waited.iter().map(Pauses::row).collect()))
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn server_here(
     let mut dsn = login::neutral(dsn)?;
     runtime.block_on(async {
         let conn = login::log_in(&mut dsn, ask_password).await?;
-        // It was made to learn the password alone.
+        // It was opened only to learn the password.
         log_out(conn).await;
         Ok::<_, Error>(())
     })?;
@@ -71,8 +71,8 @@ pub(crate) fn server_here(
     Ok((dsn, pid))
 }
 
-fn look(reading: &Reading) -> Snapshot {
-    let seen = |thread: &ThreadSums| ThreadSnapshot {
+fn snapshot(reading: &Reading) -> Snapshot {
+    let snapshot_of = |thread: &ThreadSums| ThreadSnapshot {
         tid: thread.tid,
         born_ns: thread.born_ns,
         name: thread.name.clone(),
@@ -80,19 +80,20 @@ fn look(reading: &Reading) -> Snapshot {
         requests: thread.requests,
         states_ns: thread.states.to_vec(),
     };
-    Snapshot { t_ns: reading.at_ns, threads: reading.threads.iter().map(seen).collect() }
+    Snapshot { t_ns: reading.at_ns, threads: reading.threads.iter().map(snapshot_of).collect() }
 }
 
 /// What the server says of its connections now, by the thread that works for each.
 pub(crate) async fn connections_now(dsn: &Dsn) -> ConnectionSnapshot {
     let asked = within(GOODBYE_TIME_MAX, dsn, "asking for its connections", async {
         let mut conn = dsn.connect().await?;
-        // Without a right to ask, there is nothing to tell.
+        // Without a right to ask, there is nothing to return.
         let found = connections(&mut conn).await.ok().flatten();
         log_out(conn).await;
         Ok::<_, Error>(found)
     });
     let found = asked.await.ok().flatten().unwrap_or_default();
-    let by_tid = found.into_iter().map(|one| (one.tid, (one.id, one.statement))).collect();
+    let by_tid =
+        found.into_iter().map(|connection| (connection.tid, (connection.id, connection.statement))).collect();
     ConnectionSnapshot { t_ns: monotonic_ns(), by_tid }
 }

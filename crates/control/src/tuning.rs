@@ -7,7 +7,7 @@ use whyso_load::MinComplete;
 use crate::Error;
 use crate::duration::parse_duration;
 
-/// How long several completions are waited for, where it is not said.
+/// How long several completions are waited for by default.
 const AT_MOST: Duration = Duration::from_micros(100);
 
 /// Reads `--min-complete`: "8", or "8,50us" with the longest that they are waited for.

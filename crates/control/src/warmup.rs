@@ -1,15 +1,15 @@
 //! When is a level warm? Pure: throughput in, yes or no out.
 //!
-//! Throughput is looked at in slots of half a second. A level is warm when the last three slots hold no trend
-//! and little spread: each lies within [`SPREAD`] of their mean, and the mean of the last two slots lies within
-//! [`TREND`] of that of the two before. Slots with few transactions spread by chance alone, so the bound grows by
-//! twice the Poisson deviation of a slot.
+//! Throughput is measured in slots of half a second. A level is warm when the last three slots hold no trend and little
+//! spread. Each lies within [`SPREAD`] of their mean. The mean of the last two slots lies within [`TREND`] of that of
+//! the two before. Slots with few transactions spread by chance, so the bound grows by twice the Poisson deviation of a
+//! slot.
 
 /// How far a slot may lie from the mean of the last three, as a fraction.
 pub(crate) const SPREAD: f64 = 0.10;
 /// How far the mean of the last two slots may lie from that of the two before, as a fraction.
 pub(crate) const TREND: f64 = 0.05;
-/// Slots that must have been seen before anything is called steady.
+/// Slots that are needed before anything is called steady.
 const SLOTS_MIN: usize = 4;
 
 /// Whether throughput has become steady. `slots` are transactions in each half second so far, in order.

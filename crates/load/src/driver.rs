@@ -1,7 +1,7 @@
 //! What a user does: the contract between an engine, which sends and measures times, and a driver, which decides what is sent.
 //!
 //! An engine asks a [`Driver`] what comes next, carries it out, and asks again with the [`Reply`]. A driver never waits,
-//! reads no clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a
+//! reads no clock and knows no socket; it stays on the loop (or thread) that it was created on. Retries are a
 //! driver's own decision: it alone knows what has to be rolled back and which parameters to send again.
 
 use std::error;
@@ -14,10 +14,11 @@ use crate::outcome::{Cause, ErrorCode};
 
 /// What a level's users do. Shared by its loops.
 pub trait Work: Send + Sync {
-    /// The kinds of statements that results are given by. A [`Command`] names one by its place in this list.
+    /// The kinds of statements that results are grouped by. A [`Command`] names one by its place in this list.
     fn kinds(&self) -> &[String];
 
-    /// The kinds of transactions that results are given by too, where there are several. [`Next::Done`] names one by its
+    /// The kinds of transactions that results are grouped by too, where there are several. [`Next::Done`] names one by
+    /// its
     /// place in this list.
     fn transactions(&self) -> &[String] {
         &[]
@@ -102,16 +103,16 @@ pub struct Preparation {
 
 /// One user.
 pub trait Driver {
-    /// Stands before a transaction. In a closed loop `number` counts this user's own; in an open loop it is the number
-    /// of the arrival, and `by_arrival` is set: then the transaction is a function of the seed and `number` alone.
+    /// Stands before a transaction. In a closed loop `number` counts this user's own. In an open loop it is the number
+    /// of the arrival, and `by_arrival` is set. Then the transaction is a function of the seed and `number` only.
     fn begin(&mut self, number: u64, by_arrival: bool);
 
-    /// Says what comes next. `turn.reply` tells what became of what was asked for before.
+    /// Says what comes next. `turn.reply` shows what became of what was asked for before.
     fn next(&mut self, turn: &mut Turn<'_>) -> Next;
 
-    /// The next piece of the file that the server asked for in answer to our own LOAD DATA LOCAL: appends some content to
-    /// `content`, which is empty, and says whether more is to come; no content is the end. It is asked again once the
-    /// piece is sent. Nothing that the server names is ever read.
+    /// Appends the next piece of the file that the server asked for in answer to our own LOAD DATA LOCAL to `content`,
+    /// which is empty. Returns whether more is to come; no content is the end. It is called again once the piece is
+    /// sent. Nothing that the server names is ever read.
     fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
         let _ = content;
         false
@@ -129,7 +130,7 @@ pub trait Driver {
     }
 }
 
-/// What a driver is given to decide what comes next.
+/// What a driver decides by what comes next.
 pub struct Turn<'a> {
     pub reply: Reply<'a>,
     /// When the engine had the reply, or the transaction began, in monotonic nanoseconds: for what a driver reports, not
@@ -139,7 +140,7 @@ pub struct Turn<'a> {
     pub out: &'a mut Vec<u8>,
     /// Statements that are prepared on this connection.
     pub handles: &'a mut Handles,
-    /// Whether a lost connection may be made again ([`Next::Reconnect`]) within the load's limits.
+    /// Whether a lost connection may be reopened ([`Next::Reconnect`]) within the load's limits.
     pub may_reconnect: bool,
 }
 
@@ -163,7 +164,7 @@ pub enum Reply<'a> {
     /// with, where it was not closed by us.
     Connected { lost: Option<ErrorCode> },
     /// The connection is lost, and what was asked with it: [`Next::Reconnect`] or [`Next::Fail`]. Where work
-    /// [connects on demand](Work::connects_on_demand), also: the connection that was asked for could not be made.
+    /// [connects on demand](Work::connects_on_demand), also: the connection that was asked for could not be opened.
     Lost { code: ErrorCode, message: &'a str },
 }
 
@@ -214,8 +215,8 @@ pub struct Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     One(u16),
-    /// By what the server answers, as sysbench counts: the place given for a result set, the next one for affected
-    /// rows, the one after that for anything else (errors too).
+    /// By what the server answers, as sysbench counts. A result set counts at this place, affected rows at the next
+    /// one, anything else (errors too) at the one after that.
     ByAnswer(u16),
 }
 

@@ -3,8 +3,8 @@
 /// How connections are driven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
-    /// The one that was measured to be best for the largest level: threads up to a few users, then io_uring where the
-    /// kernel has it, epoll where not.
+    /// The one that was measured to be best for the largest level. That is threads for up to two users, then io_uring
+    /// where the kernel has it, epoll where not.
     #[default]
     Auto,
     /// One blocking thread a user.

@@ -44,7 +44,7 @@ pub enum LoadError {
     Spec(#[from] SpecError),
     #[error("a bound on the waits can't be set: {source}")]
     WaitBound { source: io::Error },
-    #[error("a socket can't be made: {source}; raise the limit on open files, or ask for fewer users")]
+    #[error("a socket can't be opened: {source}; raise the limit on open files, or ask for fewer users")]
     Socket { source: io::Error },
     /// Every local port is in use. `ports`: `first` to `last`, each kept for `kept_s` seconds after its connection was closed;
     /// `tcp_tw_reuse`: the kernel's setting.
@@ -55,7 +55,7 @@ pub enum LoadError {
         ports / kept_s
     )]
     OutOfPorts { ports: u64, first: u64, last: u64, kept_s: u64, tcp_tw_reuse: String },
-    #[error("the engine {engine} is not available: {source}; leave --engine out, or take another one")]
+    #[error("the engine {engine} is not available: {source}; leave out --engine, or take another one")]
     Engine { engine: crate::engine_kind::EngineKind, source: io::Error },
     #[error(
         "the load can't run under the scheduling policy {policy}: {source}; fifo and rr need the capability CAP_SYS_NICE, batch and \
@@ -82,7 +82,7 @@ pub enum SpecError {
     NoConnections,
     #[error("0 event loops drive no load: give 1 or more")]
     NoLoops,
-    #[error("users that share connections need event loops: leave --engine threads out")]
+    #[error("users that share connections need event loops: leave out --engine threads")]
     SharedByThreads,
     #[error(transparent)]
     Tuning(#[from] TuningError),
@@ -92,7 +92,7 @@ pub enum SpecError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExecutionError {
-    /// No connection could be made.
+    /// No connection could be opened.
     #[error(transparent)]
     Connect(#[from] LoadError),
     /// The server asked for a file of this machine.

@@ -1,28 +1,31 @@
-//! How a workload is sent: by an [engine](EngineKind), at a [pace](Pacing), with the time of everything taken.
+//! How a workload is sent: by an [engine](EngineKind), at a [pace](Pacing), with the time of everything measured.
 //!
-//! An engine is a blocking thread per user, or a few event loops over epoll or io_uring. All engines send the same load. In a closed loop a
-//! user begins a transaction when the one before has ended; in an open loop transactions are due by a schedule.
+//! An engine is a thread per user, which blocks while it waits, or a few event loops over epoll or io_uring. All
+//! engines send the same load. In a closed loop a user begins a transaction when the one before has ended. In an open
+//! loop transactions are due by a schedule, and any user that is free takes the next one.
 //!
-//! An [`Engine`] holds the connections, with the workload's statements prepared on each. [`Engine::level`] begins a
-//! level with a warm-up. [`Running::begin_measuring`] opens the measured window without a pause, and [`Running::stop`]
-//! closes it and returns the [`LevelOutcome`]. What is sent comes from a [`Driver`] per user: [`NativeWork`] makes those of a workload.
+//! The [`Engine`] holds the connections, with the workload's statements prepared on each. [`Engine::level`] begins a
+//! level with a warm-up. [`Running::begin_measuring`] opens the measured window without a pause. [`Running::stop`]
+//! closes it and returns the [`LevelOutcome`]. What is sent comes from a [`Driver`] per user: [`NativeWork`] makes
+//! those of a workload.
 //!
-//! * A deadlock or a lock timeout (the workload's `retry_errors`) is rolled back, counted by its number, and the same
-//!   transaction is begun again; its response time includes that. A lost connection is made again for as long as
+//! * A deadlock or a lock timeout (the workload's `retry_errors`) is rolled back, and counted by its number. The same
+//!   transaction is begun again; its response time includes that. A lost connection is opened again for as long as
 //!   [`Limits::reconnect`] allows. Any other error ends the level with a [`Failure`].
 //! * Everything is counted by the time at which it was completed, against exact edges of the window.
-//! * What was due and unanswered when the window ended is given with its ages ([`LevelOutcome::in_flight`]), and the users'
-//!   time adds up: users times the window's length is the time of transactions that ended, of those in flight, and the
-//!   time between transactions ([`LevelOutcome::user_time`]).
+//! * What was due and unanswered when the window ended is reported with its ages ([`LevelOutcome::in_flight`]).
+//! * The users' time adds up ([`LevelOutcome::user_time`]). Users times the window's length is the time of transactions
+//!   that ended, of those in flight, and the time between transactions.
 //! * Every wait has a bound; see [`Limits`].
 //!
-//! In a warm level, a statement costs one write, one read if the answer comes in one piece, and five plain stores.
-//! io_uring hands over many writes and reads in one system call. Nothing is allocated, logged or locked for a statement.
-//! Events go through a ring, of 40 KiB for a thread and of 320 KiB for an event loop; its writer or the collector drains
-//! it. A thread has a buffer of 16 KiB to receive into, and an event loop has buffers that its connections share. Histograms
-//! are one set per level.
+//! In a warm level, a statement costs one write, one read if the answer arrives in one piece, and five plain stores.
+//! With io_uring, one system call hands over many writes and reads. Nothing is allocated, logged or locked for a
+//! statement. Events go through a ring, of 40 KiB for a thread and of 320 KiB for an event loop. Its writer or the
+//! collector drains it. A thread has a buffer of 16 KiB to receive into, and an event loop has buffers that its
+//! connections share. Histograms are one set per level.
 //!
-//! This crate never answers a request for a local file, sends no clear-text password where others may see it, and
+//! This crate reads no file that a server names: the answer to a LOAD DATA LOCAL of its own is what the driver
+//! generates. It sends no clear-text password except over a Unix socket. It logs nothing.
 //! logs nothing.
 //!
 //! ```no_run

@@ -71,8 +71,8 @@ impl NativeWork {
         let mut kinds: Vec<String> = Vec::new();
         let mut encoders = Vec::new();
         for statement in workload.statements() {
-            let known = kinds.iter().position(|kind| *kind == statement.kind);
-            let kind = known.unwrap_or_else(|| {
+            let place = kinds.iter().position(|kind| *kind == statement.kind);
+            let kind = place.unwrap_or_else(|| {
                 kinds.push(statement.kind.clone());
                 kinds.len() - 1
             });
@@ -242,7 +242,7 @@ struct NativeDriver {
     last: Option<(usize, u32)>,
     /// The transaction itself asked for a new connection.
     reconnecting: bool,
-    /// Why the lines of a LOAD DATA LOCAL could not be made up.
+    /// Why the lines of a LOAD DATA LOCAL could not be generated.
     stuck: Option<Stuck>,
     /// The text of a composed statement.
     composed: Vec<u8>,
@@ -294,7 +294,7 @@ impl NativeDriver {
         }
     }
 
-    /// Tells the cursor what the server answered to the statement that was sent last.
+    /// Hands to the cursor what the server answered to the statement that was sent last.
     #[inline]
     fn answered(&mut self, fine: &Fine<'_>) -> Result<(), GsetError> {
         let Some((statement, _)) = self.last else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What a level came to.
+//! The results of a level.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -70,7 +70,7 @@ pub struct LevelOutcome {
     /// What was due and unanswered when the window ended.
     pub in_flight: InFlight,
     pub user_time: UserTime,
-    /// When the last answer within the window came, or before it; `None`: none did.
+    /// When the last answer within the window, or before it, arrived; `None`: none did.
     pub last_answer_ns: Option<i64>,
     /// One for each endpoint of the load.
     pub endpoints: Vec<EndpointOutcome>,
@@ -78,7 +78,7 @@ pub struct LevelOutcome {
     pub client_limit: Option<String>,
     /// Why the level ended before it was stopped; `None` where it went well. Of the whole level.
     pub failure: Option<Failure>,
-    /// Connections that were lost and made again (see `Limits::reconnect`). Of the whole level.
+    /// Connections that were lost and opened again (see `Limits::reconnect`). Of the whole level.
     pub reconnects: u64,
     /// Intervals that nobody took from the channel in time. Of the whole level.
     pub intervals_lost: u64,
@@ -90,10 +90,10 @@ const DELAY_SHARE_MAX: f64 = 0.1;
 const LATE_NS_MIN: u64 = 1_000_000;
 
 impl LevelOutcome {
-    /// Why the level says more of the load generator than of the server; `None` where there is no sign of it. In addition to
-    /// [`ClientUse::saturated_why`] and [`client_limit`](LevelOutcome::client_limit): transactions began late although a
-    /// user stood ready (p99 over 1 ms, and over a tenth of the mean response), or answers waited in the event loop for
-    /// more than a tenth of the time that statements took.
+    /// Why the level says more of the load generator than of the server; `None` where there is no sign of it. Next to
+    /// [`ClientUse::saturated_why`] and [`client_limit`](LevelOutcome::client_limit) there are two reasons.
+    /// Transactions began late although a user stood ready: p99 over 1 ms, and over a tenth of the mean response. Or
+    /// answers waited in the event loop for more than a tenth of the time that statements took.
     pub fn invalid_why(&self) -> Option<String> {
         self.client_limit.clone().or_else(|| self.client.saturated_why()).or_else(|| self.delayed_why())
     }
@@ -118,7 +118,7 @@ impl LevelOutcome {
     }
 }
 
-/// Transactions that were due when the window ended, and had not ended. Each is given by its age then, from when it was due:
+/// Transactions that were due when the window ended, and had not ended. Each has its age then, from when it was due:
 /// a lower bound of its response time, also where it ended soon after.
 #[derive(Clone, Debug, Default)]
 pub struct InFlight {
@@ -165,7 +165,7 @@ pub struct KindOutcome {
     pub count: u64,
     /// Statements that the server answered with an error; their times are in no histogram.
     pub errors: u64,
-    /// Rows that came back.
+    /// Rows that the server returned.
     pub rows: u64,
     pub latency: Histogram,
     /// Times of those that were answered with an error.
@@ -187,12 +187,12 @@ pub struct EngineUse {
     pub tuning: Tuning,
 }
 
-/// How an open loop's schedule was kept.
+/// How well the load kept to an open loop's schedule.
 #[derive(Clone, Debug)]
 pub struct ArrivalsOutcome {
     /// Transactions that became due in the window.
     pub due: u64,
-    /// Those due in the level but not begun, at the window's begin and end, and the most in between (looked at ten
+    /// Those due in the level but not begun, at the window's begin and end, and the most in between (sampled ten
     /// times per second).
     pub backlog_begin: u64,
     pub backlog_end: u64,
@@ -240,8 +240,8 @@ pub struct ClientUse {
     pub max_rss_kb: u64,
     /// Length of the window.
     pub window_ns: u64,
-    /// Answers that an event loop knew of and that waited for their turn in it: their number, and the time
-    /// that they waited, together. 0 with threads.
+    /// Answers that waited for their turn in an event loop, which knew of them. Here is their number; `answer_delay_ns` is
+    /// the sum of the time that they waited. 0 with threads.
     pub answers: u64,
     pub answer_delay_ns: u64,
     /// CPU that event loops spent on looking for news before they slept; a part of `threads_cpu_ns`. 0 without
@@ -255,10 +255,10 @@ const CPU_SHARE_MAX: f64 = 0.9;
 const THREAD_SHARE_MAX: f64 = 0.8;
 
 impl ClientUse {
-    /// Why the load generator is taken to have been the bottleneck; `None` where there is no sign of it: its threads
-    /// used 90 % of the CPUs that they may run on, or were on a CPU for 80 % of their time on average (each waits
-    /// for its server less than a fifth of the time). Waiting for a CPU is given as evidence in `run_delay_ns`, but
-    /// not judged, since a server on the same CPUs causes it too; nor is looking for news in place of sleeping.
+    /// Why the load generator was probably the bottleneck; `None` where there is no sign of it. Either its threads used
+    /// 90 % of the CPUs that they may run on. Or they were on a CPU for 80 % of their time on average. Then each
+    /// waits for its server less than a fifth of the time. Waiting for a CPU is evidence in `run_delay_ns`, but not judged,
+    /// since a server on the same CPUs causes it too. Busy polling in place of sleeping is not judged, either.
     pub fn saturated_why(&self) -> Option<String> {
         if self.window_ns == 0 || self.threads == 0 || self.cpus_allowed == 0 {
             return None;
@@ -301,7 +301,7 @@ pub enum Cause {
     ConnectionLost,
     /// No answer within `Limits::stall`.
     NoAnswer,
-    /// What decides what is sent could not be made, or gave up.
+    /// What decides what is sent could not be created, or gave up.
     Driver,
     /// The server sent what the protocol does not allow, or asked for a local file, which is refused.
     Protocol,
@@ -314,8 +314,8 @@ pub struct Interval {
     pub end_ns: i64,
     /// Whether it lies in the measured window; the window's edges are always edges of intervals.
     pub measured: bool,
-    /// [`TRANSACTION`] first, then, where there are several, every kind of transaction that ended at least once, then
-    /// every kind of statement that was sent at least once.
+    /// [`TRANSACTION`] comes first. Where there are several kinds of transactions, every one that ended at least once
+    /// follows. Then comes every kind of statement that was sent at least once.
     pub rows: Vec<IntervalRow>,
     /// Transactions that were due and not begun at its end; `None` in a closed loop.
     pub backlog: Option<u64>,

@@ -82,7 +82,7 @@ pub struct LevelSpec {
     pub pacing: Pacing,
     /// The level ends by itself after this many transactions. It has no warm-up: all of them are measured.
     pub transactions_max: Option<u64>,
-    /// Each connection is closed and made again after this many transactions.
+    /// Each connection is closed and opened again after this many transactions.
     pub reconnect_every: Option<u32>,
     /// Event loops of this level; `None`: as many as [`Engine::loops`](crate::Engine::loops) says.
     pub loops: Option<u32>,

@@ -38,8 +38,8 @@ impl Address {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tls {
     Off,
-    /// The server's certificate must be valid for `host`, and signed by the authorities in the PEM file `ca`, or,
-    /// where it is `None`, by one that the machine trusts (`/etc/ssl/certs/ca-certificates.crt`).
+    /// The server's certificate must be valid for `host`, and signed by the authorities in the PEM file `ca`. Where
+    /// `ca` is `None`, the machine must trust them (`/etc/ssl/certs/ca-certificates.crt`).
     Verify {
         ca: Option<PathBuf>,
         host: String,
@@ -51,14 +51,14 @@ pub enum Tls {
 /// Bounds on every wait of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest wait for a connection to be made and its statements prepared.
+    /// Longest wait for a connection to be opened and its statements prepared.
     pub connect: Duration,
     /// Longest time that a connection may wait for one answer before the level is ended.
     pub stall: Duration,
     /// Longest time that statements in flight get when a level is stopped; then the sockets are shut down.
     pub stop: Duration,
-    /// Where not zero: a connection that is lost is made again for up to this long, and counted as an error, instead
-    /// of ending the level. For levels across a restart of the server.
+    /// Where not zero, a lost connection is opened again for up to this long, and counted as an error, instead of
+    /// ending the level. For levels across a restart of the server.
     pub reconnect: Duration,
 }
 

@@ -15,7 +15,7 @@ pub struct Tuning {
     pub min_complete: Option<MinComplete>,
     /// `None`: as the process was started.
     pub scheduling_policy: Option<SchedulingPolicy>,
-    /// How long an event loop looks for news before it sleeps; zero: not at all. It is on a CPU meanwhile.
+    /// How long an event loop polls before it sleeps; zero: not at all. It is on a CPU meanwhile.
     pub busy_poll: Duration,
 }
 
@@ -42,7 +42,7 @@ pub enum SchedulingPolicy {
     RoundRobin,
 }
 
-/// Most completions that a loop may wait for, and the longest that it may wait for them, or look for news.
+/// Most completions that a loop may wait for, and the longest that it may wait for them, or poll.
 const COMPLETIONS_MAX: u32 = 4096;
 const AT_MOST_MAX: Duration = Duration::from_secs(1);
 
@@ -51,7 +51,7 @@ const AT_MOST_MAX: Duration = Duration::from_secs(1);
 #[non_exhaustive]
 pub enum TuningError {
     /// Completions to wait for, on another engine than io_uring.
-    #[error("completions to wait for need io_uring: leave --min-complete out, or give --engine io-uring")]
+    #[error("completions to wait for need io_uring: leave out --min-complete, or give --engine io-uring")]
     NeedsIoUring,
     /// Busy polling and completions to wait for.
     #[error(
@@ -65,7 +65,7 @@ pub enum TuningError {
     )]
     Completions { completions: u32, at_most: Duration },
     /// Busy polling on threads.
-    #[error("busy polling needs event loops: leave --busy-poll or --engine threads out")]
+    #[error("busy polling needs event loops: leave out --busy-poll or --engine threads")]
     NeedsEventLoops,
     /// Busy polling for more than a second.
     #[error("a loop that busy polls for more than 1 s never sleeps: give --busy-poll less, such as 50us")]
@@ -147,8 +147,8 @@ impl FromStr for SchedulingPolicy {
     type Err = UnknownSchedulingPolicy;
 
     fn from_str(text: &str) -> Result<SchedulingPolicy, UnknownSchedulingPolicy> {
-        let known = SchedulingPolicy::ALL.into_iter().find(|policy| policy.to_string() == text);
-        known.ok_or_else(|| UnknownSchedulingPolicy { text: text.to_string() })
+        let policy = SchedulingPolicy::ALL.into_iter().find(|policy| policy.to_string() == text);
+        policy.ok_or_else(|| UnknownSchedulingPolicy { text: text.to_string() })
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_what_the_kernel_then_says_of_the_thread() {
+    fn a_policy_is_what_the_kernel_then_reports_of_the_thread() {
         let policy = std::thread::spawn(|| {
             SchedulingPolicy::Batch.apply().unwrap();
             // SAFETY: 0 is the calling thread; the call has no memory effects.

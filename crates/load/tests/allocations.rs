@@ -47,7 +47,7 @@ const QUERIES: u64 = 20_000;
 const TWO_KINDS: &str = "\\set id random(1, 1000)\n\\transaction read@3\nSELECT c FROM sbtest1 WHERE id = :id;\n\
                          \\transaction sum\nSELECT SUM(k) FROM sbtest2 WHERE id < :id;\n";
 
-/// An interval a second is told meanwhile: a dozen rows, their names and their buckets.
+/// One interval per second is reported meanwhile: a dozen rows, their names and their buckets.
 const ALLOWED_PER_SECOND: u64 = 300;
 
 #[test]

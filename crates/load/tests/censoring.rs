@@ -1,5 +1,5 @@
-//! A server that freezes at any moment: everything that was due is counted, as ended or as in flight with its age, and no percentile is below what the
-//! server's own log says.
+//! A server that freezes at any moment. Everything that was due is counted, as ended or as in flight with its age. No
+//! percentile is below what the server's own log says.
 
 // Runs alone: it judges response times.
 
@@ -56,7 +56,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// A request as the server saw it: when it came, and when it was answered.
+/// A request as the server saw it: when it arrived, and when it was answered.
 type Log = Arc<Mutex<Vec<(i64, Option<i64>)>>>;
 
 fn play(case: &Case) -> (LevelOutcome, Vec<(i64, Option<i64>)>) {
@@ -106,19 +106,22 @@ fn play(case: &Case) -> (LevelOutcome, Vec<(i64, Option<i64>)>) {
     (outcome, log)
 }
 
-/// The server's log against what the load reports.
-fn check(case: &Case) -> Result<(), String> {
+/// What the load reports against the server's log. Returns the first contradiction, as text; `None` where there is
+/// none.
+fn contradiction(case: &Case) -> Option<String> {
     let (outcome, log) = play(case);
     let (begin_ns, end_ns) = (outcome.window_begin_ns, outcome.window_end_ns);
-    let fail = |what: String| Err(format!("{what}\n{case:?}, window {} ms", (end_ns - begin_ns) / MS));
+    let describe = |what: String| Some(format!("{what}\n{case:?}, window {} ms", (end_ns - begin_ns) / MS));
     if let Some(failure) = &outcome.failure {
-        return fail(format!("the level failed: {}", failure.message));
+        return describe(format!("the level failed: {}", failure.message));
     }
     let ended = outcome.transactions;
     let in_flight = outcome.in_flight.ages.count();
     // By the log: every request with when it was due, oldest first, up to the window's end.
     let dues: Vec<i64> = match case.rate {
-        None => log.iter().map(|(came_ns, _)| *came_ns).filter(|came_ns| *came_ns <= end_ns).collect(),
+        None => {
+            log.iter().map(|(arrived_ns, _)| *arrived_ns).filter(|arrived_ns| *arrived_ns <= end_ns).collect()
+        }
         Some(rate) => {
             let period_ns = 1e9 / f64::from(rate);
             let due = |n: u32| outcome.begin_ns + (f64::from(n) * period_ns) as i64;
@@ -131,7 +134,7 @@ fn check(case: &Case) -> Result<(), String> {
     // At both edges an answer, or a request, may be on its way.
     let tolerance = 2 * u64::from(case.users) + 2;
     if (ended + in_flight).abs_diff(expected as u64) > tolerance {
-        return fail(format!("{ended} ended, {in_flight} in flight, and {expected} were due"));
+        return describe(format!("{ended} ended, {in_flight} in flight, and {expected} were due"));
     }
     // Each counts with at least the time until its answer, or until now: a percentile of these is one of the least that is possible.
     let mut least_ns: Vec<i64> = Vec::new();
@@ -154,7 +157,9 @@ fn check(case: &Case) -> Result<(), String> {
         };
         let reported = times.quantile(percent as f64 / 100.0).ns as i64;
         if reported + reported / 50 + SLACK_NS < least {
-            return fail(format!("p{percent} is {reported} ns, and at least {least} ns by the server's log"));
+            return describe(format!(
+                "p{percent} is {reported} ns, and at least {least} ns by the server's log"
+            ));
         }
     }
     // Of one more than were answered, one was not: the oldest is at least as old as the last of these. The first arrival is anywhere in its
@@ -163,7 +168,7 @@ fn check(case: &Case) -> Result<(), String> {
     if let Some(due_ns) = dues.get(answered + 1) {
         let (least_ns, oldest_ns) = (end_ns - due_ns, outcome.in_flight.ages.max_ns() as i64);
         if oldest_ns + ROUNDING_NS < least_ns {
-            return fail(format!(
+            return describe(format!(
                 "the oldest is {oldest_ns} ns, and {answered} were answered: one is {least_ns} ns"
             ));
         }
@@ -173,9 +178,11 @@ fn check(case: &Case) -> Result<(), String> {
     let is_frozen = case.frozen_for_ms > WINDOW_MS && frozen_ns > 3 * SLACK_NS;
     let oldest_ns = outcome.in_flight.ages.max_ns() as i64;
     if is_frozen && (in_flight == 0 || oldest_ns + SLACK_NS < frozen_ns) {
-        return fail(format!("frozen for {frozen_ns} ns, and the oldest of {in_flight} is {oldest_ns} ns"));
+        return describe(format!(
+            "frozen for {frozen_ns} ns, and the oldest of {in_flight} is {oldest_ns} ns"
+        ));
     }
-    Ok(())
+    None
 }
 
 fn check_many(cases: usize) {
@@ -191,8 +198,8 @@ fn check_many(cases: usize) {
         std::thread::scope(|scope| {
             for case in at_once {
                 scope.spawn(|| {
-                    let failed = check(case).err();
-                    failures.lock().unwrap_or_else(PoisonError::into_inner).extend(failed);
+                    let found = contradiction(case);
+                    failures.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
                 });
             }
         });

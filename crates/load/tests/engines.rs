@@ -36,7 +36,7 @@ fn run(spec: &LoadSpec, name: &str, level: &LevelSpec, seconds: f64) -> LevelOut
 }
 
 fn count(outcome: &LevelOutcome, kind: &str) -> u64 {
-    outcome.kinds.iter().find(|known| known.kind == kind).map_or(0, |kind| kind.count)
+    outcome.kinds.iter().find(|outcome_of_kind| outcome_of_kind.kind == kind).map_or(0, |kind| kind.count)
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_level_ends_by_itself_after_so_many_transactions() {
 }
 
 #[test]
-fn idle_connections_are_held_beside_the_users() {
+fn idle_connections_are_open_in_addition_to_those_of_users() {
     let server = server();
     let spec = LoadSpec { idle_connections: 30, ..LoadSpec::new(server.target(), 2, 1) };
     let opened = Engine::open(&spec, work("oltp-point-select")).unwrap();
@@ -266,7 +266,7 @@ fn a_level_ends_wherever_in_a_users_turn_it_is_stopped() {
     for engine in ENGINES {
         for transactions in 125..=130 {
             let spec = LoadSpec { engine, loops: Some(1), ..LoadSpec::new(server.target(), 1, 1) };
-            let (say, said) = std::sync::mpsc::channel();
+            let (sender, receiver) = std::sync::mpsc::channel();
             // On a thread of its own: where it does not end, nothing else would either.
             std::thread::spawn(move || {
                 let work = Arc::new(FailsAt(transactions, vec!["none".to_string()]));
@@ -275,9 +275,9 @@ fn a_level_ends_wherever_in_a_users_turn_it_is_stopped() {
                 while level.failure().is_none() {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                say.send(level.stop().failure.unwrap().message).unwrap();
+                sender.send(level.stop().failure.unwrap().message).unwrap();
             });
-            let ended = said.recv_timeout(Duration::from_secs(20));
+            let ended = receiver.recv_timeout(Duration::from_secs(20));
             assert_eq!(ended.as_deref(), Ok("as planned"), "{engine} after {transactions}");
         }
     }

@@ -21,7 +21,7 @@ const LINE: &[u8] =
 /// User 0 loads one file; the others ask for 1 over and over.
 struct Loads {
     kinds: Vec<String>,
-    seen: Arc<TransactionCounts>,
+    counts: Arc<TransactionCounts>,
 }
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ struct TransactionCounts {
 struct Loader {
     pieces_left: u64,
     asked: bool,
-    seen: Arc<TransactionCounts>,
+    counts: Arc<TransactionCounts>,
     is_other: bool,
 }
 
@@ -62,7 +62,7 @@ impl Work for Loads {
             Box::new(Loader {
                 pieces_left: PIECES,
                 asked: false,
-                seen: self.seen.clone(),
+                counts: self.counts.clone(),
                 is_other: *user > 0,
             })
         };
@@ -81,12 +81,12 @@ impl Driver for Loader {
         }
         if self.asked {
             if self.is_other {
-                self.seen.of_others.fetch_add(1, Relaxed);
+                self.counts.of_others.fetch_add(1, Relaxed);
             }
             return Next::Done { transaction: 0, counted: true };
         }
         if !self.is_other && self.pieces_left == 0 {
-            self.seen.has_left.store(true, Relaxed);
+            self.counts.has_left.store(true, Relaxed);
             return Next::Leave;
         }
         self.asked = true;
@@ -97,14 +97,14 @@ impl Driver for Loader {
     }
 
     fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
-        let of_others = self.seen.of_others.load(Relaxed);
+        let of_others = self.counts.of_others.load(Relaxed);
         if !content.is_empty() {
-            self.seen.is_gathered.store(true, Relaxed);
+            self.counts.is_gathered.store(true, Relaxed);
         }
         if self.pieces_left == PIECES {
-            self.seen.before_first.store(of_others, Relaxed);
+            self.counts.before_first.store(of_others, Relaxed);
         }
-        self.seen.until_last.store(of_others, Relaxed);
+        self.counts.until_last.store(of_others, Relaxed);
         self.pieces_left -= 1;
         (0..LINES_A_PIECE).for_each(|_| content.extend_from_slice(LINE));
         self.pieces_left > 0
@@ -115,17 +115,17 @@ fn run(server: &Server, engine: EngineKind, compression: bool) -> (LevelOutcome,
     let mut spec = LoadSpec { engine, compression, ..LoadSpec::new(server.target(), 3, 1) };
     spec.loops = (engine != EngineKind::Threads).then_some(1);
     let kinds = vec!["load".to_string(), "do".to_string()];
-    let seen = Arc::new(TransactionCounts::default());
-    let work = Arc::new(Loads { kinds, seen: seen.clone() });
+    let counts = Arc::new(TransactionCounts::default());
+    let work = Arc::new(Loads { kinds, counts: counts.clone() });
     let mut opened = Engine::open(&spec, work).unwrap();
     let mut level = opened.level_with(&LevelSpec::users(3)).unwrap();
     level.begin_measuring();
     let deadline = Instant::now() + Duration::from_secs(180);
-    while level.failure().is_none() && !seen.has_left.load(Relaxed) {
+    while level.failure().is_none() && !counts.has_left.load(Relaxed) {
         assert!(Instant::now() < deadline, "{engine}: nothing is loaded");
         std::thread::sleep(Duration::from_millis(50));
     }
-    (level.stop(), seen)
+    (level.stop(), counts)
 }
 
 #[test]
@@ -133,13 +133,13 @@ fn a_long_file_arrives_whole_while_others_have_their_turn() {
     let server = Server::start(&[]);
     for (engine, compression) in engines().into_iter().flat_map(|engine| [(engine, false), (engine, true)]) {
         server.sql("USE whyso; CREATE OR REPLACE TABLE loaded (n INT, words VARCHAR(200)) ENGINE=InnoDB");
-        let (outcome, seen) = run(&server, engine, compression);
+        let (outcome, counts) = run(&server, engine, compression);
         assert_eq!(outcome.failure, None, "{engine}, compression {compression}");
         assert!(
-            !seen.is_gathered.load(Relaxed),
+            !counts.is_gathered.load(Relaxed),
             "{engine}: a piece is gone before the next one is asked for"
         );
-        let meanwhile = seen.until_last.load(Relaxed) - seen.before_first.load(Relaxed);
+        let meanwhile = counts.until_last.load(Relaxed) - counts.before_first.load(Relaxed);
         assert!(meanwhile > 0, "{engine}, compression {compression}: the others had no turn");
         let whole = format!("{}\t{}", PIECES * LINES_A_PIECE, 7 * PIECES * LINES_A_PIECE);
         assert_eq!(server.sql("SELECT COUNT(*), SUM(n) FROM whyso.loaded"), whole, "{engine}");

@@ -346,7 +346,7 @@ fn carry(mut from: impl Read, mut to: impl Write) {
 fn tls_is_verified_unless_it_is_asked_not_to_be() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let made = Command::new("openssl")
+    let output = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=db.test"])
         .args(["-addext", "subjectAltName=DNS:db.test", "-addext", "basicConstraints=critical,CA:FALSE"])
         .arg("-keyout")
@@ -355,7 +355,7 @@ fn tls_is_verified_unless_it_is_asked_not_to_be() {
         .arg(path("cert.pem"))
         .output()
         .expect("openssl runs");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let cert = format!("--ssl-cert={}", path("cert.pem").display());
     let key = format!("--ssl-key={}", path("key.pem").display());
     let server = Server::start(&[&cert, &key]);

@@ -7,22 +7,26 @@ use std::time::{Duration, Instant};
 
 use support::engines::{LIMITS, engines, point_select, run, spec};
 use support::peer::{OK, Peer, Then, greeting, let_in, packet, read_packet, rows, send, server};
-use whyso_load::{Engine, LevelSpec, NativeWork, Target};
+use whyso_load::{Engine, LevelSpec, LoadError, NativeWork, Target};
 use whyso_workload::{Options, Workload};
 
-fn connect(target: &Target) -> Result<Engine, String> {
+fn connect(target: &Target) -> Result<Engine, LoadError> {
     let began = Instant::now();
-    let engine =
-        Engine::connect_with(target, &point_select(), 1, 1, None, LIMITS).map_err(|error| error.to_string());
+    let engine = Engine::connect_with(target, &point_select(), 1, 1, None, LIMITS);
     assert!(began.elapsed() < Duration::from_secs(10), "connecting has a bound");
     engine
 }
 
+/// Why no connection can be opened, as users read it.
+fn refusal(target: &Target) -> String {
+    connect(target).err().expect("the connection is refused").to_string()
+}
+
 #[test]
-fn what_does_not_greet_as_a_server_is_told_apart() {
+fn what_does_not_greet_as_a_server_is_recognised() {
     let greet = |bytes: Vec<u8>| {
         let peer = Peer::start(move |stream| send(stream, &bytes));
-        connect(&peer.on_tcp()).err().unwrap()
+        refusal(&peer.on_tcp())
     };
     assert!(greet(b"SSH-2.0-OpenSSH_9.2\r\n".to_vec()).contains("does not speak the MySQL protocol"));
     assert!(greet(packet(0, b"\x0a")).contains("its greeting can't be read"));
@@ -33,14 +37,14 @@ fn what_does_not_greet_as_a_server_is_told_apart() {
     let silent = Peer::start(|stream| {
         let _ = stream.read(&mut [0; 1]);
     });
-    let message = connect(&silent.on_tcp()).err().unwrap();
+    let message = refusal(&silent.on_tcp());
     assert!(message.contains("did not answer in time"), "{message}");
 }
 
 /// A peer that greets, switches to a plugin where one is named, sends more of the login, and keeps what it is sent.
 fn login(switch_to: Option<&'static [u8]>, more: &'static [u8]) -> (Peer, Arc<Mutex<Vec<Vec<u8>>>>) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let seen_by_peer = seen.clone();
+    let packets = Arc::new(Mutex::new(Vec::new()));
+    let peer_packets = packets.clone();
     let peer = Peer::start(move |stream| {
         send(stream, &greeting("caching_sha2_password"));
         read_packet(stream);
@@ -50,7 +54,7 @@ fn login(switch_to: Option<&'static [u8]>, more: &'static [u8]) -> (Peer, Arc<Mu
                 continue;
             }
             send(stream, &packet(sequence, payload));
-            seen_by_peer.lock().unwrap().push(read_packet(stream));
+            peer_packets.lock().unwrap().push(read_packet(stream));
             sequence += 2;
         }
         send(stream, &packet(sequence, OK));
@@ -58,47 +62,47 @@ fn login(switch_to: Option<&'static [u8]>, more: &'static [u8]) -> (Peer, Arc<Mu
             send(stream, &packet(1, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]));
         }
     });
-    (peer, seen)
+    (peer, packets)
 }
 
 const FULL_CACHING_SHA2: &[u8] = &[1, 4];
 const TO_CLEAR: &[u8] = b"\xfemysql_clear_password\0";
 
 #[test]
-fn the_password_itself_is_given_on_a_unix_socket_only() {
+fn the_password_itself_is_sent_over_a_unix_socket_only() {
     for (switch_to, more) in [(None, FULL_CACHING_SHA2), (Some(TO_CLEAR), &[][..])] {
-        let (peer, seen) = login(switch_to, more);
+        let (peer, packets) = login(switch_to, more);
         connect(&peer.on_unix()).unwrap();
-        assert_eq!(seen.lock().unwrap()[0], b"sesame\0");
+        assert_eq!(packets.lock().unwrap()[0], b"sesame\0");
 
-        let (peer, seen) = login(switch_to, more);
-        let message = connect(&peer.on_tcp()).err().unwrap();
+        let (peer, packets) = login(switch_to, more);
+        let message = refusal(&peer.on_tcp());
         assert!(message.contains("Unix socket"), "{message}");
         drop(peer);
         let leaked =
-            seen.lock().unwrap().iter().any(|packet| packet.windows(6).any(|part| part == b"sesame"));
+            packets.lock().unwrap().iter().any(|packet| packet.windows(6).any(|part| part == b"sesame"));
         assert!(!leaked);
     }
 }
 
 #[test]
 fn a_switch_of_plugin_is_answered_with_what_that_plugin_wants() {
-    let (peer, seen) = login(Some(b"\xfeclient_ed25519\x000123456789abcdef0123456789abcdef"), &[]);
+    let (peer, packets) = login(Some(b"\xfeclient_ed25519\x000123456789abcdef0123456789abcdef"), &[]);
     connect(&peer.on_tcp()).unwrap();
-    assert_eq!(seen.lock().unwrap()[0].len(), 64);
-    let (peer, seen) = login(Some(b"\xfemysql_native_password\x0001234567890123456789\0"), &[]);
+    assert_eq!(packets.lock().unwrap()[0].len(), 64);
+    let (peer, packets) = login(Some(b"\xfemysql_native_password\x0001234567890123456789\0"), &[]);
     connect(&peer.on_tcp()).unwrap();
-    assert_eq!(seen.lock().unwrap()[0].len(), 20);
+    assert_eq!(packets.lock().unwrap()[0].len(), 20);
 }
 
 #[test]
 fn logins_that_can_t_be_are_refused_in_one_sentence() {
     let (peer, _) = login(Some(b"\xfe"), &[]);
-    assert!(connect(&peer.on_tcp()).err().unwrap().contains("before MySQL 4.1"));
+    assert!(refusal(&peer.on_tcp()).contains("before MySQL 4.1"));
     let (peer, _) = login(Some(b"\xfedialog\0Who are you?"), &[]);
-    assert!(connect(&peer.on_tcp()).err().unwrap().contains("the plugin dialog"));
+    assert!(refusal(&peer.on_tcp()).contains("the plugin dialog"));
     let (peer, _) = login(None, b"\x07surprise");
-    assert!(connect(&peer.on_tcp()).err().unwrap().contains("something unknown"));
+    assert!(refusal(&peer.on_tcp()).contains("something unknown"));
     let endless = Peer::start(|stream| {
         send(stream, &greeting("caching_sha2_password"));
         for sequence in 2..100 {
@@ -107,7 +111,7 @@ fn logins_that_can_t_be_are_refused_in_one_sentence() {
         let _ = stream.read(&mut [0; 1024]);
         std::thread::sleep(Duration::from_secs(3));
     });
-    assert!(connect(&endless.on_unix()).err().unwrap().contains("too many steps"));
+    assert!(refusal(&endless.on_unix()).contains("too many steps"));
 }
 
 #[test]
@@ -153,7 +157,7 @@ fn what_a_server_cannot_prepare_is_sent_as_text_unless_it_has_values() {
             send(stream, &packet(1, b"\xff\x0f\x05#HY000can't be prepared"));
         }
     });
-    let message = connect(&peer.on_unix()).err().unwrap();
+    let message = refusal(&peer.on_unix());
     assert!(message.contains("refused to prepare") && message.contains("error 1295"), "{message}");
 }
 

@@ -1,4 +1,4 @@
-//! Several servers, and connections that are shared, made anew, or only held.
+//! Several servers, and connections that are shared, reopened, or only held.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn endpoints(targets: [(Target, u32); 2]) -> Vec<Endpoint> {
     targets.map(|(target, weight)| Endpoint { target, weight }).to_vec()
 }
 
-/// Waits for so many transactions more.
+/// Waits for this many further transactions.
 fn go_on(running: &Running, transactions: u64) {
     let before = running.live().transactions;
     wait_until(running, "progress", |running| running.live().transactions >= before + transactions);
@@ -126,7 +126,7 @@ fn a_pinned_user_waits_for_its_server_while_the_others_go_on() {
 }
 
 #[test]
-fn connections_are_placed_as_the_weights_say() {
+fn connections_are_placed_by_their_weights() {
     for engine in engines() {
         let (heavy, light) = (quick_peer(), quick_peer());
         let load = LoadSpec {
@@ -183,7 +183,7 @@ fn users_share_fewer_connections_on_event_loops() {
 }
 
 #[test]
-fn idle_connections_are_held_beside_those_at_work() {
+fn idle_connections_are_open_in_addition_to_those_at_work() {
     for engine in engines() {
         let peer = quick_peer();
         let load = LoadSpec { idle_connections: 20, ..spec(peer.on_unix(), engine, 2) };

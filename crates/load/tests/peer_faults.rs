@@ -83,7 +83,7 @@ impl Fault {
     }
 }
 
-/// A level of one user whose answers are as told; it ends by itself or after some transactions.
+/// A level of one user whose answers have this fault; it ends by itself or after some transactions.
 fn level(
     engine: EngineKind,
     over_tcp: bool,
@@ -142,14 +142,14 @@ fn every_fault_in_place_of_an_answer_ends_the_level_with_its_cause() {
             for over_tcp in [false, true] {
                 let (cause, message) = failure(engine, over_tcp, fault, 0);
                 assert_eq!(cause, fault.cause(), "{engine}, {fault:?}: {message}");
-                let said = match fault {
+                let expected = match fault {
                     Fault::Close | Fault::Reset => "was lost",
                     Fault::Stall | Fault::Oversized => "for 0.1 s",
                     Fault::LocalFile => "local file '/etc/passwd', which is refused",
                     Fault::Twice => "more bytes came",
                     _ => "breaks the protocol",
                 };
-                assert!(message.contains(said), "{engine}, {fault:?}: {message}");
+                assert!(message.contains(expected), "{engine}, {fault:?}: {message}");
             }
         }
     }
@@ -228,7 +228,7 @@ fn a_connection_that_is_lost_while_its_user_thinks_ends_the_level() {
     }
 }
 
-/// Where connections are made anew, each of these is counted, and the level goes on.
+/// Where connections are reopened, each of these is counted, and the level continues.
 #[test]
 fn lost_connections_are_counted_and_made_anew_where_that_is_allowed() {
     for engine in engines() {

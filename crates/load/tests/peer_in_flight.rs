@@ -100,8 +100,11 @@ fn what_is_due_and_never_begun_ages_from_when_it_was_due() {
         let in_flight = outcome.in_flight.ages.count();
         // What was due before the window began may have ended in it, or be in flight.
         let due_before = (outcome.window_begin_ns - outcome.begin_ns) as u64 / 5_000_000 + 1;
-        let told = outcome.transactions + in_flight;
-        assert!((due..=due + due_before).contains(&told), "{engine}: {due} due, {told} ended or in flight");
+        let counted = outcome.transactions + in_flight;
+        assert!(
+            (due..=due + due_before).contains(&counted),
+            "{engine}: {due} due, {counted} ended or in flight"
+        );
         assert_eq!(outcome.in_flight.not_begun, in_flight - u64::from(USERS), "{engine}");
         let by_kind: Vec<u64> = outcome.by_transaction.iter().map(|kind| kind.in_flight.count()).collect();
         assert_eq!(by_kind.iter().sum::<u64>(), in_flight, "{engine}: {by_kind:?}");

@@ -93,7 +93,7 @@ fn quick_peer() -> Peer {
 }
 
 #[test]
-fn as_many_arrivals_are_due_as_the_rate_says() {
+fn as_many_arrivals_are_due_as_the_rate_requires() {
     const RATE: f64 = 2000.0;
     for engine in engines() {
         for (arrivals, spread) in [(Arrivals::Uniform, 0.0), (Arrivals::Poisson, 1.0)] {
@@ -112,9 +112,9 @@ fn as_many_arrivals_are_due_as_the_rate_says() {
             // Six standard deviations of a Poisson count, and one arrival at each edge.
             let tolerance = 2.0 + spread * 6.0 * expected.sqrt();
             assert!((due - expected).abs() <= tolerance, "{engine}, {arrivals:?}: {due} of {expected}");
-            let kept = outcome.arrivals.unwrap();
-            let ended = outcome.transactions + kept.backlog_end;
-            let begun = due as u64 + kept.backlog_begin;
+            let arrivals = outcome.arrivals.unwrap();
+            let ended = outcome.transactions + arrivals.backlog_end;
+            let begun = due as u64 + arrivals.backlog_begin;
             assert!(ended.abs_diff(begun) <= 2 * 8, "{engine}: {ended} ended or waiting, {begun} due");
         }
     }
@@ -122,13 +122,13 @@ fn as_many_arrivals_are_due_as_the_rate_says() {
 
 /// A peer that takes some time for each answer, and the parameters that it was sent, by connection.
 fn keeping_peer(micros: impl Fn(i32) -> u64 + Send + Sync + 'static) -> (Peer, Arc<Mutex<Vec<Vec<i32>>>>) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let for_peer = seen.clone();
+    let ids_by_connection = Arc::new(Mutex::new(Vec::new()));
+    let for_peer = ids_by_connection.clone();
     let peer = Peer::start(move |stream| {
         let place = {
-            let mut seen = for_peer.lock().unwrap();
-            seen.push(Vec::new());
-            seen.len() - 1
+            let mut ids_by_connection = for_peer.lock().unwrap();
+            ids_by_connection.push(Vec::new());
+            ids_by_connection.len() - 1
         };
         server(stream, |stream, payload| {
             let id = id_of(payload);
@@ -138,7 +138,7 @@ fn keeping_peer(micros: impl Fn(i32) -> u64 + Send + Sync + 'static) -> (Peer, A
             Then::GoOn
         });
     });
-    (peer, seen)
+    (peer, ids_by_connection)
 }
 
 /// The parameters of the first transactions of each user, in an order that does not depend on who connected first.
@@ -148,14 +148,14 @@ fn by_user(
     micros: impl Fn(i32) -> u64 + Send + Sync + 'static,
 ) -> Vec<Vec<i32>> {
     const EACH: usize = 25;
-    let (peer, seen) = keeping_peer(micros);
+    let (peer, ids_by_connection) = keeping_peer(micros);
     let mut load = open(&LoadSpec { seed, ..spec(peer.on_unix(), engine, 3) }).unwrap();
     let running = load.level_with(&LevelSpec::users(3)).unwrap();
     wait_until(&running, "transactions of every user", |_| {
-        seen.lock().unwrap().iter().all(|ids| ids.len() >= EACH)
+        ids_by_connection.lock().unwrap().iter().all(|ids| ids.len() >= EACH)
     });
     assert_eq!(stop(running).failure, None, "{engine}");
-    let mut users = seen.lock().unwrap().clone();
+    let mut users = ids_by_connection.lock().unwrap().clone();
     users.iter_mut().for_each(|ids| ids.truncate(EACH));
     users.sort();
     users
@@ -171,20 +171,20 @@ fn the_transactions_of_a_user_are_the_same_from_the_same_seed_on_every_engine() 
     assert_ne!(by_user(EngineKind::Threads, 8, |_| 0), expected);
 }
 
-/// The parameters of the first arrivals and how often each came, whichever user took them.
+/// The parameters of the first arrivals and the number of each, whichever user took them.
 fn by_arrival(
     engine: EngineKind,
     users: u32,
     micros: impl Fn(i32) -> u64 + Send + Sync + 'static,
 ) -> BTreeMap<i32, u32> {
     const ARRIVALS: u64 = 120;
-    let (peer, seen) = keeping_peer(micros);
+    let (peer, ids_by_connection) = keeping_peer(micros);
     let mut load = open(&LoadSpec { seed: 7, ..spec(peer.on_unix(), engine, users) }).unwrap();
     let level = LevelSpec { transactions_max: Some(ARRIVALS), ..open_loop(users, Arrivals::Poisson, 1000.0) };
     let outcome = run(&mut load, &level, u64::MAX);
     assert_eq!(outcome.failure, None, "{engine}");
     let mut ids = BTreeMap::new();
-    for id in seen.lock().unwrap().iter().flatten() {
+    for id in ids_by_connection.lock().unwrap().iter().flatten() {
         *ids.entry(*id).or_default() += 1;
     }
     assert_eq!(ids.values().sum::<u32>(), ARRIVALS as u32, "{engine}");

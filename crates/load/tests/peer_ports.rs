@@ -51,7 +51,7 @@ fn connection_storm(engine: EngineKind) -> LevelOutcome {
 }
 
 #[test]
-fn running_out_of_local_ports_is_told_as_the_client_s_limit_with_its_ceiling() {
+fn running_out_of_local_ports_is_reported_as_the_client_s_limit_with_its_ceiling() {
     for engine in engines() {
         let storm = move || enter_a_network_of_its_own().map(|()| connection_storm(engine));
         let outcome = match std::thread::spawn(storm).join().unwrap() {

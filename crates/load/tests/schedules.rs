@@ -1,5 +1,5 @@
-//! The queue between a connection's thread and the collector, under every schedule of two threads that loom finds: which thread runs when,
-//! and which of the values that the memory model allows a load returns.
+//! The queue between a connection's thread and the collector, under every schedule of two threads that loom finds. A
+//! schedule is which thread runs when, and which of the values that the memory model allows a load returns.
 
 #![allow(dead_code)] // of the queue only a part is called here
 
@@ -23,11 +23,11 @@ fn numbered(number: i64) -> Event {
     Event { end_ns: number, endpoint: 0, what: What::Late { late_ns: number as u64 } }
 }
 
-fn takes_in(taken: &Mutex<Vec<i64>>, ring: &Ring) {
-    let mut taken = taken.lock().unwrap();
+fn drain_into(ends_ns: &Mutex<Vec<i64>>, ring: &Ring) {
+    let mut ends_ns = ends_ns.lock().unwrap();
     ring.drain(|event| {
         assert_eq!(event, numbered(event.end_ns), "an event is of one piece");
-        taken.push(event.end_ns);
+        ends_ns.push(event.end_ns);
     });
 }
 
@@ -39,22 +39,22 @@ fn every_schedule(events: i64, drains: usize, preemptions_max: Option<usize>) ->
     model.preemption_bound = preemptions_max;
     model.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
-        let (ring, taken) = (Arc::new(Ring::new(2)), Arc::new(Mutex::new(Vec::new())));
+        let (ring, ends_ns) = (Arc::new(Ring::new(2)), Arc::new(Mutex::new(Vec::new())));
         let collector = loom::thread::spawn({
-            let (ring, taken) = (Arc::clone(&ring), Arc::clone(&taken));
-            move || (0..drains).for_each(|_| takes_in(&taken, &ring))
+            let (ring, ends_ns) = (Arc::clone(&ring), Arc::clone(&ends_ns));
+            move || (0..drains).for_each(|_| drain_into(&ends_ns, &ring))
         });
         for number in 0..events {
             // As the load's thread does: one that is full it drains itself, under the collector's lock.
             if !ring.push(numbered(number)) {
-                takes_in(&taken, &ring);
+                drain_into(&ends_ns, &ring);
                 assert!(ring.push(numbered(number)), "a ring that was drained takes an event");
             }
         }
         collector.join().unwrap();
-        takes_in(&taken, &ring);
-        let taken = taken.lock().unwrap();
-        assert!(taken.iter().copied().eq(0..events), "each event once and in order: {taken:?}");
+        drain_into(&ends_ns, &ring);
+        let ends_ns = ends_ns.lock().unwrap();
+        assert!(ends_ns.iter().copied().eq(0..events), "each event once and in order: {ends_ns:?}");
         assert_eq!(ring.progress(), events as u64);
     });
     schedules.load(Ordering::Relaxed)

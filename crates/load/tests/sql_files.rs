@@ -16,7 +16,7 @@ fn read(text: &str) -> Workload {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs so many transactions, or until the load gives up.
+/// Runs this many transactions, or until the load gives up.
 fn run(
     server: &Server,
     workload: &Workload,
@@ -127,8 +127,9 @@ fn each_kind_of_transaction_has_times_of_its_own_and_connecting_is_none_of_them(
     for kind in ENGINES {
         let outcome = run(&server, &read(MIXED), kind, 3, 200);
         assert_eq!((outcome.failure.clone(), outcome.transactions), (None, 200), "{kind}");
-        let told: Vec<_> = outcome.by_transaction.iter().map(|one| one.kind.as_str()).collect();
-        assert_eq!(told, ["look", "change"], "{kind}");
+        let kinds: Vec<_> =
+            outcome.by_transaction.iter().map(|transaction| transaction.kind.as_str()).collect();
+        assert_eq!(kinds, ["look", "change"], "{kind}");
         let [look, change] = &outcome.by_transaction[..] else { unreachable!("there are two") };
         assert_eq!(look.response.count() + change.response.count(), 200, "{kind}");
         assert!((30..=75).contains(&change.response.count()), "a quarter: {}", change.response.count());

@@ -1,4 +1,4 @@
-//! What is off unless it is asked for does what it says, and is refused where it can't be had.
+//! What is off unless it is asked for does what it says, and is refused where it is not available.
 
 mod support;
 
@@ -89,7 +89,7 @@ fn a_loop_waits_for_so_many_answers_and_no_longer_than_it_may() {
     };
     let alone = quick_ones(Tuning::default());
     assert!(alone > 500, "the quick one waits for nobody: {alone}");
-    // Each of its answers waits for one of the slow ones, of which there are 20 a second.
+    // Each of its answers waits for one of the slow ones, of which there are 20 per second.
     let with_the_slow = quick_ones(wait(2, 900));
     assert!((5..=45).contains(&with_the_slow), "{with_the_slow}");
     // Or for 5 ms.
@@ -113,7 +113,7 @@ fn a_loop_that_busy_polls_is_on_a_cpu_while_it_waits_and_is_not_held_to_be_the_l
         assert!(polled.client.threads_cpu_ns > 5 * slept.client.threads_cpu_ns, "{engine}");
         assert_eq!(polled.client.saturated_why(), None, "{engine}");
         assert!(polled.transactions > 20, "{engine}: {}", polled.transactions);
-        // It looks no longer than it may, and then sleeps.
+        // It polls no longer than it may, and then sleeps.
         let brief = Tuning { busy_poll: Duration::from_micros(100), ..Tuning::default() };
         let brief = run(&server, engine, &["DO SLEEP(0.01)"], brief);
         assert!((1..polled.client.busy_poll_cpu_ns / 4).contains(&brief.client.busy_poll_cpu_ns), "{engine}");
@@ -149,7 +149,7 @@ fn what_an_engine_can_t_do_is_refused_with_what_to_do() {
     for (engine, tuning, part) in [
         (EngineKind::Threads, wait, "give --engine io-uring"),
         (EngineKind::Epoll, wait, "give --engine io-uring"),
-        (EngineKind::Threads, poll, "leave --busy-poll or --engine threads out"),
+        (EngineKind::Threads, poll, "leave out --busy-poll or --engine threads"),
         (EngineKind::IoUring, Tuning { busy_poll: at_most, ..wait }, "give --busy-poll or --min-complete"),
         (EngineKind::IoUring, none, "give 1 to 4096 completions"),
         (EngineKind::Epoll, ever, "never sleeps"),

@@ -1,4 +1,4 @@
-//! Rows a second of whyso's loader against `sysbench prepare`, in alternating rounds on one server,
+//! Rows per second of whyso's loader against `sysbench prepare`, in alternating rounds on one server,
 //! and what restoring a snapshot takes against loading. See bench/data/README.md.
 //!
 //! Arguments: rounds (3 where none), then knobs for the server as name=value.
@@ -40,8 +40,8 @@ async fn loading(spec: &StartSpec, dataset: &Dataset, rounds: usize) -> Outcome<
     let on = server.file_system();
     println!("on {} ({}); settings: {}", on.kind, on.device, settings(&server));
     let server_pid = server.pid().ok_or("the server is gone")?;
-    let mut taken: [Vec<f64>; 3] = Default::default();
-    let mut used: [Vec<f64>; 3] = Default::default();
+    let mut seconds_by_method: [Vec<f64>; 3] = Default::default();
+    let mut cpu_s_by_method: [Vec<f64>; 3] = Default::default();
     for round in 1..=rounds {
         for (place, method) in [Method::LoadData, Method::Insert].into_iter().enumerate() {
             empty(&server).await?;
@@ -61,26 +61,26 @@ async fn loading(spec: &StartSpec, dataset: &Dataset, rounds: usize) -> Outcome<
                 "round {round}: {method}: {:.2} s, of which rows {rows_seconds:.2} s; {:.0} rows/s; {cpu_s:.2} s of CPU",
                 loaded.seconds, loaded.rows_per_s
             );
-            taken[place].push(loaded.seconds);
-            used[place].push(cpu_s);
+            seconds_by_method[place].push(loaded.seconds);
+            cpu_s_by_method[place].push(cpu_s);
         }
         empty(&server).await?;
         let cpu_before_s = cpu_s(server_pid)?;
         let seconds = sysbench_prepare(&server, dataset)?;
-        used[2].push(cpu_s(server_pid)? - cpu_before_s);
+        cpu_s_by_method[2].push(cpu_s(server_pid)? - cpu_before_s);
         println!(
             "round {round}: sysbench prepare: {seconds:.2} s; {:.0} rows/s",
             dataset.rows_total() as f64 / seconds
         );
-        taken[2].push(seconds);
+        seconds_by_method[2].push(seconds);
     }
-    let [by_file, by_insert, by_sysbench] = taken.map(median);
+    let [by_file, by_insert, by_sysbench] = seconds_by_method.map(median);
     println!(
         "LOAD DATA is {:.2} times as fast as sysbench, INSERT {:.2} times (medians)",
         by_sysbench / by_file,
         by_sysbench / by_insert
     );
-    let [by_file_cpu, by_insert_cpu, by_sysbench_cpu] = used.map(median);
+    let [by_file_cpu, by_insert_cpu, by_sysbench_cpu] = cpu_s_by_method.map(median);
     println!(
         "CPU of server and client: {by_file_cpu:.2} s, {by_insert_cpu:.2} s, sysbench {by_sysbench_cpu:.2} s (medians)"
     );

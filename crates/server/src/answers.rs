@@ -1,4 +1,5 @@
-//! Bounds on waits for a server: no question of whyso's own waits for ever, whatever a server does after it let whyso log in, and no answer ends more than the work on its connection.
+//! Bounds on waits for a server. No question of whyso's own waits forever, whatever a server does after it let whyso
+//! log in. No answer ends more than the work on its connection.
 
 use std::future::Future;
 use std::time::Duration;

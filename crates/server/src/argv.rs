@@ -18,7 +18,7 @@ const OVERWRITTEN: u8 = b'x';
 #[derive(Debug, Default)]
 pub struct Arguments {
     /// All of them, the program's name first. The process's own memory does not have them any more.
-    pub given: Vec<OsString>,
+    pub all: Vec<OsString>,
     /// The passwords among them, as they stand there.
     pub passwords: Vec<String>,
 }
@@ -29,11 +29,11 @@ pub struct Arguments {
 /// # Errors
 /// [`Error::PasswordVisible`] where a password is still shown afterwards.
 pub fn take_arguments() -> Result<Arguments> {
-    let given: Vec<OsString> = std::env::args_os().collect();
-    let arguments: Vec<Vec<u8>> = given.iter().map(|one| one.as_bytes().to_vec()).collect();
+    let all: Vec<OsString> = std::env::args_os().collect();
+    let arguments: Vec<Vec<u8>> = all.iter().map(|argument| argument.as_bytes().to_vec()).collect();
     let secrets = secrets(&arguments);
     if secrets.is_empty() {
-        return Ok(Arguments { given, passwords: Vec::new() });
+        return Ok(Arguments { all, passwords: Vec::new() });
     }
     let Some((start, end)) = argument_range() else { return Err(Error::PasswordVisible) };
     for secret in &secrets {
@@ -51,18 +51,19 @@ pub fn take_arguments() -> Result<Arguments> {
     }
     let whole = arguments.join(&0);
     let text = |secret: Range<usize>| String::from_utf8_lossy(&whole[secret]).into_owned();
-    Ok(Arguments { given, passwords: secrets.into_iter().map(text).collect() })
+    Ok(Arguments { all, passwords: secrets.into_iter().map(text).collect() })
 }
 
 /// Where passwords lie in the arguments, as `/proc/PID/cmdline` shows them: one after the other, each with a zero at its end.
 fn secrets(arguments: &[Vec<u8>]) -> Vec<Range<usize>> {
-    let texts: Vec<String> = arguments.iter().map(|one| String::from_utf8_lossy(one).into_owned()).collect();
-    let kept = redact::arguments(texts.iter().cloned());
+    let texts: Vec<String> =
+        arguments.iter().map(|argument| String::from_utf8_lossy(argument).into_owned()).collect();
+    let without_passwords = redact::arguments(texts.iter().cloned());
     let (mut found, mut begin) = (Vec::new(), 0);
-    for ((argument, text), kept) in arguments.iter().zip(&texts).zip(&kept) {
-        if text != kept {
+    for ((argument, text), shown) in arguments.iter().zip(&texts).zip(&without_passwords) {
+        if text != shown {
             let is_text = text.as_bytes() == argument;
-            let secret = if is_text { difference(argument, kept.as_bytes()) } else { 0..argument.len() };
+            let secret = if is_text { difference(argument, shown.as_bytes()) } else { 0..argument.len() };
             found.push(begin + secret.start..begin + secret.end);
         }
         begin += argument.len() + 1;
@@ -71,11 +72,11 @@ fn secrets(arguments: &[Vec<u8>]) -> Vec<Range<usize>> {
 }
 
 /// What of `whole` lies between the beginning and the end that both have in common.
-fn difference(whole: &[u8], kept: &[u8]) -> Range<usize> {
-    let most = whole.len().min(kept.len());
-    let begin = whole.iter().zip(kept).take_while(|(one, other)| one == other).count();
-    let pairs = whole.iter().rev().zip(kept.iter().rev());
-    let end = pairs.take_while(|(one, other)| one == other).count().min(most - begin);
+fn difference(whole: &[u8], shown: &[u8]) -> Range<usize> {
+    let most = whole.len().min(shown.len());
+    let begin = whole.iter().zip(shown).take_while(|(left, right)| left == right).count();
+    let pairs = whole.iter().rev().zip(shown.iter().rev());
+    let end = pairs.take_while(|(left, right)| left == right).count().min(most - begin);
     begin..whole.len() - end
 }
 
@@ -136,7 +137,8 @@ mod tests {
             (&["whyso", "load", "--dsn", "mysql://u@h/x", "--users", "8"], &[]),
         ];
         for (arguments, expected) in cases {
-            let arguments: Vec<Vec<u8>> = arguments.iter().map(|one| one.as_bytes().to_vec()).collect();
+            let arguments: Vec<Vec<u8>> =
+                arguments.iter().map(|argument| argument.as_bytes().to_vec()).collect();
             let shown = arguments.join(&0);
             let found: Vec<_> = secrets(&arguments)
                 .into_iter()

@@ -1,11 +1,11 @@
 //! What is tested: find, start and stop servers; log in to them; knobs and their undo; data sets;
 //! snapshots.
 //!
-//! This crate alone changes a server's settings and files, and only when asked: a schema that it made and marked
-//! ([`schema`]), settings that it puts back ([`knobs`]), servers of its own ([`throwaway`]). It never
-//! measures, never starts or stops a server that it did not make, and writes into a schema that holds
-//! anything of somebody else's only where the user named it. It answers no server's request for a file except for
-//! the rows that it loads.
+//! Only this crate changes a server's settings and files, and only when asked. These are a schema that it created and
+//! marked ([`schema`]), settings that it puts back ([`knobs`]), and servers of its own ([`throwaway`]). It never
+//! measures, and never starts or stops a server that it did not create. It writes into a schema that holds anything
+//! else only where the user named that schema. It answers no server's request for a file except for the rows that it
+//! loads.
 //!
 //! ```no_run
 //! use whyso_server::{Dataset, StartSpec, ThrowAway, find, snapshot::Store};

@@ -25,7 +25,7 @@ fn drop_below(folder: &Path, depth: u32) -> Result<()> {
             Ok(kind) if kind.is_dir() && depth > 0 => drop_below(&path, depth - 1)?,
             Ok(kind) if kind.is_file() => {
                 let Ok(file) = std::fs::File::open(&path) else { continue };
-                // What is not on the disk yet stays in memory whatever the kernel is told.
+                // The kernel drops no page that is not on the disk yet.
                 let _ = fdatasync(&file).and_then(|()| fadvise(&file, 0, None, Advice::DontNeed));
             }
             _ => {}

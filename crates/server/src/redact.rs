@@ -38,23 +38,23 @@ fn begins_with_dsn(argument: &str) -> bool {
 
 /// The arguments of a program, without passwords.
 pub fn arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
-    let (mut kept, mut is_value_of_secret, mut is_for_client) = (Vec::new(), false, false);
+    let (mut hidden, mut is_value_of_secret, mut is_for_client) = (Vec::new(), false, false);
     let mut is_dsn = false;
     for argument in arguments {
         let is_option = argument.starts_with('-');
         if std::mem::replace(&mut is_dsn, argument == "--dsn") || begins_with_dsn(&argument) {
             // As a whole: a password may hold a space.
-            kept.push(dsn::mask(&argument));
+            hidden.push(dsn::mask(&argument));
             continue;
         }
         if std::mem::take(&mut is_value_of_secret) && !is_option {
-            kept.push(HIDDEN.to_string());
+            hidden.push(HIDDEN.to_string());
             continue;
         }
         is_for_client |= is_client(&argument);
         is_value_of_secret = is_option && !argument.contains('=') && is_secret_name(&argument);
         let named = argument.split_once('=').filter(|(name, _)| !name.contains(char::is_whitespace));
-        kept.push(match (argument.strip_prefix("-p"), named) {
+        hidden.push(match (argument.strip_prefix("-p"), named) {
             (Some(value), _) if is_for_client && !value.is_empty() => format!("-p{HIDDEN}"),
             // As a whole, too.
             (_, Some((name, value))) if is_secret_name(name) && !value.is_empty() => {
@@ -63,17 +63,17 @@ pub fn arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
             _ => text(&argument),
         });
     }
-    kept
+    hidden
 }
 
 /// A statement or a command of the shell, without passwords.
 pub fn text(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
+    let mut hidden = String::with_capacity(text.len());
     let (mut is_value_of_secret, mut is_for_client) = (false, false);
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
         let space = &piece[word.len()..];
-        let plain = word.trim_matches(|one| one == '\'' || one == '"' || one == '!');
+        let plain = word.trim_matches(|character| character == '\'' || character == '"' || character == '!');
         let is_option = plain.starts_with('-');
         let shown = if std::mem::take(&mut is_value_of_secret) && !is_option && !word.is_empty() {
             HIDDEN.to_string()
@@ -84,10 +84,10 @@ pub fn text(text: &str) -> String {
         };
         is_for_client |= is_client(plain);
         is_value_of_secret = is_option && !plain.contains('=') && is_secret_name(plain);
-        kept.push_str(&shown);
-        kept.push_str(space);
+        hidden.push_str(&shown);
+        hidden.push_str(space);
     }
-    without_literals(&kept)
+    without_literals(&hidden)
 }
 
 /// `--password=x`, `MYSQL_PWD=x`, and a DSN.
@@ -102,31 +102,33 @@ fn word_without_secret(word: &str) -> String {
 /// Quoted text after a word that says that a password follows. To the end of the text: what ends a statement within quotes is not looked into.
 fn without_literals(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
-    let is_end = |one: Option<char>| one.is_none_or(|one| one.is_whitespace() || "(;'\"".contains(one));
+    let is_end = |character: Option<char>| {
+        character.is_none_or(|character| character.is_whitespace() || "(;'\"".contains(character))
+    };
     let stands_alone = |at: usize, word: &str| {
         is_end(lower[..at].chars().next_back()) && is_end(lower[at + word.len()..].chars().next())
     };
     let found = |word: &&str| lower.match_indices(*word).map(|(at, _)| at).find(|at| stands_alone(*at, word));
     let Some(from) = SECRET_WORDS.iter().filter_map(found).min() else { return text.to_string() };
-    let mut kept = text[..from].to_string();
+    let mut hidden = text[..from].to_string();
     let mut quote = None;
-    for one in text[from..].chars() {
+    for character in text[from..].chars() {
         match quote {
             None => {
-                kept.push(one);
-                if one == '\'' || one == '"' {
-                    quote = Some(one);
-                    kept.push_str(HIDDEN);
+                hidden.push(character);
+                if character == '\'' || character == '"' {
+                    quote = Some(character);
+                    hidden.push_str(HIDDEN);
                 }
             }
-            Some(open) if open == one => {
-                kept.push(one);
+            Some(open) if open == character => {
+                hidden.push(character);
                 quote = None;
             }
             Some(_) => {}
         }
     }
-    kept
+    hidden
 }
 
 #[cfg(test)]
@@ -150,7 +152,7 @@ mod tests {
         for (text_given, expected) in cases {
             assert_eq!(text(text_given), expected);
         }
-        let given = [
+        let command_line = [
             "whyso",
             "record",
             "--",
@@ -161,9 +163,9 @@ mod tests {
             "-e",
             "SET PASSWORD = 'geheim'",
         ];
-        let kept = arguments(given.map(str::to_string).into_iter());
-        assert!(!kept.concat().contains("geheim"), "{kept:?}");
-        assert_eq!(kept[..4], given[..4]);
+        let hidden = arguments(command_line.map(str::to_string).into_iter());
+        assert!(!hidden.concat().contains("geheim"), "{hidden:?}");
+        assert_eq!(hidden[..4], command_line[..4]);
         for odd in ["é '", "password", "=", "-p", "--password", "://@", "identified \u{1F511}'"] {
             let _ = text(odd);
         }

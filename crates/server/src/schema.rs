@@ -8,7 +8,7 @@ use crate::error::{Error, Result, refused};
 /// The table that marks a schema as whyso's.
 pub const MARK_TABLE: &str = "whyso_mark";
 
-/// How a schema came to be ours.
+/// Why a schema is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// It did not exist.
@@ -23,7 +23,7 @@ pub enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedTable {
     pub table: String,
-    /// Description of its content, by the part that made it.
+    /// Description of its content, by the part that created it.
     pub content: String,
     /// `false` while it is being loaded, and after that was interrupted.
     pub complete: bool,
@@ -137,7 +137,7 @@ pub async fn marked_tables(connection: &mut Conn) -> Result<Vec<MarkedTable>> {
 }
 
 /// Lists a table as ours in the default schema, or changes its description. To be called before
-/// the table is made, so that it can be dropped after an interruption.
+/// the table is created, so that it can be dropped after an interruption.
 pub async fn mark_table(connection: &mut Conn, table: &MarkedTable) -> Result<()> {
     let values: Params = (&table.table, &table.content, table.complete).into();
     connection

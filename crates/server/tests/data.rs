@@ -35,20 +35,22 @@ async fn both_methods_load_the_same_and_what_is_there_is_not_loaded_again() {
     let parent = folder();
     let server = ThrowAway::start(spec(parent.path())).await.unwrap();
     let (by_file, by_insert) = (in_schema(&server, "by_file"), in_schema(&server, "by_insert"));
-    let seen = Mutex::new(Vec::new());
+    let reports = Mutex::new(Vec::new());
     let loaded = ensure_by(&by_file, &small(), Some(Method::LoadData), &|progress| {
-        seen.lock().unwrap().push(progress)
+        reports.lock().unwrap().push(progress)
     })
     .await
     .unwrap();
     assert_eq!((loaded.rows, loaded.method), (10_000, Some(Method::LoadData)));
-    let seen = seen.into_inner().unwrap();
+    let reports = reports.into_inner().unwrap();
     assert!(
-        seen.windows(2).all(|pair| pair[0].phase != pair[1].phase || pair[0].rows_done <= pair[1].rows_done)
+        reports
+            .windows(2)
+            .all(|pair| pair[0].phase != pair[1].phase || pair[0].rows_done <= pair[1].rows_done)
     );
-    assert!(seen.iter().any(|progress| progress.phase == Phase::Rows && progress.rows_done == 10_000));
+    assert!(reports.iter().any(|progress| progress.phase == Phase::Rows && progress.rows_done == 10_000));
     assert_eq!(
-        seen.last().map(|progress| (progress.phase, progress.rows_done)),
+        reports.last().map(|progress| (progress.phase, progress.rows_done)),
         Some((Phase::Indexes, 10_000))
     );
 
@@ -134,8 +136,8 @@ async fn only_a_schema_that_is_ours_or_empty_is_written_to() {
     claim(&mut connection, "bare").await.unwrap();
     assert!(matches!(drop_marked(&mut connection, "bare", "sbtest1").await, Err(Error::NotOurs(_))));
     assert!(matches!(ensure(&in_schema(&server, "bare"), &small(), &|_| ()).await, Err(Error::NotOurs(_))));
-    let kept: Option<u32> = connection.query_first("SELECT id FROM bare.sbtest1").await.unwrap();
-    assert_eq!(kept, Some(7));
+    let id: Option<u32> = connection.query_first("SELECT id FROM bare.sbtest1").await.unwrap();
+    assert_eq!(id, Some(7));
 }
 
 #[tokio::test]
@@ -152,8 +154,8 @@ async fn a_snapshot_gives_back_what_was_loaded_whatever_the_redo_log_s_size() {
     run(&server.dsn(), &["DELETE FROM whyso.sbtest1 WHERE id < 100"]).await;
     assert_ne!(sums, checksums(&server.dsn()).await);
     server.stop().await.unwrap();
-    let kept = store.list().unwrap();
-    assert_eq!(kept.iter().map(|snapshot| &snapshot.dataset).collect::<Vec<_>>(), [&small()]);
+    let snapshots = store.list().unwrap();
+    assert_eq!(snapshots.iter().map(|snapshot| &snapshot.dataset).collect::<Vec<_>>(), [&small()]);
 
     let mut with_other_redo = spec(parent.path());
     with_other_redo.set[0].1 = "48M".to_string();

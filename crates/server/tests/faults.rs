@@ -1,4 +1,5 @@
-//! Settings of a server that are changed and put back while the file system fails at any call: the journal says what is still to be put back.
+//! Settings of a server that are changed and put back while the file system fails at any call. The journal lists what
+//! is still to be put back.
 
 mod fake_server;
 
@@ -47,22 +48,22 @@ fn run_child(faults: &Faults, server: &Server, folder: &Path, fault: Option<(Fau
 }
 
 async fn check(server: &Server, folder: &Path, output: &Output, what: &str) {
-    let said =
+    let output_text =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(!said.contains("panicked") && output.status.code() != Some(101), "{what}\n{said}");
+    assert!(!output_text.contains("panicked") && output.status.code() != Some(101), "{what}\n{output_text}");
     let is_back = server.state().value == FIRST;
-    assert!(is_back || !output.status.success(), "{what}\n{said}");
+    assert!(is_back || !output.status.success(), "{what}\n{output_text}");
     // The next run puts back what is left, and works.
     let journals = folder.join("undo");
     let mut connection = server.connect().await;
     for mut pending in pending_undo_in(&journals, &mut connection).await.unwrap() {
         pending.undo_all(&mut connection).await.unwrap();
     }
-    assert_eq!(server.state().value, FIRST, "{what}\n{said}");
+    assert_eq!(server.state().value, FIRST, "{what}\n{output_text}");
     change_and_undo(&journals, &server.socket()).await.unwrap();
     let left = std::fs::read_dir(&journals).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = left.filter(|name| name != "all.lock").collect();
-    assert!(left.is_empty(), "{left:?}: {what}\n{said}");
+    assert!(left.is_empty(), "{left:?}: {what}\n{output_text}");
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ async fn started(parent: &std::path::Path) -> ThrowAway {
 }
 
 #[tokio::test]
-async fn every_preset_does_what_it_says_and_is_put_back() {
+async fn every_preset_has_its_effect_and_is_put_back() {
     let parent = folder();
     let server = started(parent.path()).await;
     let mut connection = server.dsn().connect_without_schema().await.unwrap();
@@ -151,7 +151,10 @@ async fn filters_take_in_threads_that_are_there_and_what_others_set_since_is_lef
     assert!(size < 32_000, "the journal has {size} bytes");
     let mut pending = pending_undo_in(&journals, &mut connection).await.unwrap();
     let undone = pending[0].undo_all(&mut connection).await.unwrap();
-    assert!(undone.iter().all(|one| matches!(one, Undone::SetupPutBack { left_alone: 0, .. })), "{undone:?}");
+    assert!(
+        undone.iter().all(|change| matches!(change, Undone::SetupPutBack { left_alone: 0, .. })),
+        "{undone:?}"
+    );
     let mut after = setup(&mut connection).await;
     after.get_mut("setup_actors").unwrap().retain(|line| !line.contains("guest"));
     after.insert("setup_timers".to_string(), before["setup_timers"].clone());
@@ -161,7 +164,7 @@ async fn filters_take_in_threads_that_are_there_and_what_others_set_since_is_lef
 }
 
 #[tokio::test]
-async fn a_user_without_the_rights_is_told_which() {
+async fn a_user_without_the_rights_learns_which() {
     let parent = folder();
     let server = started(parent.path()).await;
     run(

@@ -33,7 +33,7 @@ async fn knobs_are_put_back_but_for_those_that_someone_else_changed() {
     assert!(
         matches!(&undone[0], Undone::LeftAlone { change, now } if change.name == "max_connections" && now == "300")
     );
-    assert!(undone[1..].iter().all(|one| matches!(one, Undone::PutBack(_))), "{undone:?}");
+    assert!(undone[1..].iter().all(|change| matches!(change, Undone::PutBack(_))), "{undone:?}");
     let after: Option<(u32, u64, String, String, f64)> = connection.query_first(state).await.unwrap();
     assert_eq!(before, after);
     let left: Option<u32> = connection.query_first("SELECT @@GLOBAL.max_connections").await.unwrap();
@@ -67,7 +67,7 @@ async fn of_several_runs_that_set_a_knob_the_last_one_out_puts_the_first_value_b
 }
 
 #[tokio::test]
-async fn a_knob_that_cannot_be_set_is_told_why_and_leaves_no_journal() {
+async fn a_knob_that_cannot_be_set_is_refused_with_a_reason_and_leaves_no_journal() {
     let parent = folder();
     let server = ThrowAway::start(spec(parent.path())).await.unwrap();
     let journals = parent.path().join("undo");
@@ -125,7 +125,7 @@ async fn what_a_crashed_run_changed_is_found_and_put_back() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_told_and_a_missing_one_is_asked_for_once() {
+async fn a_wrong_password_is_reported_and_a_missing_one_is_asked_for_once() {
     let parent = folder();
     let server = ThrowAway::start(spec(parent.path())).await.unwrap();
     run(&server.dsn(), &["CREATE USER bench@localhost IDENTIFIED BY 'open sesame'"]).await;
@@ -155,7 +155,7 @@ async fn a_wrong_password_is_told_and_a_missing_one_is_asked_for_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_told_in_one_sentence() {
+async fn a_server_that_does_not_answer_is_reported_in_one_sentence() {
     let missing = Dsn::on_socket("/var/tmp/no-such-socket", "root", "x").connect().await;
     let error = missing.err().map(|error| error.to_string()).unwrap_or_default();
     assert_eq!(
@@ -179,7 +179,7 @@ async fn a_server_that_does_not_answer_is_told_in_one_sentence() {
     assert!(error.contains("no answer within 1 s"), "{error}");
 }
 
-/// A made server that speaks just enough: it greets with caching_sha2_password, then asks for the
+/// A server of the test's own that speaks just enough. It greets with caching_sha2_password, then asks for the
 /// password in full, as a man in the middle would.
 #[tokio::test]
 async fn a_password_is_not_given_away_over_plain_tcp() {
@@ -211,6 +211,6 @@ async fn a_password_is_not_given_away_over_plain_tcp() {
     let error = dsn.connect().await.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("asks for the password over an unprotected connection"), "{error}");
     let (login, rest) = server.join().unwrap();
-    assert!(login.windows(5).any(|window| window == b"bench"), "the login came through");
+    assert!(login.windows(5).any(|window| window == b"bench"), "the login reached the server");
     assert_eq!(rest, [0_u8; 0], "neither the password nor a request for a key follows");
 }

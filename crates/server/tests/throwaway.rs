@@ -49,7 +49,7 @@ async fn a_server_starts_on_its_knobs_and_cpus_and_leaves_nothing_behind() {
 
     assert!(server.died().is_none());
     assert!(server.stop_server().await.unwrap());
-    assert!(server.died().is_none(), "it was told to");
+    assert!(server.died().is_none(), "it was asked to end");
     server.start_server().await.unwrap();
     let pid = server.pid().unwrap();
     assert!(server.stop().await.unwrap(), "it ended cleanly");
@@ -149,7 +149,7 @@ async fn a_folder_in_memory_is_refused_unless_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_start_that_is_given_up_leaves_nothing_behind() {
+async fn an_abandoned_start_leaves_nothing_behind() {
     let parent = folder();
     let started =
         tokio::time::timeout(Duration::from_millis(300), ThrowAway::start(spec(parent.path()))).await;
@@ -180,7 +180,7 @@ async fn a_server_is_held_to_its_memory_and_loads_a_library_first() {
     let library = wanted.preload.clone().unwrap().display().to_string();
     let server = match ThrowAway::start(wanted).await {
         Ok(server) => server,
-        // Where no cgroup can be made, that is said.
+        // Where no cgroup can be created, this is reported.
         Err(error) => return assert!(error.to_string().contains("memory can't be bounded here"), "{error}"),
     };
     let pid = server.pid().unwrap();

@@ -3,8 +3,11 @@
 //!
 //! Every one is called on the loop's own thread, inside [`Driver::next`](whyso_load::Driver::next), with the turnstile
 //! that the loop's state holds. Only `lua/sql.lua` and `lua/runtime.lua` hold these functions, and they uphold what the
-//! functions need: the turnstile is `native.loop`, a text is a Lua string with its length, and a parameter is a
-//! `struct whyso_param` that `bind_create` made.
+//! functions need:
+//!
+//! - The turnstile is `native.loop`.
+//! - A text is a Lua string with its length.
+//! - A parameter is a `struct whyso_param` that `bind_create` made.
 
 use std::ffi::c_char;
 use std::io::Write;

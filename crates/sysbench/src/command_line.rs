@@ -9,7 +9,7 @@ pub(crate) struct CommandLine {
     pub(crate) options: Vec<OptionArgument>,
     pub(crate) test: Option<String>,
     pub(crate) command: Option<String>,
-    /// What is to be said about it before anything else, to standard error.
+    /// Warnings about it, printed to standard error before anything else.
     pub(crate) warnings: Vec<String>,
     /// Old names of options, and today's: these warnings go where the log goes.
     pub(crate) old_names: Vec<(&'static str, &'static str)>,
@@ -45,7 +45,7 @@ impl CommandLine {
             let warning = "the --test option is deprecated. You can pass a script name or path on the command line \
                            without any options.";
             self.warnings.push(format!("WARNING: {warning}"));
-            // The word that came first, if any, was the command then.
+            // The first word, if any, was the command then.
             self.command = self.test.take().or(self.command.take());
             self.test = value;
             return;
@@ -69,9 +69,9 @@ impl CommandLine {
         let mut options: Vec<OptionArgument> = Vec::new();
         let mut test = "oltp_read_write";
         let mut has = (false, false);
-        for one in &self.options {
-            let value = one.value.clone();
-            let name = one.name.replace('_', "-");
+        for option in &self.options {
+            let value = option.value.clone();
+            let name = option.name.replace('_', "-");
             let name = match name.as_str() {
                 "oltp-table-size" => "table_size",
                 "oltp-dist-type" => "rand-type",
@@ -124,7 +124,7 @@ impl CommandLine {
                 name if name.starts_with("oltp-") => {
                     return Err(CommandLineError::Untranslated { option: name.to_string(), test });
                 }
-                _ => one.name.as_str(),
+                _ => option.name.as_str(),
             };
             options.push(OptionArgument { name: name.to_string(), value });
         }
@@ -150,11 +150,11 @@ impl CommandLine {
     fn typed(&self) -> String {
         let mut words = vec!["sysbench".to_string()];
         words.extend(self.test.clone());
-        for one in &self.options {
-            words.push(match &one.value {
-                Some(_) if one.name == "mysql-password" => "--mysql-password=…".to_string(),
-                Some(value) => format!("--{}={value}", one.name),
-                None => format!("--{}", one.name),
+        for option in &self.options {
+            words.push(match &option.value {
+                Some(_) if option.name == "mysql-password" => "--mysql-password=…".to_string(),
+                Some(value) => format!("--{}={value}", option.name),
+                None => format!("--{}", option.name),
             });
         }
         words.extend(self.command.clone());
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_config_file_has_an_option_a_line() {
-        let given = parse_config("threads = 4 # users\n\n--histogram\n");
-        assert_eq!(given[0], OptionArgument { name: "threads".to_string(), value: Some("4".to_string()) });
-        assert_eq!(given[1], OptionArgument { name: "histogram".to_string(), value: None });
+        let options = parse_config("threads = 4 # users\n\n--histogram\n");
+        assert_eq!(options[0], OptionArgument { name: "threads".to_string(), value: Some("4".to_string()) });
+        assert_eq!(options[1], OptionArgument { name: "histogram".to_string(), value: None });
     }
 }

@@ -1,17 +1,14 @@
-//! A user of a run: its coroutine, asked by the engine what comes next.
+//! A user of a run, asked by the engine what comes next; its script runs in a [`Coroutine`].
 
-use std::os::raw::c_int;
-use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use mlua::Thread;
-use mlua::ffi::{self, lua_State};
 use whyso_load::{Cause, Command, Driver, ErrorCode, Expects, Kind, Next, Reply, Turn};
 use whyso_wire::RowFormat;
 use whyso_workload::Rng;
 
+use crate::coroutine::{Coroutine, Resumption};
 use crate::errand::Errand;
 use crate::error::{ScriptError, ScriptFailure};
 use crate::facts::Job;
@@ -19,36 +16,22 @@ use crate::interrupt::was_interrupted;
 use crate::say::say_fatal;
 use crate::state::{Body, State, Want};
 use crate::user::{STATUS_FATAL, STATUS_IGNORABLE, STATUS_NONE, User, View};
-use crate::watchdog::{TOO_LONG, Watch};
+use crate::watchdog::Watch;
 
-/// Longest time that a lost connection is sought to be made again, and the pause between two tries.
+/// Longest time for which a lost connection is reopened, and the pause between two tries.
 const RECONNECT_MAX: Duration = Duration::from_secs(10);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
-/// How often it is looked whether a shell command has ended.
-const ERRAND_LOOK_MIN: Duration = Duration::from_millis(1);
-const ERRAND_LOOK_MAX: Duration = Duration::from_millis(10);
+/// Time between two checks whether a shell command has ended.
+const ERRAND_POLL_MIN: Duration = Duration::from_millis(1);
+const ERRAND_POLL_MAX: Duration = Duration::from_millis(10);
 /// `SB_CNT_RECONNECT`.
 const COUNT_RECONNECT: usize = 5;
-/// How often a user who is ready looks whether the others are.
+/// Time between two checks of a ready user whether the others are ready.
 const READY_POLL: Duration = Duration::from_millis(1);
 /// ER_LOCK_DEADLOCK: the server has rolled the transaction back.
 const DEADLOCK: u16 = 1213;
 /// Errors after which there is no connection any more.
 pub(crate) const CONNECTION_LOST: [u16; 4] = [2006, 2011, 2013, 2055];
-
-/// What a coroutine is resumed with: after a command, what became of it; before an event, whether there is to be one.
-/// The numbers are those in `lua/sql.lua` and `lua/runtime.lua`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Resumption {
-    /// The command is done and gave no rows; the next event may begin.
-    GoOn = 0,
-    WithRows = 1,
-    Failed = 2,
-    /// No further event is begun.
-    NoMore = 3,
-    /// No further event is begun, and there is no connection any more.
-    IsOver = 4,
-}
 
 /// Where a user stands between two turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +46,7 @@ enum Stands {
     Inside,
     /// A ROLLBACK is on its way; then the event is begun again because of this error.
     RollingBack(ErrorCode),
-    /// The ROLLBACK met a lost connection, which is made again; then as above.
+    /// The ROLLBACK met a lost connection, which is reopened; then as above.
     Reconnecting(ErrorCode),
     /// The event is to be begun again.
     ToBeginAgain,
@@ -74,12 +57,8 @@ enum Stands {
 pub(crate) struct ScriptDriver {
     state: Rc<State>,
     watch: Rc<Watch>,
-    /// One of the state's; no other driver reaches it.
-    user: NonNull<User>,
+    coroutine: Coroutine,
     number: u32,
-    /// Keeps the coroutine alive.
-    _thread: Thread,
-    coroutine: *mut lua_State,
     stands: Stands,
     last_error: Option<ErrorCode>,
     by_arrival: bool,
@@ -87,17 +66,17 @@ pub(crate) struct ScriptDriver {
     event_begin_ns: i64,
     is_connected: bool,
     awaits: Awaits,
-    /// A connection that was lost is sought until then.
+    /// A lost connection is reopened until then, in monotonic nanoseconds.
     seeks_until_ns: i64,
 }
 
-/// What a user within a turn of its script's waits for, beside the server's answers.
+/// What a user within a turn of its script waits for, in addition to the server's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaits {
     Nothing,
     /// The first connection: one try.
     Connection,
-    /// A connection in place of one that was lost: sought for a while.
+    /// A connection in place of one that was lost: tried for a while.
     Reconnection,
     /// The pause between two tries is over next.
     NextTry,
@@ -116,15 +95,12 @@ impl ScriptDriver {
     ) -> Result<ScriptDriver, ScriptError> {
         let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
         let user = User::new(state.facts.clone(), state.samplers.clone(), rng, number);
-        let (user, thread) = state.add_user(user, number, body)?;
-        let coroutine = thread.state();
+        let coroutine = Coroutine::new(state.clone(), watch.clone(), user, number, body)?;
         Ok(ScriptDriver {
             state,
             watch,
-            user,
-            number,
-            _thread: thread,
             coroutine,
+            number,
             stands: Stands::AtBegin,
             last_error: None,
             by_arrival: false,
@@ -136,83 +112,10 @@ impl ScriptDriver {
     }
 
     fn user(&mut self) -> &mut User {
-        // SAFETY: it lives as long as the state, which this driver holds. Scripts reach it only within `resume`, which
-        // holds no reference to it meanwhile.
-        unsafe { self.user.as_mut() }
+        self.coroutine.user()
     }
 
-    /// Runs the coroutine until it wants something: that, and the number that came with it.
-    fn resume(&mut self, out: *mut Vec<u8>, told: Resumption) -> (Want, f64) {
-        self.user().out = out;
-        // SAFETY: nothing below refers to the user before the turn has ended.
-        unsafe { self.state.begin_turn(self.user) };
-        self.watch.begin_turn();
-        let mut results: c_int = 0;
-        // SAFETY: the coroutine is the state's own, kept alive by `_thread`, and not running. Between two turns its stack
-        // has room for a number. Errors end in the status.
-        let status = unsafe {
-            ffi::lua_pushnumber(self.coroutine, f64::from(told as i32));
-            ffi::lua_resume(self.coroutine, std::ptr::null_mut(), 1, &raw mut results)
-        };
-        let was_struck = self.watch.was_struck();
-        self.watch.end_turn();
-        self.state.end_turn();
-        self.user().out = std::ptr::null_mut();
-        if status != ffi::LUA_OK && status != ffi::LUA_YIELD {
-            let message = if was_struck {
-                format!("{}, and it caught the error that was to end it", TOO_LONG.to_string_lossy())
-            } else {
-                "the script's coroutine was ended by Lua: most likely it ran out of memory".to_string()
-            };
-            let trace = self.traceback();
-            self.state.facts.fail(ScriptFailure { function: "thread_run".to_string(), message, trace });
-            return (Want::Failed, 0.0);
-        }
-        // SAFETY: the coroutine yielded or returned, and what it gave is on top of its stack. None of these calls raises
-        // an error.
-        let (want, number) = unsafe {
-            let first = ffi::lua_gettop(self.coroutine) - results + 1;
-            let want = if results > 0 { ffi::lua_tonumber(self.coroutine, first) } else { 0.0 };
-            let number = if results > 1 { ffi::lua_tonumber(self.coroutine, first + 1) } else { 0.0 };
-            ffi::lua_settop(self.coroutine, first - 1);
-            (want, number)
-        };
-        match Want::from_number(want as i64) {
-            Some(Want::Failed) => {
-                self.state.facts.fail(ScriptFailure {
-                    function: self.state.failure_field("name"),
-                    message: self.state.failure_field("message"),
-                    trace: self.state.failure_field("trace"),
-                });
-                (Want::Failed, 0.0)
-            }
-            Some(want) => (want, number),
-            // A script's own coroutine.yield at its top level.
-            None => {
-                self.state.facts.fail(ScriptFailure {
-                    function: "thread_run".to_string(),
-                    message: "the script yielded outside a coroutine of its own".to_string(),
-                    trace: String::new(),
-                });
-                (Want::Failed, 0.0)
-            }
-        }
-    }
-
-    /// Where a coroutine stands that Lua has ended: its frames are still there.
-    fn traceback(&self) -> String {
-        // SAFETY: the coroutine is alive and not running. The text is on its stack, and so stays until it is copied.
-        unsafe {
-            ffi::luaL_traceback(self.coroutine, self.coroutine, std::ptr::null(), 0);
-            let text = ffi::lua_tostring(self.coroutine, -1);
-            if text.is_null() {
-                return String::new();
-            }
-            std::ffi::CStr::from_ptr(text).to_string_lossy().into_owned()
-        }
-    }
-
-    /// What the coroutine is to be told of what became of what it asked for.
+    /// Notes what became of the coroutine's request. Returns what the coroutine is resumed with.
     fn take_reply(&mut self, reply: &Reply<'_>) -> Resumption {
         let view: &mut View = &mut self.user().view;
         view.status = STATUS_NONE;
@@ -262,8 +165,8 @@ impl ScriptDriver {
         self.last_error = Some(code);
     }
 
-    /// The connection went while the transaction was rolled back: the event is begun again on a new one, and the script is
-    /// told of the loss.
+    /// The connection was lost while the transaction was rolled back. The event is begun again on a new one, and the
+    /// script gets the error of the loss.
     fn lost_in_rollback(&mut self, code: ErrorCode, lost: ErrorCode, message: &str) -> Next {
         self.take_error(lost, message, true);
         if self.user().view.status == STATUS_FATAL {
@@ -303,8 +206,8 @@ impl ScriptDriver {
         Next::Leave
     }
 
-    /// Where a connection that was asked for could not be made: another try, a pause before it, or what the script is
-    /// to be resumed with.
+    /// What follows a try to open a connection. Returns what the script is resumed with; as an error, the next try or
+    /// the pause before it.
     fn seek_connection(&mut self, reply: &Reply<'_>, now_ns: i64) -> Result<Resumption, Next> {
         let sought = self.awaits;
         if sought == Awaits::NextTry {
@@ -319,11 +222,11 @@ impl ScriptDriver {
             return Err(Next::Pause(RECONNECT_PAUSE));
         }
         self.is_connected = false;
-        self.say_not_connected(*code, message);
+        self.print_not_connected(*code, message);
         Ok(self.take_reply(reply))
     }
 
-    fn say_not_connected(&self, code: ErrorCode, message: &str) {
+    fn print_not_connected(&self, code: ErrorCode, message: &str) {
         let servers = &self.state.facts.servers;
         // The caller's users are counted from the end, and use the first server.
         let place = if self.number == u32::MAX { 0 } else { self.number as usize % servers.len().max(1) };
@@ -332,7 +235,7 @@ impl ScriptDriver {
         say_fatal(&format!("error {}: {message}", code.errno));
     }
 
-    /// Looks whether the shell command has ended.
+    /// Checks whether the shell command has ended.
     fn await_errand(&mut self, since_ns: i64, now_ns: i64) -> Option<Next> {
         let ended = self.user().errand.as_ref().and_then(Errand::status);
         if let Some(status) = ended.or(was_interrupted().then_some(-1)) {
@@ -343,17 +246,17 @@ impl ScriptDriver {
         }
         self.awaits = Awaits::Errand { since_ns };
         let waited = Duration::from_nanos((now_ns - since_ns).max(0) as u64);
-        Some(Next::Pause((waited / 8).clamp(ERRAND_LOOK_MIN, ERRAND_LOOK_MAX)))
+        Some(Next::Pause((waited / 8).clamp(ERRAND_POLL_MIN, ERRAND_POLL_MAX)))
     }
 
     fn send(&mut self, format: RowFormat) -> Next {
         Next::Send(Command { kind: Kind::ByAnswer(0), expects: Expects::Results(format), captures: true })
     }
 
-    /// Runs the coroutine and says what it wants.
-    fn go_on(&mut self, out: &mut Vec<u8>, mut told: Resumption, now_ns: i64) -> Next {
+    /// Runs the coroutine until it wants something that the engine does.
+    fn go_on(&mut self, out: &mut Vec<u8>, mut resumption: Resumption, now_ns: i64) -> Next {
         loop {
-            let (want, number) = self.resume(out, told);
+            let (want, number) = self.coroutine.resume(out, resumption);
             match want {
                 Want::Query => return self.send(RowFormat::Text),
                 Want::Execute => return self.send(RowFormat::Binary),
@@ -400,7 +303,7 @@ impl ScriptDriver {
                     self.user().keep_results();
                     match self.await_errand(now_ns, now_ns) {
                         Some(pause) => return pause,
-                        None => told = Resumption::GoOn,
+                        None => resumption = Resumption::GoOn,
                     }
                 }
                 Want::Ready => {
@@ -412,7 +315,7 @@ impl ScriptDriver {
                         return Next::Pause(Duration::ZERO);
                     }
                     // An arrival is not to be lost: it is served now.
-                    told = self.prepare_event(now_ns);
+                    resumption = self.prepare_event(now_ns);
                 }
                 Want::Done => {
                     self.stands = Stands::BeforeEvent;
@@ -437,7 +340,7 @@ impl ScriptDriver {
 impl Driver for ScriptDriver {
     fn begin(&mut self, number: u64, by_arrival: bool) {
         self.by_arrival = by_arrival;
-        // What an event draws depends on the seed and its place alone, not on what was drawn before.
+        // What an event draws depends on the seed and its place only, not on what was drawn before.
         let user = if by_arrival { u64::MAX } else { u64::from(self.number) };
         if self.state.facts.job == Job::Events {
             self.user().rng = Rng::for_transaction(self.state.facts.seed, user, number);
@@ -445,7 +348,7 @@ impl Driver for ScriptDriver {
     }
 
     fn next(&mut self, turn: &mut Turn<'_>) -> Next {
-        let told = match self.stands {
+        let resumption = match self.stands {
             Stands::Gone => return Next::Leave,
             Stands::Inside if matches!(self.awaits, Awaits::Errand { .. }) => {
                 let Awaits::Errand { since_ns } = self.awaits else { return Next::Leave };
@@ -456,7 +359,7 @@ impl Driver for ScriptDriver {
             }
             Stands::Inside if self.awaits != Awaits::Nothing => {
                 match self.seek_connection(&turn.reply, turn.now_ns) {
-                    Ok(told) => told,
+                    Ok(resumption) => resumption,
                     Err(next) => return next,
                 }
             }
@@ -490,7 +393,7 @@ impl Driver for ScriptDriver {
             Stands::ToBeginAgain => Resumption::GoOn,
         };
         self.stands = Stands::Inside;
-        let next = self.go_on(turn.out, told, turn.now_ns);
+        let next = self.go_on(turn.out, resumption, turn.now_ns);
         if !matches!(next, Next::Pause(_) | Next::Send(Command { expects: Expects::Nothing, .. })) {
             // What was captured is the engine's again.
             self.user().captured = std::ptr::null();
@@ -510,8 +413,8 @@ impl Drop for ScriptDriver {
         if self.stands == Stands::BeforeEvent && self.state.facts.failure().is_none() {
             self.user().forget_results();
             let mut out = Vec::new();
-            // What it wants can't be had; a script that asks once is not asked again.
-            let _ = self.resume(&raw mut out, Resumption::IsOver);
+            // What it wants is not available; a script that asks once is not asked again.
+            let _ = self.coroutine.resume(&raw mut out, Resumption::IsOver);
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) enum CommandLineError {
     Untranslated { option: String, test: &'static str },
 }
 
-/// Why an option can't be taken.
+/// Why an option can't be accepted.
 #[derive(Debug, Error)]
 pub(crate) enum OptionsError {
     #[error("Invalid value for the '{name}' option: '{text}'")]
@@ -67,11 +67,11 @@ pub(crate) enum ScriptError {
     StandardInput(io::Error),
     #[error("Cannot find benchmark '{test}': no such built-in test, file or module")]
     NotFound { test: String },
-    #[error("the Lua state can't be made: {message}")]
+    #[error("the Lua state can't be created: {message}")]
     State { message: String },
-    #[error("user {user}'s coroutine can't be made: {message}")]
+    #[error("user {user}'s coroutine can't be created: {message}")]
     Coroutine { user: u32, message: String },
-    #[error("the thread that watches scripts can't be made: {0}")]
+    #[error("the thread that watches scripts can't be started: {0}")]
     Watchdog(io::Error),
     /// What Lua reports when the script's own values are read or set.
     #[error("{message}")]
@@ -101,7 +101,7 @@ pub(crate) struct ScriptFailure {
     /// The function that failed, as sysbench names it.
     pub(crate) function: String,
     pub(crate) message: String,
-    /// Where it was, with files and lines; empty where that is not known.
+    /// Where it was, with files and lines; empty where that is unknown.
     pub(crate) trace: String,
 }
 
@@ -124,7 +124,7 @@ impl fmt::Display for ScriptFailure {
     }
 }
 
-/// Why a run can't be started, or is given up.
+/// Why a run can't be started, or is abandoned.
 #[derive(Debug, Error)]
 pub(crate) enum RunError {
     #[error("no server is named: give --mysql-host or --mysql-socket")]

@@ -84,7 +84,7 @@ struct UserSums {
     busy_ns: AtomicU64,
     /// When its present event began; 0 outside one.
     since_ns: AtomicI64,
-    /// What its script has counted, and connections that were made again.
+    /// What its script has counted, and connections that were reopened.
     counters: [AtomicU64; COUNTERS],
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Facts {
     pub(crate) events_max: u64,
     /// Longest time that a script may keep other users of its loop from working.
     pub(crate) turn_max: Duration,
-    /// Queries are not sent, and connections not made (`--mysql-dry-run`).
+    /// Queries are not sent, and connections not opened (`--mysql-dry-run`).
     pub(crate) dry_run: bool,
     /// The test `cpu`, which sends nothing.
     pub(crate) is_cpu_test: bool,
@@ -136,7 +136,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Facts with nothing said about the run yet.
+    /// Facts without anything about the run.
     pub(crate) fn new(job: Job, source: Source, test: String, random: RandomOptions, users: u32) -> Facts {
         Facts {
             job,
@@ -218,7 +218,7 @@ impl Facts {
         }
     }
 
-    /// What scripts have counted themselves, and connections that were made again.
+    /// What scripts have counted themselves, and connections that were reopened.
     pub(crate) fn counters(&self) -> [u64; COUNTERS] {
         let mut sums = [0; COUNTERS];
         for user in &self.users {

@@ -12,8 +12,8 @@ const STATUS_OF_INTERRUPTED: i32 = 130;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Ends the run that is under way, which is reported as far as it came; a second call ends the program, and so does the
-/// first where the run shows no end. May be called from any thread.
+/// Ends the present run, which is reported up to here. A second call ends the program, and so does the first where the
+/// run shows no end. May be called from any thread.
 pub fn interrupt() {
     give_up_now();
     if INTERRUPTED.swap(true, Relaxed) {

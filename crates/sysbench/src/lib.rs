@@ -18,6 +18,7 @@
 
 mod bridge;
 mod command_line;
+mod coroutine;
 mod cpu_test;
 mod driver;
 mod errand;

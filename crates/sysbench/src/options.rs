@@ -1,4 +1,4 @@
-//! Options: what there is, and what was given.
+//! Options: what there is, and what was typed.
 
 use crate::error::OptionsError;
 use crate::facts::OptionValue;
@@ -17,11 +17,11 @@ pub(crate) enum Type {
     Text,
     List,
     File,
-    /// A folder that has a name where none is given.
+    /// A folder that has a name where none is typed.
     Folder,
 }
 
-/// An option that may be given.
+/// An option that may be typed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OptionSpec {
     /// As it is typed, without its dashes.
@@ -31,7 +31,7 @@ pub(crate) struct OptionSpec {
     pub(crate) description: String,
 }
 
-/// An option as it was given.
+/// An option as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OptionArgument {
     pub(crate) name: String,
@@ -43,7 +43,7 @@ pub(crate) struct OptionArgument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
     AreRefused,
-    /// Of a script that declares none: it may look at what was given.
+    /// Of a script that declares none: it may read what was typed.
     AreText,
 }
 
@@ -55,8 +55,8 @@ impl OptionArgument {
 }
 
 impl OptionSpec {
-    /// What scripts see where the option is not given: sysbench has no nothing of most types.
-    fn value_if_not_given(&self) -> OptionValue {
+    /// What scripts see where the option is not typed: for most types sysbench has no value that means none.
+    fn value_by_default(&self) -> OptionValue {
         match (&self.default, self.kind) {
             (OptionValue::Null, Type::Bool) => OptionValue::Bool(true),
             (OptionValue::Null, Type::Int | Type::Double | Type::Size) => OptionValue::Number(0.0),
@@ -85,7 +85,7 @@ pub(crate) const GROUPS: [Group; 5] = [
                 "off",
                 "seconds to wait for events after the time is up, a share of it such as 10%, or off",
             ),
-            ("thread-stack-size", Type::Size, "64K", "taken and not used: users are coroutines here"),
+            ("thread-stack-size", Type::Size, "64K", "accepted and not used: users are coroutines here"),
             ("thread-init-timeout", Type::Int, "30", "seconds that connecting and thread_init() may take"),
             (
                 "rate",
@@ -98,10 +98,10 @@ pub(crate) const GROUPS: [Group; 5] = [
                 "report-checkpoints",
                 Type::List,
                 "",
-                "seconds at which a full report is given and counting begins anew",
+                "seconds at which a full report is printed and counting restarts",
             ),
-            ("debug", Type::Bool, "off", "taken and not used"),
-            ("validate", Type::Bool, "off", "for scripts that look at it"),
+            ("debug", Type::Bool, "off", "accepted and not used"),
+            ("validate", Type::Bool, "off", "for scripts that read it"),
             ("help", Type::Bool, "off", "print this and end"),
             ("version", Type::Bool, "off", "print the version and end"),
             ("config-file", Type::File, "", "file with one name=value a line"),
@@ -156,7 +156,7 @@ pub(crate) const GROUPS: [Group; 5] = [
         &[
             ("db-driver", Type::Text, "mysql", "mysql is the only one"),
             ("db-ps-mode", Type::Text, "auto", "disable: send prepared statements as text"),
-            ("db-debug", Type::Bool, "off", "taken and not used"),
+            ("db-debug", Type::Bool, "off", "accepted and not used"),
         ],
     ),
     (
@@ -172,9 +172,9 @@ pub(crate) const GROUPS: [Group; 5] = [
             ("mysql-ssl-key", Type::File, "", "not served: an account's own certificate"),
             ("mysql-ssl-ca", Type::File, "", "certificates that the server's must be signed by"),
             ("mysql-ssl-cert", Type::File, "", "not served: an account's own certificate"),
-            ("mysql-ssl-cipher", Type::Text, "", "taken and not used"),
+            ("mysql-ssl-cipher", Type::Text, "", "accepted and not used"),
             ("mysql-compression", Type::Bool, "off", "compress what is sent"),
-            ("mysql-debug", Type::Bool, "off", "taken and not used"),
+            ("mysql-debug", Type::Bool, "off", "accepted and not used"),
             (
                 "mysql-ignore-errors",
                 Type::List,
@@ -264,33 +264,36 @@ pub(crate) fn parse_value(name: &str, kind: Type, text: Option<&str>) -> Result<
     })
 }
 
-/// Takes the given options apart into the values of those declared; the last one given counts.
+/// Resolves the typed options into the values of those declared; of equal names the last counts.
 ///
 /// # Errors
-/// The first that is not known, or whose value can't be read.
+/// The first that is unknown, or whose value can't be read.
 pub(crate) fn resolve(
     declared: &[OptionSpec],
-    given: &[OptionArgument],
+    arguments: &[OptionArgument],
     others: Others,
 ) -> Result<Vec<(String, OptionValue)>, OptionsError> {
     let mut values: Vec<(String, OptionValue)> =
-        declared.iter().map(|option| (option.name.clone(), option.value_if_not_given())).collect();
-    for one in given {
-        let wanted = one.name.replace('_', "-");
+        declared.iter().map(|option| (option.name.clone(), option.value_by_default())).collect();
+    for argument in arguments {
+        let wanted = argument.name.replace('_', "-");
         let place = declared.iter().rposition(|option| option.name.replace('_', "-") == wanted);
         let Some(place) = place else {
             if others == Others::AreText {
-                values.push((one.name.clone(), OptionValue::Text(one.value.clone().unwrap_or_default())));
+                values.push((
+                    argument.name.clone(),
+                    OptionValue::Text(argument.value.clone().unwrap_or_default()),
+                ));
                 continue;
             }
-            return Err(one.refused());
+            return Err(argument.refused());
         };
         let kind = declared[place].kind;
         // sysbench checks the values of these only.
-        let is_checked_by_name = kind == Type::Bool && one.value.is_some();
-        let value = parse_value(&one.name, kind, one.value.as_deref());
+        let is_checked_by_name = kind == Type::Bool && argument.value.is_some();
+        let value = parse_value(&argument.name, kind, argument.value.as_deref());
         values[place].1 =
-            value.map_err(|problem| if is_checked_by_name { one.refused() } else { problem })?;
+            value.map_err(|problem| if is_checked_by_name { argument.refused() } else { problem })?;
     }
     Ok(values)
 }

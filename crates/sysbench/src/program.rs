@@ -20,13 +20,13 @@ use crate::surroundings::Surroundings;
 
 /// What the banner of Debian's package says after the version: programs may compare the whole line.
 const LUAJIT: &str = "using system LuaJIT 2.1.0-beta3";
-/// Exit status of a run that was given up: `--forced-shutdown`.
+/// Exit status of a run that was abandoned: `--forced-shutdown`.
 const GIVEN_UP: u8 = 2;
 
 /// Runs sysbench's command line, without the program's own name. Standard output and standard error get what sysbench
 /// writes there; remarks of whyso's own go to standard error, where a person reads it.
 ///
-/// Returns the exit status: 0, 1 where something failed, 2 where events were still running when the run was given up.
+/// Returns the exit status: 0, 1 where something failed, 2 where events were still running when the run was abandoned.
 pub fn main(arguments: &[String], surroundings: &dyn Surroundings) -> u8 {
     flush_lines();
     match program(arguments, surroundings) {
@@ -50,10 +50,11 @@ fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, 
     if let Some((translated, _)) = &translation {
         line = translated.clone();
     }
-    let given = all_given(&line)?;
-    let is_general =
-        |one: &&OptionArgument| general.iter().any(|known| known.name == one.name.replace('_', "-"));
-    let of_general: Vec<OptionArgument> = given.iter().filter(is_general).cloned().collect();
+    let typed = all_arguments(&line)?;
+    let is_general = |argument: &&OptionArgument| {
+        general.iter().any(|option| option.name == argument.name.replace('_', "-"))
+    };
+    let of_general: Vec<OptionArgument> = typed.iter().filter(is_general).cloned().collect();
     let values = match options::resolve(&general, &of_general, Others::AreRefused) {
         Ok(values) => values,
         Err(error) => return wrong_use(&error.to_string()),
@@ -77,11 +78,11 @@ fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, 
     if settings.json.is_some() || settings.record.is_some() {
         allow_notes();
     }
-    if let Some((_, typed)) = &translation {
-        complain(&format!("whyso: this is the command line of sysbench 0.4; today it is: {typed}"));
+    if let Some((_, command_line)) = &translation {
+        complain(&format!("whyso: this is the command line of sysbench 0.4; today it is: {command_line}"));
     }
     notice(&format!("sysbench {VERSION} ({LUAJIT})\n\n"));
-    with_test(&Invocation { line, arguments, general, given, settings }, surroundings)
+    with_test(&Invocation { line, arguments, general, typed, settings }, surroundings)
 }
 
 /// What was asked for.
@@ -89,13 +90,13 @@ struct Invocation<'a> {
     line: CommandLine,
     arguments: &'a [String],
     general: Vec<OptionSpec>,
-    given: Vec<OptionArgument>,
+    typed: Vec<OptionArgument>,
     settings: Settings,
 }
 
 /// The options of the command line, after those of its `--config-file`.
-fn all_given(line: &CommandLine) -> Result<Vec<OptionArgument>, ProgramError> {
-    let config = line.options.iter().rev().find(|one| one.name.replace('_', "-") == "config-file");
+fn all_arguments(line: &CommandLine) -> Result<Vec<OptionArgument>, ProgramError> {
+    let config = line.options.iter().rev().find(|option| option.name.replace('_', "-") == "config-file");
     let Some(config) = config else { return Ok(line.options.clone()) };
     let path = config.value.clone().unwrap_or_default();
     let text = match std::fs::read_to_string(&path) {
@@ -103,12 +104,12 @@ fn all_given(line: &CommandLine) -> Result<Vec<OptionArgument>, ProgramError> {
         Err(error) => return Err(ProgramError::ConfigFile { path, error }),
     };
     // What was typed counts more than what the file says.
-    let mut given = parse_config(&text);
-    given.extend(line.options.iter().cloned());
-    Ok(given)
+    let mut options = parse_config(&text);
+    options.extend(line.options.iter().cloned());
+    Ok(options)
 }
 
-/// What sysbench warns of before it looks at the verbosity.
+/// Warns of what sysbench warns of before it reads the verbosity.
 fn warn(settings: &Settings, old_names: &[(&str, &str)]) {
     for (old, new) in old_names {
         log(Priority::Warning, &format!("--{old} is deprecated, use --{new} instead"));
@@ -152,58 +153,60 @@ impl Invocation<'_> {
     }
 }
 
-fn with_test(what: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u8, ProgramError> {
-    let test = what.line.test.as_deref().filter(|test| *test != "-");
+fn with_test(invocation: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u8, ProgramError> {
+    let test = invocation.line.test.as_deref().filter(|test| *test != "-");
     let unserved = test.and_then(ForeignTest::find);
     let is_built_in = unserved.is_some() || test == Some(CPU);
-    if let (Some(test), None, true) = (test, &what.line.command, is_built_in) {
+    if let (Some(test), None, true) = (test, &invocation.line.command, is_built_in) {
         return wrong_use(&format!(
             "The '{test}' test requires a command argument. See 'sysbench {test} help'"
         ));
     }
     if let Some(unserved) = unserved {
-        let is_general = |name: &str| what.general.iter().any(|one| one.name == name.replace('_', "-"));
-        let unknown = what.given.iter().find(|one| !is_general(&one.name) && !unserved.takes(&one.name));
+        let is_general =
+            |name: &str| invocation.general.iter().any(|option| option.name == name.replace('_', "-"));
+        let unknown =
+            invocation.typed.iter().find(|option| !is_general(&option.name) && !unserved.takes(&option.name));
         return match unknown {
             Some(unknown) => wrong_use(&unknown.refused().to_string()),
             None => Err(ProgramError::Unserved { why: unserved.why() }),
         };
     }
     let source = script::find(test, &script::package_path())?;
-    // A script on standard input is loaded, and no command is looked at.
-    let command = what.line.command.clone().filter(|_| test.is_some());
+    // A script on standard input is loaded, and the command is ignored.
+    let command = invocation.line.command.clone().filter(|_| test.is_some());
     let job = match command.as_deref() {
         Some("run") => Job::Events,
         name => Job::Command(name.unwrap_or("").to_string()),
     };
-    let seed = match what.settings.seed {
+    let seed = match invocation.settings.seed {
         0 => SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_nanos() as u64),
         seed => seed,
     };
-    let global_facts = what.facts(&source, job.clone(), seed);
-    let mut script = GlobalState::load(global_facts, run::load_spec(&what.settings, 1, seed)?)?;
+    let global_facts = invocation.facts(&source, job.clone(), seed);
+    let mut script = GlobalState::load(global_facts, run::load_spec(&invocation.settings, 1, seed)?)?;
     let Some(command) = command else { return Ok(0) };
     let own = script.declared()?;
     let others = if own.is_empty() { Others::AreText } else { Others::AreRefused };
-    let values = match options::resolve(&what.declared(&own), &what.given, others) {
+    let values = match options::resolve(&invocation.declared(&own), &invocation.typed, others) {
         Ok(values) => values,
         Err(error) => return wrong_use(&error.to_string()),
     };
     script.know_options(&values)?;
-    let mut facts = what.facts(&source, job, seed);
+    let mut facts = invocation.facts(&source, job, seed);
     facts.options = values;
-    carry_out(what, &command, &own, &Arc::new(facts), &mut script, surroundings)
+    carry_out(invocation, &command, &own, &Arc::new(facts), &mut script, surroundings)
 }
 
 fn carry_out(
-    what: &Invocation<'_>,
+    invocation: &Invocation<'_>,
     command: &str,
     own: &[OptionSpec],
     facts: &Arc<Facts>,
     script: &mut GlobalState,
     surroundings: &dyn Surroundings,
 ) -> Result<u8, ProgramError> {
-    let settings = &what.settings;
+    let settings = &invocation.settings;
     // Messages name the file without its folder.
     let test = facts.test.rsplit('/').next().unwrap_or(&facts.test);
     let is_defined = script.command(command);
@@ -280,7 +283,7 @@ fn write_json(path: &str, object: &str) -> Result<(), ProgramError> {
     written.map_err(|error| ProgramError::Json { path: path.to_string(), error })
 }
 
-/// What is said before a run.
+/// Prints what comes before a run.
 ///
 /// # Errors
 /// The test `cpu` can't be run with its limit.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use whyso_workload::{Distribution, Rng, Sampler};
 
-/// Ranges for which constants are kept: scripts draw from a few.
+/// Ranges for which constants are stored: scripts draw from a few.
 const SAMPLERS_MAX: usize = 8;
 /// Digits that one draw of 64 bits is good for.
 const DIGITS_PER_DRAW: u32 = 16;
@@ -75,12 +75,12 @@ impl RandomOptions {
 #[derive(Debug)]
 pub(crate) struct Samplers {
     options: RandomOptions,
-    known: Vec<(i32, u64, Sampler)>,
+    samplers: Vec<(i32, u64, Sampler)>,
 }
 
 impl Samplers {
     pub(crate) fn new(options: RandomOptions) -> Samplers {
-        Samplers { options, known: Vec::new() }
+        Samplers { options, samplers: Vec::new() }
     }
 
     /// A number in `a..=b`; `a` where the range is empty.
@@ -90,17 +90,21 @@ impl Samplers {
         }
         let size = b.wrapping_sub(a) as u64;
         let size = size.saturating_add(1);
-        let place = match self.known.iter().position(|(known, of, _)| *known == number && *of == size) {
+        let place = match self
+            .samplers
+            .iter()
+            .position(|(of_number, of_size, _)| *of_number == number && *of_size == size)
+        {
             Some(place) => place,
             None => {
-                if self.known.len() == SAMPLERS_MAX {
-                    self.known.remove(0);
+                if self.samplers.len() == SAMPLERS_MAX {
+                    self.samplers.remove(0);
                 }
-                self.known.push((number, size, Sampler::new(self.options.distribution(number), size)));
-                self.known.len() - 1
+                self.samplers.push((number, size, Sampler::new(self.options.distribution(number), size)));
+                self.samplers.len() - 1
             }
         };
-        a.wrapping_add((self.known[place].2.sample(rng) - 1) as i64)
+        a.wrapping_add((self.samplers[place].2.sample(rng) - 1) as i64)
     }
 }
 
@@ -135,7 +139,7 @@ pub(crate) fn write_text(format: &[u8], rng: &mut Rng, mut write: impl FnMut(u8)
     }
 }
 
-/// The `number`-th of all 32-bit numbers in an order that looks random and repeats none: every step can be undone.
+/// The `number`-th of all 32-bit numbers in an order that seems random and repeats none: every step can be undone.
 pub(crate) fn unique(number: u32) -> u32 {
     let mut word = number.wrapping_mul(0x9e37_79b1);
     word ^= word >> 15;
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_digits_and_letters_where_its_format_says() {
+    fn a_text_has_digits_and_letters_where_its_format_has_them() {
         let mut rng = Rng::for_transaction(1, 2, 3);
         let mut counts = [0u32; 10];
         for _ in 0..1000 {
@@ -194,9 +198,9 @@ mod tests {
 
     #[test]
     fn unique_numbers_repeat_none() {
-        let mut seen: Vec<u32> = (0..100_000).map(unique).collect();
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), 100_000);
+        let mut numbers: Vec<u32> = (0..100_000).map(unique).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 100_000);
     }
 }

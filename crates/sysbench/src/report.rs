@@ -97,10 +97,10 @@ impl Sums {
     fn quantile_ms(&self, percentile: u32) -> f64 {
         let count: u64 = self.buckets.values().sum();
         let wanted = (count as f64 * f64::from(percentile) / 100.0).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut passed = 0;
         for (upper_ns, count) in &self.buckets {
-            seen += count;
-            if seen >= wanted {
+            passed += count;
+            if passed >= wanted {
                 return (*upper_ns).min(self.max_ns) as f64 / 1e6;
             }
         }
@@ -117,7 +117,7 @@ fn is_counted(errno: u16, ignored: &IgnoreErrors) -> bool {
     ignored.contains(errno) && !CONNECTION_LOST.contains(&errno)
 }
 
-/// What a script's report hooks are given; times in seconds.
+/// The argument of a script's report hooks; times in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stat {
     fields: Vec<(&'static str, f64)>,
@@ -168,7 +168,7 @@ impl Stat {
     }
 
     fn get(&self, name: &str) -> f64 {
-        self.fields.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
+        self.fields.iter().find(|(field, _)| *field == name).map_or(0.0, |(_, value)| *value)
     }
 
     pub(crate) fn fields(&self) -> &[(&'static str, f64)] {
@@ -176,7 +176,7 @@ impl Stat {
     }
 }
 
-/// What a report is about, beside the numbers that every report has.
+/// What a report is about, in addition to the numbers that every report has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// A script that has asked for the database driver.
@@ -218,7 +218,7 @@ pub(crate) fn intermediate(subject: Subject, sums: &Sums, stat: &Stat, percentil
 }
 
 /// The full report. `users`: events of each and the time that they took, in nanoseconds; `unfinished`: users within an
-/// event when the run was given up.
+/// event when the run was abandoned.
 pub(crate) fn full(
     subject: Subject,
     sums: &Sums,

@@ -28,9 +28,9 @@ const POLL: Duration = Duration::from_millis(5);
 const POLL_OF_TIMED: Duration = Duration::from_millis(50);
 /// Longest time that a statement may take: an index over a large table takes its time.
 const STATEMENT_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Longest time for which a lost connection is made again.
+/// Longest time for which a lost connection is reopened.
 const RECONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long users that wait for an arrival are given to hear that there is none to come.
+/// How long users that wait for an arrival have to learn that none is to come.
 const OPEN_LOOP_END: Duration = Duration::from_millis(500);
 
 /// Events that are due and not begun, in an open loop, above which sysbench gives up.
@@ -149,7 +149,7 @@ pub(crate) fn events(
         }
     };
     if are_ready {
-        say_started(threads);
+        print_started(threads);
     }
     if settings.warmup.is_zero() {
         // Before the first event, which may be over at once.
@@ -226,7 +226,7 @@ pub(crate) fn events(
     // A run that failed has no report, as with sysbench.
     if how != How::Failed {
         let is_timed_out = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        say_ended(threads, is_timed_out);
+        print_ended(threads, is_timed_out);
         reporter.finish(&outcome, if is_given_up { unfinished } else { 0 })?;
     }
     let recorded = recording.map(|recording| recording.finish(&outcome, was_interrupted()));
@@ -239,7 +239,7 @@ fn is_queue_full(rate: f64, running: &Running) -> bool {
     rate * seconds - running.live().transactions as f64 > QUEUE_MAX
 }
 
-fn say_started(threads: u32) {
+fn print_started(threads: u32) {
     for thread in 0..threads {
         log(Priority::Debug, &format!("Worker thread (#{thread}) started"));
         log(Priority::Debug, &format!("Worker thread (#{thread}) initialized"));
@@ -248,7 +248,7 @@ fn say_started(threads: u32) {
 }
 
 /// Why the threads ended, each in a line.
-fn say_ended(threads: u32, is_timed_out: bool) {
+fn print_ended(threads: u32, is_timed_out: bool) {
     let limit = if is_timed_out { "Time" } else { "Event" };
     for _ in 0..threads {
         log(Priority::Info, &format!("{limit} limit exceeded, exiting..."));
@@ -363,7 +363,7 @@ impl<'r> Reporter<'r> {
         }
     }
 
-    /// The report of a whole run, or of what came after the last checkpoint.
+    /// The report of a whole run, or of what followed the last checkpoint.
     fn finish(&mut self, outcome: &LevelOutcome, unfinished: usize) -> Result<(), ScriptError> {
         self.script.end_reports(INTERMEDIATE);
         let mut sums = match self.checkpoints_done {

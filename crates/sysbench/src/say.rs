@@ -1,5 +1,5 @@
-//! What goes to standard output and standard error. Lines of the log are printed as sysbench prints them: with the name
-//! of their priority where it has one, up to the verbosity that was asked for, and repetitions only counted.
+//! What goes to standard output and standard error. Lines of the log are printed as sysbench prints them, up to the
+//! verbosity that was asked for. They have the name of their priority where it has one. Repetitions are only counted.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
@@ -34,7 +34,7 @@ impl Priority {
 
 static VERBOSITY: AtomicU32 = AtomicU32::new(Priority::Notice as u32);
 static HAS_NOTES: AtomicBool = AtomicBool::new(false);
-/// The line of the log that was printed last, and how often it came again since.
+/// The line of the log that was printed last, and how often it was repeated since.
 static LAST: Mutex<(String, u32)> = Mutex::new((String::new(), 0));
 
 /// Sets the lowest priority that is printed.
@@ -46,7 +46,7 @@ pub(crate) fn is_logged(priority: Priority) -> bool {
     priority as u32 <= VERBOSITY.load(Relaxed)
 }
 
-/// Allows [`note`] although nobody sits at a terminal: an option of whyso's own was given.
+/// Allows [`note`] although nobody sits at a terminal: an option of whyso's own was typed.
 pub(crate) fn allow_notes() {
     HAS_NOTES.store(true, Relaxed);
 }
@@ -106,8 +106,9 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(err, "{text}");
 }
 
-/// Writes a remark of whyso's own to standard error: only where a person reads it, or asked for it by an option of
-/// whyso's own or by a verbosity above the usual. Programs that take both streams for sysbench's see nothing of it.
+/// Writes a remark of whyso's own to standard error, where a person reads it. Otherwise only if an option of whyso's
+/// own, or a verbosity above the usual, asked for it. So programs that take both streams for sysbench's see nothing of
+/// it.
 pub(crate) fn note(text: &str) {
     let is_wanted = HAS_NOTES.load(Relaxed) || is_logged(Priority::Info) || std::io::stderr().is_terminal();
     if is_wanted && is_logged(Priority::Warning) {

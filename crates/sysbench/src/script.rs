@@ -71,7 +71,7 @@ pub(crate) fn find(test: Option<&str>, package_path: &str) -> Result<Source, Scr
 pub(crate) struct GlobalState {
     state: Rc<State>,
     env: Table,
-    /// The connection of what it calls, made when it is first used.
+    /// The connection of what it calls, opened when it is first used.
     connection: Alone,
     /// What calls the script's functions.
     caller: ScriptDriver,

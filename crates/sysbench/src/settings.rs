@@ -54,7 +54,7 @@ struct Values<'v>(&'v [(String, OptionValue)]);
 
 impl Values<'_> {
     fn get(&self, name: &str) -> &OptionValue {
-        self.0.iter().find(|(known, _)| known == name).map_or(&OptionValue::Null, |(_, value)| value)
+        self.0.iter().find(|(option, _)| option == name).map_or(&OptionValue::Null, |(_, value)| value)
     }
 
     fn number(&self, name: &str) -> f64 {
@@ -212,7 +212,7 @@ fn tls_of(values: &Values<'_>) -> Tls {
 fn endpoints(values: &Values<'_>, tls: &Tls) -> Result<Vec<Endpoint>, SettingsError> {
     let password = match values.text("mysql-password") {
         "" => std::env::var("MYSQL_PWD").unwrap_or_default(),
-        given => given.to_string(),
+        password => password.to_string(),
     };
     let target = |address: Address| {
         let tls = match (&address, tls) {

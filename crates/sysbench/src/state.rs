@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_want_is_known_by_its_number() {
+    fn a_want_is_found_by_its_number() {
         for (want, _) in Want::ALL {
             assert_eq!(Want::from_number(want as i64), Some(want));
         }

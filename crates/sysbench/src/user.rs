@@ -82,7 +82,7 @@ impl Turnstile {
     /// in it.
     pub(crate) fn user_and_out(&mut self) -> Option<(&mut User, &mut Vec<u8>)> {
         let user = self.user()?;
-        // SAFETY: it is null, or the buffer of this turn, which whoever runs the script has borrowed for the turn. It is
+        // SAFETY: it is null, or the buffer of this turn, which the one who runs the script has borrowed for the turn. It is
         // no part of the user, and the borrow of the turnstile allows no second reference.
         let out = unsafe { user.out.as_mut() }?;
         Some((user, out))
@@ -143,7 +143,7 @@ pub(crate) struct Statement {
     /// Of the connection on which it was prepared.
     pub(crate) generation: u32,
     pub(crate) params_wanted: usize,
-    /// Of its rows, as the server told them last: it need not tell them again at every execution.
+    /// Of its rows, as the server sent them last: it need not send them again at every execution.
     pub(crate) columns: Rc<[ColumnType]>,
     /// In order; kept alive by the script's statement.
     pub(crate) params: Vec<NonNull<Param>>,
@@ -162,7 +162,7 @@ pub(crate) enum Form {
 }
 
 impl Statement {
-    /// Works out what every execution has in common, once the parameters are known.
+    /// Works out what every execution has in common, once all parameters are bound.
     pub(crate) fn make_template(&mut self) {
         let types: Vec<ParamType> = self
             .params
@@ -189,13 +189,13 @@ pub(crate) struct User {
     pub(crate) facts: Arc<Facts>,
     pub(crate) samplers: Rc<std::cell::RefCell<Samplers>>,
     pub(crate) rng: Rng,
-    /// Where commands are encoded to: a buffer that whoever runs the script has borrowed for the turn; null outside one.
+    /// Where commands are encoded to: a buffer that the one who runs the script has borrowed for the turn; null outside one.
     pub(crate) out: *mut Vec<u8>,
-    /// The last command's results: the engine's, valid until the turn ends, or our own copy in `kept`; null where there
+    /// The last command's results: the engine's, valid until the turn ends, or our own copy in `copied`; null where there
     /// are none.
     pub(crate) captured: *const ResultRows,
-    /// Results that had to be kept beyond the turn in which they came.
-    kept: Box<ResultRows>,
+    /// Results that a script may read after the turn in which they arrived.
+    copied: Box<ResultRows>,
     result_place: usize,
     row_place: usize,
     /// Fields of the row that was fetched last, `None` for NULL.
@@ -241,7 +241,7 @@ impl User {
             rng,
             out: std::ptr::null_mut(),
             captured: std::ptr::null(),
-            kept: Box::default(),
+            copied: Box::default(),
             result_place: 0,
             row_place: 0,
             fields: Vec::new(),
@@ -286,12 +286,12 @@ impl User {
         let Some(captured) = (unsafe { self.captured.as_ref() }) else { return };
         let has_unread_rows = self.view.has_rows != 0 && self.row_place < self.view.result.nrows as usize;
         let has_more = self.result_place + 1 < captured.len();
-        if std::ptr::eq(captured, &*self.kept) {
+        if std::ptr::eq(captured, &*self.copied) {
             return;
         }
         if has_unread_rows || has_more {
-            *self.kept = captured.clone();
-            self.captured = &*self.kept;
+            *self.copied = captured.clone();
+            self.captured = &*self.copied;
         } else {
             self.captured = std::ptr::null();
         }
@@ -327,7 +327,7 @@ impl User {
         captured.is_some_and(|captured| self.result_place + 1 < captured.len())
     }
 
-    /// Goes on to the next result; whether there is one.
+    /// Moves to the next result. Returns whether there is one.
     pub(crate) fn next_result(&mut self) -> bool {
         let has_more = self.more_results();
         if has_more {
@@ -339,7 +339,7 @@ impl User {
         has_more
     }
 
-    /// Goes on to the next row: its number of columns.
+    /// Moves to the next row. Returns its number of columns.
     pub(crate) fn next_row(&mut self) -> Option<usize> {
         // SAFETY: valid, as the field's comment says.
         let captured = unsafe { self.captured.as_ref() }?;

@@ -1,11 +1,14 @@
 //! Looks for scripts that do not give way, and ends those that keep a run from ending or other users from working.
 //!
-//! sysbench lets a script compute or wait for as long as it likes, and so does this: a user on a thread of its own, a
-//! command such as `prepare`, and the loading of a script are never ended for the time that they take. A script is
-//! ended only in three cases, which [`judge`] distinguishes: other users of its loop cannot work because of it, the
-//! run's time is over and the script shows no end, or somebody interrupted the run.
+//! sysbench lets a script compute or wait for as long as it likes, and so does this. A user on a
+//! thread of its own, a command such as `prepare`, and the loading of a script may take any time. A script is ended only
+//! in three cases, which [`judge`] distinguishes:
 //!
-//! A thread looks at every loop. To end a turn it sets a hook in the loop's Lua state, which raises an error at the
+//! - Other users of its loop cannot work because of it.
+//! - The run's time is over, and the script shows no end.
+//! - Somebody interrupted the run.
+//!
+//! A thread checks every loop. To end a turn it sets a hook in the loop's Lua state, which raises an error at the
 //! script's next instruction. A script that catches it is struck again, and then at every instruction until its
 //! coroutine has ended. Compiled traces look for hooks where LuaJIT was built with `LUAJIT_ENABLE_CHECKHOOK`, which
 //! `.cargo/config.toml` asks for.
@@ -26,21 +29,21 @@ use crate::facts::Stage;
 use crate::say::note;
 use crate::state::State;
 
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 /// What a script gets to end after it was struck.
 const STRIKE_EVERY_NS: i64 = 1_000_000_000;
-/// What a script gets to end after the run was interrupted, or is to be given up.
+/// How long a script may take to end after the run was interrupted, or is to be abandoned.
 const GRACE_NS: i64 = 1_000_000_000;
 
 /// The error that is raised in a script that is struck.
 pub(crate) const TOO_LONG: &std::ffi::CStr =
     c"the script ran for too long without a query: a loop that never ends? (--turn-timeout=SECONDS allows more)";
 
-/// When the run's time is over, and when it is given up; in monotonic nanoseconds, `i64::MAX` where that is not known.
+/// When the run's time is over, and when it is abandoned; in monotonic nanoseconds, `i64::MAX` where that is unknown.
 static ENDS_NS: AtomicI64 = AtomicI64::new(i64::MAX);
 static GIVEN_UP_NS: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// The run's time is over then, or earlier if it was said before.
+/// Sets when the run's time is over; an earlier time that was set before stays.
 pub(crate) fn run_ends_at(at_ns: i64) {
     ENDS_NS.fetch_min(at_ns, Relaxed);
 }
@@ -54,14 +57,14 @@ pub(crate) fn give_up_now() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Turn {
     begin_ns: i64,
-    /// The longest turn of this loop that has ended; resolved to [`LOOK_EVERY`].
+    /// The longest turn of this loop that has ended; resolved to [`CHECK_EVERY`].
     longest_ns: i64,
     /// Other users of the loop that have not left: they cannot work meanwhile.
     others: u32,
     stage: Stage,
 }
 
-/// What is known of the run's end.
+/// When the run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct End {
     ends_ns: i64,
@@ -135,10 +138,10 @@ impl LoopState {
     }
 }
 
-/// What the watchdog remembers of a loop between two looks.
+/// What the watchdog remembers of a loop between two checks.
 #[derive(Debug)]
 struct LoopWatch {
-    seen: Arc<LoopState>,
+    loop_state: Arc<LoopState>,
     /// As they were found last, and when they had first been found so.
     edges: u64,
     since_ns: i64,
@@ -148,7 +151,7 @@ struct LoopWatch {
 
 /// A loop's side of the watchdog.
 pub(crate) struct Watch {
-    seen: Arc<LoopState>,
+    loop_state: Arc<LoopState>,
     /// Keeps the Lua state open for as long as it may be struck.
     _state: Rc<State>,
 }
@@ -161,32 +164,32 @@ thread_local! {
 impl Watch {
     #[inline]
     pub(crate) fn begin_turn(&self) {
-        self.seen.pass_edge();
+        self.loop_state.pass_edge();
     }
 
     #[inline]
     pub(crate) fn end_turn(&self) {
-        self.seen.pass_edge();
-        if self.seen.strikes.load(Relaxed) != 0 {
-            self.seen.strikes.store(0, Relaxed);
+        self.loop_state.pass_edge();
+        if self.loop_state.strikes.load(Relaxed) != 0 {
+            self.loop_state.strikes.store(0, Relaxed);
         }
     }
 
     /// Whether the present turn takes too long.
     pub(crate) fn was_struck(&self) -> bool {
-        self.seen.strikes.load(Relaxed) != 0
+        self.loop_state.strikes.load(Relaxed) != 0
     }
 
     /// A user of the loop has left.
     pub(crate) fn user_left(&self) {
-        let users = self.seen.users.load(Relaxed);
-        self.seen.users.store(users.saturating_sub(1), Relaxed);
+        let users = self.loop_state.users.load(Relaxed);
+        self.loop_state.users.store(users.saturating_sub(1), Relaxed);
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        *self.seen.lua() = None;
+        *self.loop_state.lua() = None;
         HERE.set(std::ptr::null());
     }
 }
@@ -202,7 +205,7 @@ impl Watchdog {
     /// Begins to watch. `turn_max`: how long a turn may keep other users from working; `stage`: what is under way now.
     ///
     /// # Errors
-    /// No thread can be made.
+    /// No thread can be started.
     pub(crate) fn new(
         turn_max: Duration,
         stage: impl Fn() -> Stage + Send + 'static,
@@ -215,8 +218,12 @@ impl Watchdog {
             .name("sb-watchdog".to_string())
             .spawn(move || {
                 while !over.load(Acquire) {
-                    std::thread::sleep(LOOK_EVERY);
-                    look(&mut watched.lock().unwrap_or_else(PoisonError::into_inner), turn_max_ns, stage());
+                    std::thread::sleep(CHECK_EVERY);
+                    check_loops(
+                        &mut watched.lock().unwrap_or_else(PoisonError::into_inner),
+                        turn_max_ns,
+                        stage(),
+                    );
                 }
             })
             .map_err(ScriptError::Watchdog)?;
@@ -229,16 +236,16 @@ impl Watchdog {
         // Outside of a coroutine, the current one is the main one, which lives as long as the state.
         let main = state.lua.current_thread().state();
         let lua = Mutex::new(NonNull::new(main).map(OpenState));
-        let seen = Arc::new(LoopState { users, lua, ..LoopState::default() });
-        HERE.set(Arc::as_ptr(&seen));
+        let loop_state = Arc::new(LoopState { users, lua, ..LoopState::default() });
+        HERE.set(Arc::as_ptr(&loop_state));
         self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(LoopWatch {
-            seen: seen.clone(),
+            loop_state: loop_state.clone(),
             edges: 0,
             since_ns: 0,
             longest_ns: 0,
             was_warned_of: false,
         });
-        Rc::new(Watch { seen, _state: state.clone() })
+        Rc::new(Watch { loop_state, _state: state.clone() })
     }
 }
 
@@ -248,14 +255,14 @@ impl Drop for Watchdog {
     }
 }
 
-/// A turn's time counts from the first look that found it, so that turns need read no clock.
-fn look(loops: &mut Vec<LoopWatch>, turn_max_ns: i64, stage: Stage) {
-    loops.retain(|watched| watched.seen.lua().is_some());
+/// A turn's time counts from the first check that found it, so that turns need read no clock.
+fn check_loops(loops: &mut Vec<LoopWatch>, turn_max_ns: i64, stage: Stage) {
+    loops.retain(|watched| watched.loop_state.lua().is_some());
     let now_ns = monotonic_ns();
     let end = End { ends_ns: ENDS_NS.load(Relaxed), given_up_ns: GIVEN_UP_NS.load(Relaxed) };
     for watched in loops.iter_mut() {
-        let seen = &watched.seen;
-        let edges = seen.edges.load(Acquire);
+        let loop_state = &watched.loop_state;
+        let edges = loop_state.edges.load(Acquire);
         if edges != watched.edges {
             if watched.edges % 2 == 1 {
                 watched.longest_ns = watched.longest_ns.max(now_ns - watched.since_ns);
@@ -265,9 +272,9 @@ fn look(loops: &mut Vec<LoopWatch>, turn_max_ns: i64, stage: Stage) {
         if edges % 2 == 0 {
             continue;
         }
-        let strikes = seen.strikes.load(Relaxed);
+        let strikes = loop_state.strikes.load(Relaxed);
         let begin_ns = watched.since_ns.saturating_add(i64::from(strikes) * STRIKE_EVERY_NS);
-        let others = seen.users.load(Relaxed).saturating_sub(1);
+        let others = loop_state.users.load(Relaxed).saturating_sub(1);
         let turn = Turn { begin_ns, longest_ns: watched.longest_ns, others, stage };
         match judge(turn, end, turn_max_ns, now_ns) {
             Verdict::GoesOn => {}
@@ -281,8 +288,8 @@ fn look(loops: &mut Vec<LoopWatch>, turn_max_ns: i64, stage: Stage) {
                 ));
             }
             Verdict::Strike => {
-                seen.strikes.store(strikes + 1, Relaxed);
-                seen.strike();
+                loop_state.strikes.store(strikes + 1, Relaxed);
+                loop_state.strike();
             }
         }
     }
@@ -291,11 +298,11 @@ fn look(loops: &mut Vec<LoopWatch>, turn_max_ns: i64, stage: Stage) {
 /// Raises an error in a script whose turn takes too long.
 unsafe extern "C-unwind" fn hook(state: *mut lua_State, _activation: *mut lua_Debug) {
     // SAFETY: it is null, or of a watch of this thread that was not dropped, which holds it.
-    let strikes = unsafe { HERE.get().as_ref() }.map_or(0, |seen| seen.strikes.load(Relaxed));
+    let strikes = unsafe { HERE.get().as_ref() }.map_or(0, |loop_state| loop_state.strikes.load(Relaxed));
     // SAFETY: LuaJIT calls this with the coroutine that runs, whose stack has the room that every C function gets. Nothing in
     // this frame needs to be dropped, so that the error may unwind through it.
     unsafe {
-        // The first error has to be told, which takes instructions too.
+        // The first error has to be reported, which takes instructions too.
         if strikes <= 1 {
             ffi::lua_sethook(state, None, 0, 0);
         }

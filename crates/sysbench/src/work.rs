@@ -20,7 +20,7 @@ pub(crate) struct ScriptWork {
 
 impl ScriptWork {
     /// # Errors
-    /// No thread can be made for the watchdog.
+    /// No thread can be started for the watchdog.
     pub(crate) fn new(facts: Arc<Facts>) -> Result<ScriptWork, ScriptError> {
         let of_stage = facts.clone();
         let watchdog = Watchdog::new(facts.turn_max, move || of_stage.stage())?;

@@ -74,13 +74,13 @@ pub(crate) fn sample_both(
             side.chosen.words = format!("{} of run {}", side.chosen.words, recording.run().id);
         }
     }
-    let counted = |taken: &SampledProfile| {
-        let result = taken.chosen.level.as_ref().map(|level| &level.result);
+    let count_transactions = |sampled: &SampledProfile| {
+        let result = sampled.chosen.level.as_ref().map(|level| &level.result);
         result
             .filter(|result| result.transactions > 0)
             .map(|result| (result.transactions, result.is_recorded()))
     };
-    let (by, unit) = match (counted(&here), counted(&there)) {
+    let (by, unit) = match (count_transactions(&here), count_transactions(&there)) {
         (Some((here, is_recorded)), Some((there, theirs))) if is_recorded == theirs && !against.share => {
             let by = ComparedBy::Transactions { here: here as f64, there: there as f64 };
             (by, if is_recorded { "request" } else { "transaction" })

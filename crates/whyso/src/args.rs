@@ -42,8 +42,8 @@ pub(crate) enum Command {
     Compare(crate::compare::CompareArgs),
     /// Show recorded runs in order of time, and where they became faster or slower for good
     History(crate::compare::HistoryArgs),
-    /// Watch a server now, in the terminal: throughput, response time, waits, statements, locks and who holds them; back in time, with notes, and
-    /// recorded where you want it
+    /// Watch a server now, in the terminal: throughput, response time, waits, statements, locks and who holds them. Scroll
+    /// back in time, take notes, and record where you want it
     Watch(crate::watch::WatchArgs),
     /// Show where each thread of a server spends its time: in a recorded run, or now
     Threads(crate::threads::ThreadsArgs),

@@ -105,12 +105,12 @@ pub(crate) fn choose_part(recording: &Recording, args: &WindowArgs) -> Result<Ru
             Ok(RunPart { window, words: "the recording".to_string(), level: None })
         }
         (None, _) if levels.is_empty() => bail!(Error::Plan(
-            "no level of this run ended: say which part of it with --window A-B, or leave --users and --level away"
+            "no level of this run ended: say which part of it with --window A-B, or leave out --users and --level"
                 .to_string()
         )),
         (None, _) => {
-            let one = |level: &Level| format!("{} ({} users)", level.index, level.users);
-            let there: Vec<String> = levels.iter().map(one).collect();
+            let describe_level = |level: &Level| format!("{} ({} users)", level.index, level.users);
+            let there: Vec<String> = levels.iter().map(describe_level).collect();
             bail!(Error::Plan(format!("this run has no such level; it has: {}", there.join(", "))))
         }
     }

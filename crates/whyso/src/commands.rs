@@ -35,7 +35,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     let (recording, path) = open(&args.run, &args.runs)?;
     let against = other_of(args, &recording)?;
     if !args.source_path.is_empty() && !matches!(args.format, ReportFormat::Html) {
-        bail!(Error::Plan("only the page shows sources: leave --format or --source-path away".to_string()));
+        bail!(Error::Plan("only the page shows sources: leave out --format or --source-path".to_string()));
     }
     let html_path = path.join("report.html");
     if args.output.is_none() && matches!(args.format, ReportFormat::Html) && recording.run().is_newer() {
@@ -61,11 +61,11 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
         ReportFormat::Html => {
             let against = against.as_ref().map(|other| other as &dyn Source);
             ForReport::new(&recording, &args.source_path)?
-                .lend(against, |beside| html::write(&recording, &explanation, beside, &mut out))?;
+                .lend(against, |for_report| html::write(&recording, &explanation, for_report, &mut out))?;
         }
         ReportFormat::Md => {
             let text = ForReport::new(&recording, &[])?
-                .lend(None, |beside| whyso_report::markdown(recording.run(), &explanation, beside));
+                .lend(None, |for_report| whyso_report::markdown(recording.run(), &explanation, for_report));
             out.write_all(text.as_bytes())?;
         }
         ReportFormat::Svg => out.write_all(whyso_report::svg(recording.run(), &explanation).as_bytes())?,
@@ -85,17 +85,17 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
 fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording>> {
     let Some(run) = &args.against else { return Ok(None) };
     if !matches!(args.format, ReportFormat::Html) {
-        bail!(Error::Plan("only the page compares runs: leave --format or --against away".to_string()));
+        bail!(Error::Plan("only the page compares runs: leave out --format or --against".to_string()));
     }
     let (other, _) = open(run, &args.runs)?;
     if other.run().id == recording.run().id {
         bail!(Error::Plan("that is the same run: give another with --against".to_string()));
     }
-    for one in [recording, &other] {
-        if one.frames()?.is_empty() {
+    for either in [recording, &other] {
+        if either.frames()?.is_empty() {
             bail!(
                 "run {} holds no stacks to compare: record it with --stacks=light or --stacks",
-                one.run().id
+                either.run().id
             );
         }
     }
@@ -155,10 +155,10 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
     let exported = if args.pprof {
         let (recording, _) = open(&args.run, &args.profile.runs)?;
         let chosen = crate::choice_args::choose_part(&recording, &args.profile.part)?;
-        let taken = sample_part(&recording, chosen, &args.profile, METRICS)?;
-        taken.print_known_share();
-        let (words, window) = (taken.title(), taken.chosen.window);
-        let RecordedProfile { profile, threads, frames, .. } = &taken.sampled;
+        let sampled = sample_part(&recording, chosen, &args.profile, METRICS)?;
+        sampled.print_known_share();
+        let (words, window) = (sampled.title(), sampled.chosen.window);
+        let RecordedProfile { profile, threads, frames, .. } = &sampled.recorded;
         whyso_report::pprof(ForPprof {
             run: recording.run(),
             window,
@@ -171,12 +171,12 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
         let pair = sample_both(&args.run, &args.profile, &args.against, METRICS)?;
         pair.here.print_known_share();
         pair.there.print_known_share();
-        let (here, there) = (&pair.here.sampled.profile, &pair.there.sampled.profile);
+        let (here, there) = (&pair.here.recorded.profile, &pair.there.recorded.profile);
         whyso_report::folded_against(here, there, 0, pair.by).into_bytes()
     } else {
-        let taken = sample(&args.run, &args.profile, METRICS)?;
-        taken.print_known_share();
-        whyso_report::folded(&taken.sampled.profile, 0).into_bytes()
+        let sampled = sample(&args.run, &args.profile, METRICS)?;
+        sampled.print_known_share();
+        whyso_report::folded(&sampled.recorded.profile, 0).into_bytes()
     };
     if args.pprof && args.output.is_none() && std::io::stdout().is_terminal() {
         bail!("a file for pprof can't go to a terminal: name it with --output FILE");
@@ -226,7 +226,8 @@ pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
             }
         }
         SnapshotsCommand::Remove { name } => {
-            let chosen: Vec<_> = snapshots.iter().filter(|one| name == "all" || one.key == name).collect();
+            let chosen: Vec<_> =
+                snapshots.iter().filter(|snapshot| name == "all" || snapshot.key == name).collect();
             if chosen.is_empty() && name != "all" {
                 bail!("there is no snapshot {name}: `whyso snapshots` lists them");
             }

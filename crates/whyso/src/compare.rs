@@ -16,7 +16,7 @@ use crate::recordings::open;
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// The first side: folders of runs, or ids under --runs, or windows of them such as RUN@10:05-10:20; with two and no --with, the second is
+    /// The first side: folders of runs, or ids under --runs, or windows of them such as RUN@10:05-10:20. With two and no --with, the second is
     /// compared with the first
     #[arg(required = true, value_name = "RUN[@A-B]")]
     run: Vec<String>,
@@ -103,7 +103,7 @@ impl Side {
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let (first, second) = match (&args.run[..], &args.with[..]) {
-        ([one, other], []) => (vec![one.clone()], vec![other.clone()]),
+        ([first, second], []) => (vec![first.clone()], vec![second.clone()]),
         (_, []) => {
             bail!(Error::Plan("name two runs, or the runs of the second side after --with".to_string()))
         }

@@ -51,8 +51,8 @@ pub(crate) struct LoadArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Levels")]
 pub(crate) struct LoadLevelArgs {
-    /// Users at each level, in order; in an open loop one number, the most transactions under way at once
-    /// [default: 1, in an open loop 128]
+    /// Users at each level, in order. In an open loop one number: the most transactions under way at once [default: 1,
+    /// in an open loop 128]
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) users: Vec<u32>,
 
@@ -64,8 +64,8 @@ pub(crate) struct LoadLevelArgs {
 
     /// One level that changes, such as "ramp 0..64 30s, hold 60s, step 128 30s, spike 500 5s"
     ///
-    /// Numbers are users at work; written as 500/s, they are transactions due per second. ramp A..B TIME, ramp B TIME, step B
-    /// TIME, hold TIME and spike B TIME follow each other; a spike ends where it began.
+    /// Numbers are users at work. Written as 500/s, they are transactions due per second. These parts
+    /// follow each other: ramp A..B TIME, ramp B TIME, step B TIME, hold TIME and spike B TIME. A spike ends where it began.
     #[arg(long, value_name = "STAGES", conflicts_with_all = ["seconds", "warmup"])]
     pub(crate) stages: Option<String>,
 

@@ -64,7 +64,7 @@ struct Files {
 
 impl LoadView {
     /// # Errors
-    /// Where a file can't be made.
+    /// Where a file can't be created.
     pub(crate) fn new(args: &OutputArgs, shown: TableColumns) -> Result<LoadView> {
         let create =
             |path: &Path| File::create(path).with_context(|| format!("can't write {}", path.display()));
@@ -257,7 +257,7 @@ impl Files {
             csv.write_all(rows.as_bytes()).context("can't write the CSV file")?;
         }
         if let Some(file) = self.hdr_log.take() {
-            // Monotonic time has no epoch: the wall clock is read once, and what has passed since is taken off.
+            // Monotonic time has no epoch: the wall clock is read once, and what has passed since is subtracted.
             let passed_ns = whyso_clock::monotonic_ns() - origin_ns;
             let origin_wall_s = (whyso_clock::wall_ns() - passed_ns) as f64 / 1e9;
             let log = HdrLog::begin(BufWriter::new(file), origin_ns, origin_wall_s);

@@ -48,7 +48,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
                 failed: found.failed.as_deref(),
                 row_waits_counted: found.row_waits_counted,
                 trees: &found.trees,
-                not_reported: &found.not_told,
+                not_reported: &found.not_reported,
             };
             failed = of.failed.is_some();
             (whyso_report::locks_now(of), whyso_report::locks_now_json(of))

@@ -105,7 +105,7 @@ fn main() -> ExitCode {
     };
     match done.and_then(|status| Ok(out::finish().map(|()| status)?)) {
         Ok(status) => status,
-        // The reader of the output has seen enough: no failure.
+        // The reader of the output has read enough: no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             print_stderr!("whyso: {}", describe_error(&error));
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
 
 /// Parses the command line, after its passwords are hidden from process lists.
 fn parse_command_line() -> Result<Cli, ExitCode> {
-    let whyso_server::Arguments { given: arguments, passwords } = match whyso_server::take_arguments() {
+    let whyso_server::Arguments { all: arguments, passwords } = match whyso_server::take_arguments() {
         Ok(arguments) => arguments,
         Err(error) => {
             print_stderr!("whyso: {error}");

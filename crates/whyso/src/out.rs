@@ -4,8 +4,8 @@ use std::io::{Error, IsTerminal, Result, StdoutLock, Write};
 
 use whyso_words::terminal::escape;
 
-/// Standard output for people: characters that steer a terminal, or that turn the direction of text, are written as `\u001b`, which JSON reads as
-/// the same character.
+/// Standard output for people. Characters that steer a terminal, or that turn the direction of text, are written as
+/// `\u001b`, which JSON reads as the same character.
 pub(crate) fn stdout() -> Escaping<StdoutLock<'static>> {
     Escaping::new(std::io::stdout().lock())
 }

@@ -32,8 +32,8 @@ pub(crate) struct PfsArgs {
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
 
-    /// What numbers are divided by: second, statement, transaction, or window for not at all; waits and stages show the first
-    /// three side by side [default: second; with --against transaction, if it is known]
+    /// What numbers are divided by: second, statement, transaction, or window for not at all. Waits and stages show the
+    /// first three side by side [default: second; with --against transaction, if it is known]
     #[arg(long, value_name = "WHAT")]
     per: Option<Per>,
 
@@ -92,7 +92,7 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     if args.list {
         for view in VIEWS {
-            let has = recording.series().iter().any(|one| one.key.source == view.source);
+            let has = recording.series().iter().any(|series| series.key.source == view.source);
             writeln!(out, "{} {:<16} {}", if has { "*" } else { " " }, view.name, view.about)?;
         }
         let has = whyso_query::timing_is_known(&recording);
@@ -152,7 +152,7 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
 fn timers(out: &mut impl Write, recording: &Recording, args: &PfsArgs) -> Result<ExitCode> {
     if args.is_against() || args.by.is_some() || args.per.is_some() || args.like.is_some() {
         bail!(Error::Plan(
-            "timers has no lines to choose, to sort or to compare: leave --by, --per, --like and --against away".to_string()
+            "timers has no lines to choose, to sort or to compare: leave out --by, --per, --like and --against".to_string()
         ));
     }
     let RunPart { window, words, .. } = choose_part(recording, &args.part)?;

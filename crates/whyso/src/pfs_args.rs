@@ -11,8 +11,8 @@ pub(crate) struct PfsSetupArgs {
     /// What the Performance Schema is to count: none, default, tables, statements, synch, global or thread; or a server without it:
     /// not-started, compiled-out
     ///
-    /// A server that whyso starts is started for it; on a server reached by --dsn its setup tables are changed, and put back at the
-    /// end. Buffer sizes are set at the server's start alone: --set performance_schema_digests_size=20000.
+    /// A server that whyso starts is started for it. On a server reached by --dsn its setup tables are changed, and put
+    /// back at the end. Buffer sizes are set only when a server starts: --set performance_schema_digests_size=20000.
     #[arg(long, value_name = "PRESET")]
     pub(crate) pfs: Option<Preset>,
 

@@ -18,8 +18,9 @@ pub(crate) struct PlotArgs {
     /// What is drawn: METRIC, SOURCE/METRIC or SOURCE/METRIC/INSTANCE, such as Questions or disk/write_bytes
     #[arg(required = true, value_name = "METRIC")]
     metric: Vec<String>,
-    /// Windows side by side on one scale, in time of the run: 10s-25s, 1:10-1:25 (minutes:seconds) or 1:02:00-1:02:30 (hours:minutes:seconds)
-    /// since the load began, or the recording where no load is; not the time of day [default: all of the run]
+    /// Windows side by side on one scale, in time of the run: 10s-25s, 1:10-1:25 (minutes:seconds) or 1:02:00-1:02:30
+    /// (hours:minutes:seconds). They count from when the load began, or the recording where no load is; not the time of
+    /// day [default: all of the run]
     #[arg(long, value_name = "A-B,C-D", value_delimiter = ',')]
     window: Vec<Stretch>,
     /// What counters are drawn as

@@ -23,13 +23,13 @@ pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
     if args.against.is_given() {
         return show_differences(args);
     }
-    let taken = sample(&args.run, &args.profile, METRICS)?;
-    let profile = &taken.sampled.profile;
+    let sampled = sample(&args.run, &args.profile, METRICS)?;
+    let profile = &sampled.recorded.profile;
     let mut found = functions(profile);
     if args.inclusive {
         found.sort_by_inclusive();
     }
-    let about = taken.about();
+    let about = sampled.about();
     if args.shown.json {
         print_object(&whyso_report::functions_json(about, profile, &found, args.shown.limit))
     } else {
@@ -39,7 +39,7 @@ pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
 
 fn show_differences(args: &FunctionsArgs) -> Result<ExitCode> {
     let pair = sample_both(&args.run, &args.profile, &args.against, METRICS)?;
-    let (here, there) = (&pair.here.sampled.profile, &pair.there.sampled.profile);
+    let (here, there) = (&pair.here.recorded.profile, &pair.there.recorded.profile);
     let mut found = differences(here, there, pair.by);
     if args.inclusive {
         found.sort_by_inclusive();
@@ -53,25 +53,25 @@ fn show_differences(args: &FunctionsArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result<ExitCode> {
-    let taken = sample(&args.run, &args.profile, METRICS)?;
-    let profile = &taken.sampled.profile;
+    let sampled = sample(&args.run, &args.profile, METRICS)?;
+    let profile = &sampled.recorded.profile;
     let name = function_called(&functions(profile), &args.function)?;
     let Some(found) = relatives(profile, &name) else { bail!(none_fits(&args.function)) };
-    let known = whyso_report::known_words(taken.about());
+    let header = whyso_report::known_words(sampled.about());
     if args.shown.json {
-        print_stderr_part!("{known}");
+        print_stderr_part!("{header}");
         print_object(&whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
     } else {
-        print_text(&(known + &whyso_report::relatives(profile, &found, relation, args.shown.limit)))
+        print_text(&(header + &whyso_report::relatives(profile, &found, relation, args.shown.limit)))
     }
 }
 
 pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
     let rules = rules_of(&args.rules)?;
-    let taken = sample(&args.run, &args.profile, METRICS)?;
-    let profile = &taken.sampled.profile;
+    let sampled = sample(&args.run, &args.profile, METRICS)?;
+    let profile = &sampled.recorded.profile;
     let found = classes(profile, &rules);
-    let about = taken.about();
+    let about = sampled.about();
     if args.json {
         print_object(&whyso_report::classes_json(about, profile, &found))
     } else {
@@ -81,14 +81,14 @@ pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
 
 pub(crate) fn show_wakers(args: &WakersArgs) -> Result<ExitCode> {
     let rules = rules_of(&args.rules)?;
-    let taken = sample(&args.run, &args.profile, WAKERS_METRICS)?;
-    let profile = &taken.sampled.profile;
+    let sampled = sample(&args.run, &args.profile, WAKERS_METRICS)?;
+    let profile = &sampled.recorded.profile;
     let found = wakers(profile, &rules);
-    let (about, limit) = (taken.about(), args.shown.limit);
+    let (about, limit) = (sampled.about(), args.shown.limit);
     if args.shown.json {
-        print_object(&whyso_report::wakers_json(about, profile, &found, &taken.states, limit))
+        print_object(&whyso_report::wakers_json(about, profile, &found, &sampled.states, limit))
     } else {
-        let of_roles = OfRoles { states: &taken.states, files: &taken.files };
+        let of_roles = OfRoles { states: &sampled.states, files: &sampled.files };
         print_text(&whyso_report::wakers(about, profile, &found, of_roles, limit))
     }
 }

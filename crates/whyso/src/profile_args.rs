@@ -7,7 +7,7 @@ use whyso_query::SourcePath;
 
 use crate::choice_args::{WhoseArgs, WindowArgs};
 
-/// Which stacks are taken.
+/// Which stacks count.
 #[derive(Args, Debug)]
 pub(crate) struct ProfileArgs {
     /// Metrics side by side: cpu, lock, io, runqueue (ready, without a CPU), or a state such as file_sync, kernel_lock or

@@ -21,7 +21,7 @@ pub(crate) const ALL: &str = "all";
 
 /// A profile, and the description of what it is of.
 pub(crate) struct SampledProfile {
-    pub(crate) sampled: RecordedProfile,
+    pub(crate) recorded: RecordedProfile,
     pub(crate) chosen: RunPart,
     pub(crate) states: StatesByRole,
     pub(crate) files: MainFiles,
@@ -43,7 +43,7 @@ impl SampledProfile {
 
     pub(crate) fn about(&self) -> SampledIn<'_> {
         let RecordedProfile { samples, waits, rootless, known_share, known_by, hidden_share, .. } =
-            self.sampled;
+            self.recorded;
         let seconds = self.chosen.window.seconds();
         let (window, role, whose) = (self.chosen.words.as_str(), self.role.as_str(), self.whose.as_str());
         SampledIn {
@@ -85,17 +85,17 @@ pub(crate) fn sample_part(
     let has_connections = recording.run().process().is_none();
     let usual = if names_threads || !has_connections { ALL } else { CONNECTION };
     let role = filter.role.get_or_insert_with(|| usual.to_string()).clone();
-    let sampled = profile_in(recording, chosen.window, &by, &filter)?;
+    let recorded = profile_in(recording, chosen.window, &by, &filter)?;
     let states = states_by_role(recording, chosen.window)?;
     let files = main_files(recording, chosen.window)?;
     let is_light = recording.run().has_light_stacks();
-    Ok(SampledProfile { sampled, chosen, states, files, role, whose: describe_threads(&filter), is_light })
+    Ok(SampledProfile { recorded, chosen, states, files, role, whose: describe_threads(&filter), is_light })
 }
 
 /// Returns those of the usual metrics that a recording has stacks of; all, if it has none of them.
 pub(crate) fn sampled_metrics<'a>(recording: &Recording, metrics: &'a [&'a str]) -> &'a [&'a str] {
     let is_light = recording.run().has_light_stacks();
-    if is_light && METRICS_OF_CPUS.iter().all(|one| metrics.contains(one)) {
+    if is_light && METRICS_OF_CPUS.iter().all(|metric| metrics.contains(metric)) {
         METRICS_OF_CPUS
     } else {
         metrics

@@ -11,8 +11,8 @@ use whyso_record::run::{Purpose, RunEnd};
 pub(crate) struct Bars {
     bar: ProgressBar,
     on_terminal: bool,
-    /// Phase of the loading that was last said, where there is no terminal.
-    last_said: Mutex<String>,
+    /// Phase of the loading that was last printed, where there is no terminal.
+    last_phase: Mutex<String>,
     functions: Mutex<Functions>,
 }
 
@@ -21,12 +21,12 @@ pub(crate) struct Bars {
 struct Functions {
     /// As a second line beneath the bar; empty until there are some.
     line: String,
-    /// When they were last said, where there is no terminal.
-    said: Option<Instant>,
+    /// When they were last printed, where there is no terminal.
+    printed_at: Option<Instant>,
 }
 
 /// Between two lines with the busiest functions, where there is no terminal.
-const SAID_EVERY: Duration = Duration::from_secs(60);
+const PRINT_EVERY: Duration = Duration::from_secs(60);
 /// Most characters of a function's name.
 const NAME_MAX: usize = 32;
 
@@ -36,7 +36,7 @@ impl Bars {
         let target =
             if on_terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
-        Bars { bar, on_terminal, last_said: Mutex::default(), functions: Mutex::default() }
+        Bars { bar, on_terminal, last_phase: Mutex::default(), functions: Mutex::default() }
     }
 
     pub(crate) fn clear(&self) {
@@ -51,8 +51,8 @@ impl Bars {
         }
     }
 
-    fn say_once(&self, text: &str) {
-        let Ok(mut last) = self.last_said.lock() else { return };
+    fn print_once(&self, text: &str) {
+        let Ok(mut last) = self.last_phase.lock() else { return };
         if *last != text {
             print_stderr!("whyso: {text}");
             *last = text.to_string();
@@ -65,8 +65,8 @@ impl Bars {
         if self.on_terminal {
             // The bar's own fields stand between braces.
             functions.line = format!("\n  {}", text.replace('{', "{{").replace('}', "}}"));
-        } else if functions.said.is_none_or(|said| said.elapsed() >= SAID_EVERY) {
-            functions.said = Some(Instant::now());
+        } else if functions.printed_at.is_none_or(|printed_at| printed_at.elapsed() >= PRINT_EVERY) {
+            functions.printed_at = Some(Instant::now());
             print_stderr!("whyso: {text}");
         }
     }
@@ -103,7 +103,7 @@ impl Listener for Bars {
             }
             News::Loading { phase, rows, rows_total } => {
                 if !self.on_terminal {
-                    self.say_once(phase);
+                    self.print_once(phase);
                     return;
                 }
                 self.style("  {msg:36} {bar:30} {human_pos} of {human_len} rows, {prefix}, {eta} left");

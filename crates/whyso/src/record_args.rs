@@ -13,8 +13,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "DSN", required_unless_present = "process")]
     pub(crate) dsn: Option<String>,
 
-    /// Processes of any kind to watch instead, with all that they start: a number, or the name that `ps -e` shows, for every
-    /// process of that name, also those that begin later
+    /// Processes of any kind to watch instead, with all that they start. A number, or a name as `ps -e` shows it: that
+    /// is every process of that name, also those that begin later
     #[arg(long, value_name = "NAME|PID", conflicts_with = "dsn")]
     pub(crate) process: Option<String>,
 

@@ -18,7 +18,7 @@ use crate::progress::Bars;
 use crate::run_args::RunArgs;
 use crate::user::{ask_password, handle_ctrl_c};
 
-/// The sweep, where it is not said.
+/// The sweep, where no users are named.
 const SWEEP_USERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
@@ -105,8 +105,8 @@ fn write_report(recording: &Recording, explanation: &Explanation, path: &Path) -
     let file = whyso_record::private::create_file(path)
         .with_context(|| format!("can't write {}", path.display()))?;
     let mut out = std::io::BufWriter::new(file);
-    let made = ForReport::new(recording, &[])?;
-    made.lend(None, |beside| whyso_report::html::write(recording, explanation, beside, &mut out))?;
+    let for_report = ForReport::new(recording, &[])?;
+    for_report.lend(None, |parts| whyso_report::html::write(recording, explanation, parts, &mut out))?;
     out.flush().with_context(|| format!("can't write {}", path.display()))?;
     Ok(())
 }

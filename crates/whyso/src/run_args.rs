@@ -118,8 +118,8 @@ pub(crate) struct LevelArgs {
 
     /// Change something during a run: at this many seconds of measuring (5, 5s, 2m), do this
     ///
-    /// The action is SQL (a SET GLOBAL is put back at the end), the word "restart" for the throw-away server, or
-    /// a command for the shell after a "!". May be given more than once.
+    /// The action is SQL, the word "restart" for the throw-away server, or a command for the shell after a "!". A SET
+    /// GLOBAL is put back at the end. May be given more than once.
     #[arg(long, num_args = 2, value_names = ["TIME", "ACTION"])]
     pub(crate) at: Vec<String>,
 

@@ -118,14 +118,14 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
 
 fn list(json: bool) -> Result<()> {
     let listed = builds::list().map_err(Error::Server)?;
-    let kept = throwaway::kept_servers().map_err(Error::Server)?;
+    let servers = throwaway::kept_servers().map_err(Error::Server)?;
     let mut out = crate::out::stdout();
     if json {
         let builds: Vec<_> = listed.iter().map(build_object).collect();
-        let started: Vec<_> = kept
+        let started: Vec<_> = servers
             .iter()
-            .map(|one| {
-                serde_json::json!({"name": one.name, "server": one.server, "dsn": one.dsn().display_masked(), "pid": one.pid})
+            .map(|server| {
+                serde_json::json!({"name": server.name, "server": server.server, "dsn": server.dsn().display_masked(), "pid": server.pid})
             })
             .collect();
         let object = serde_json::json!({"builds": builds, "started": started});
@@ -133,63 +133,63 @@ fn list(json: bool) -> Result<()> {
         return Ok(());
     }
     writeln!(out, "{:16} {:34} {:8} FROM", "NAME", "VERSION", "SYMBOLS")?;
-    for one in &listed {
-        writeln!(out, "{}", build_line(one))?;
+    for build in &listed {
+        writeln!(out, "{}", build_line(build))?;
     }
-    for one in &kept {
-        writeln!(out, "{}", kept_line(one))?;
+    for server in &servers {
+        writeln!(out, "{}", kept_line(server))?;
     }
     Ok(())
 }
 
-fn build_line(one: &ListedBuild) -> String {
-    let (version, symbols, from) = match (&one.local, one.source) {
+fn build_line(build: &ListedBuild) -> String {
+    let (version, symbols, from) = match (&build.local, build.source) {
         (Some(Ok(manifest)), _) => (
             format!("{} {}", manifest.flavor, manifest.version),
             manifest.symbols.to_string(),
             manifest.from.clone(),
         ),
         (Some(Err(why)), _) => ("can't be read".to_string(), String::new(), why.to_string()),
-        (None, Some(known)) => (
-            known.version.to_string(),
+        (None, Some(source)) => (
+            source.version.to_string(),
             String::new(),
             format!(
                 "{}; for {} (not here: whyso server fetch {})",
-                known.source.words(),
-                known.good_for,
-                known.name
+                source.source.words(),
+                source.good_for,
+                source.name
             ),
         ),
         (None, None) => (String::new(), String::new(), String::new()),
     };
-    format!("{:16} {version:34} {symbols:8} {from}", one.name)
+    format!("{:16} {version:34} {symbols:8} {from}", build.name)
 }
 
-fn kept_line(one: &KeptServer) -> String {
-    match one.pid {
+fn kept_line(server: &KeptServer) -> String {
+    match server.pid {
         Some(pid) => {
             format!(
                 "started: {} ({}, process {pid}): --dsn '{}'",
-                one.name,
-                one.server,
-                one.dsn().display_masked()
+                server.name,
+                server.server,
+                server.dsn().display_masked()
             )
         }
         None => format!(
             "ended by itself: {} ({}): `whyso server stop {}` removes its data",
-            one.name, one.server, one.name
+            server.name, server.server, server.name
         ),
     }
 }
 
-fn build_object(one: &ListedBuild) -> serde_json::Value {
-    let manifest: Option<&Manifest> = one.local.as_ref().and_then(|read| read.as_ref().ok());
+fn build_object(build: &ListedBuild) -> serde_json::Value {
+    let manifest: Option<&Manifest> = build.local.as_ref().and_then(|read| read.as_ref().ok());
     serde_json::json!({
-        "name": one.name,
+        "name": build.name,
         "at_hand": manifest.is_some(),
-        "version": manifest.map_or_else(|| one.source.map_or("", |known| known.version).to_string(), |found| found.version.clone()),
+        "version": manifest.map_or_else(|| build.source.map_or("", |source| source.version).to_string(), |found| found.version.clone()),
         "flavor": manifest.map(|found| found.flavor.to_string()),
-        "from": manifest.map_or_else(|| one.source.map(|known| known.source.words()).unwrap_or_default(), |found| found.from.clone()),
+        "from": manifest.map_or_else(|| build.source.map(|source| source.source.words()).unwrap_or_default(), |found| found.from.clone()),
         "symbols": manifest.map(|found| found.symbols),
         "tree": manifest.map(|found| found.tree.clone()),
         "program": manifest.map(|found| found.program.clone()),
@@ -202,7 +202,7 @@ fn fetch(name: &str) -> Result<()> {
     let target =
         if on_terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(None, target);
-    let last_said = std::cell::Cell::new(String::new());
+    let last_printed = std::cell::Cell::new(String::new());
     let hear = |progress: Progress<'_>| {
         let template = if progress.total_bytes > 0 {
             "  {msg:36} {bar:30} {bytes} of {total_bytes}, {eta} left"
@@ -215,11 +215,11 @@ fn fetch(name: &str) -> Result<()> {
         bar.set_length(progress.total_bytes);
         bar.set_position(progress.done_bytes.min(progress.total_bytes));
         bar.set_message(format!("{name}: {}", progress.step));
-        let said = last_said.take();
-        if !on_terminal && said != progress.step {
+        let last_step = last_printed.take();
+        if !on_terminal && last_step != progress.step {
             print_stderr!("whyso: {name}: {}", progress.step);
         }
-        last_said.set(progress.step.to_string());
+        last_printed.set(progress.step.to_string());
     };
     let fetched = builds::fetch(name, &hear);
     bar.finish_and_clear();
@@ -246,8 +246,8 @@ fn start(build: Option<PathBuf>, name: Option<String>, set: &[String]) -> Result
     }
     spec.connections = CONNECTIONS;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let kept = runtime.block_on(ThrowAway::start_kept(spec, &name)).map_err(Error::Server)?;
-    writeln!(crate::out::stdout(), "{}", kept_line(&kept))?;
+    let server = runtime.block_on(ThrowAway::start_kept(spec, &name)).map_err(Error::Server)?;
+    writeln!(crate::out::stdout(), "{}", kept_line(&server))?;
     Ok(())
 }
 
@@ -266,15 +266,15 @@ fn stop(name: Option<String>) -> Result<()> {
     let name = match name {
         Some(name) => name,
         None => {
-            let kept = throwaway::kept_servers().map_err(Error::Server)?;
-            match &kept[..] {
+            let servers = throwaway::kept_servers().map_err(Error::Server)?;
+            match &servers[..] {
                 [only] => only.name.clone(),
                 [] => {
                     writeln!(crate::out::stdout(), "no server was started to stay")?;
                     return Ok(());
                 }
                 several => {
-                    let names: Vec<&str> = several.iter().map(|one| one.name.as_str()).collect();
+                    let names: Vec<&str> = several.iter().map(|server| server.name.as_str()).collect();
                     anyhow::bail!(Error::Plan(format!(
                         "several servers were started: say which of {}",
                         names.join(", ")

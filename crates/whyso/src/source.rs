@@ -14,32 +14,34 @@ use crate::profile_args::SourceArgs;
 use crate::profile_data::{METRICS, sample};
 
 pub(crate) fn show_source(args: &SourceArgs) -> Result<ExitCode> {
-    let taken = sample(&args.run, &args.profile, METRICS)?;
-    let profile = &taken.sampled.profile;
+    let sampled = sample(&args.run, &args.profile, METRICS)?;
+    let profile = &sampled.recorded.profile;
     let function = function_called(&functions(profile), &args.function)?;
-    let places = taken.sampled.source_places();
+    let places = sampled.recorded.source_places();
     let of_function = source_times(profile, &places, SourceFilter::Function(&function));
     let files: BTreeSet<&str> = of_function.lines.keys().map(|place| place.file.as_str()).collect();
     if files.is_empty() {
-        bail!(without_lines(&function, taken.about().is_light));
+        bail!(without_lines(&function, sampled.about().is_light));
     }
     let texts = texts(&files, &args.source_path)?;
-    let told: Vec<(&str, SourceTimes)> = if args.whole {
+    let sources: Vec<(&str, SourceTimes)> = if args.whole {
         files.iter().map(|file| (*file, source_times(profile, &places, SourceFilter::File(file)))).collect()
     } else {
         vec![(function.name.as_str(), of_function.clone())]
     };
     if args.json {
-        let one = |(name, times): &(&str, SourceTimes)| {
+        let to_json = |(name, times): &(&str, SourceTimes)| {
             let of = AnnotatedSource { name, times, texts: &texts, whole: args.whole };
-            whyso_report::annotated_json(taken.about(), profile, of)
+            whyso_report::annotated_json(sampled.about(), profile, of)
         };
-        return print_object(&serde_json::json!({"sources": told.iter().map(one).collect::<Vec<_>>()}));
+        return print_object(
+            &serde_json::json!({"sources": sources.iter().map(to_json).collect::<Vec<_>>()}),
+        );
     }
     let mut out = String::new();
-    for (name, times) in &told {
+    for (name, times) in &sources {
         let of = AnnotatedSource { name, times, texts: &texts, whole: args.whole };
-        out.push_str(&whyso_report::annotated(taken.about(), profile, of));
+        out.push_str(&whyso_report::annotated(sampled.about(), profile, of));
     }
     let missing: Vec<&str> = files.into_iter().filter(|file| !texts.contains_key(*file)).collect();
     if !missing.is_empty() {

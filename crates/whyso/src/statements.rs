@@ -83,7 +83,7 @@ pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
     if found.commands.is_empty() && filter.is_set() {
         let own = if found.own_left_out > 0 { " but whyso's own (--own)" } else { "" };
         return Err(Error::Plan(format!(
-            "no command of {words} is left{own}: leave some of --thread, --connection and --statement away"
+            "no command of {words} is left{own}: leave out some of --thread, --connection and --statement"
         ))
         .into());
     }

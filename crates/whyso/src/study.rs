@@ -104,13 +104,13 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
                 return print_unchecked(spec);
             }
             check_programs(&spec, *allow_programs)?;
-            let kept = whyso_control::plan_study(spec, file.parent().unwrap_or(Path::new(".")))?;
+            let study = whyso_control::plan_study(spec, file.parent().unwrap_or(Path::new(".")))?;
             if *dry_run {
-                return print_plan(&kept);
+                return print_plan(&study);
             }
             let name = file.file_stem().unwrap_or_default();
             let dir = out.clone().unwrap_or_else(|| Path::new(FOLDER).join(name));
-            carry_out(Journal::create(&dir, kept).map_err(wrong_study)?, form(*json))
+            carry_out(Journal::create(&dir, study).map_err(wrong_study)?, form(*json))
         }
         StudyCommand::Resume { dir, allow_programs, json } => {
             let journal = Journal::open(dir).map_err(wrong_study)?;
@@ -161,9 +161,9 @@ fn print_unchecked(spec: Spec) -> Result<ExitCode> {
     print_plan(&StoredStudy { spec, files: BTreeMap::new(), notes })
 }
 
-fn print_plan(kept: &StoredStudy) -> Result<ExitCode> {
+fn print_plan(study: &StoredStudy) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
-    let spec = &kept.spec;
+    let spec = &study.spec;
     let cells = spec.cells();
     writeln!(out, "{}\n{}\n", spec.title, spec.question)?;
     if let Some(start) = spec.pair().first() {
@@ -184,12 +184,12 @@ fn print_plan(kept: &StoredStudy) -> Result<ExitCode> {
     let starts = spec.all_starts().len();
     writeln!(out, "\n{} cells, {starts} starts, {} users each", cells.len(), users.join(", "))?;
     match &spec.session_sweep {
-        Some(inside) => writeln!(
+        Some(sweep) => writeln!(
             out,
             "each start sweeps {} over {} values, {} executions each",
-            inside.knob,
-            inside.points().map_or(0, |points| points.len()),
-            inside.times
+            sweep.knob,
+            sweep.points().map_or(0, |points| points.len()),
+            sweep.times
         )?,
         None => writeln!(
             out,
@@ -197,7 +197,7 @@ fn print_plan(kept: &StoredStudy) -> Result<ExitCode> {
             rough_time(spec.measured_s_max())
         )?,
     }
-    for note in &kept.notes {
+    for note in &study.notes {
         writeln!(out, "{note}")?;
     }
     Ok(ExitCode::SUCCESS)

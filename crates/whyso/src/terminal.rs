@@ -1,4 +1,4 @@
-//! What can be known of the terminal.
+//! Facts of the terminal.
 
 use std::io::IsTerminal;
 
@@ -11,7 +11,7 @@ pub(crate) fn width() -> usize {
         return PIPE_WIDTH;
     }
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the call fills the winsize that it is given, which outlives it.
-    let told = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) };
-    if told == 0 && size.ws_col > 0 { usize::from(size.ws_col) } else { 80 }
+    // SAFETY: the call fills the winsize, which outlives it.
+    let status = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) };
+    if status == 0 && size.ws_col > 0 { usize::from(size.ws_col) } else { 80 }
 }

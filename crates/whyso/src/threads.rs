@@ -64,18 +64,18 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let filter = args.whose.filter();
     let rows = filter.choose(threads)?;
     let mut pauses = pauses.clone();
-    pauses.retain(|one| rows.iter().any(|row| row.tid == one.tid));
-    let told = ThreadsWindow {
+    pauses.retain(|pause| rows.iter().any(|row| row.tid == pause.tid));
+    let described = ThreadsWindow {
         begin_s: origin_ns.map(|origin_ns| (window.begin_ns - origin_ns) as f64 / 1e9),
         seconds: window.seconds(),
         of: threads.len(),
     };
     let mut out = crate::out::stdout();
     if args.json {
-        let object = whyso_report::threads_json(told, &rows, states, &pauses);
+        let object = whyso_report::threads_json(described, &rows, states, &pauses);
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
     } else {
-        write!(out, "{}", whyso_report::threads(told, &rows, states))?;
+        write!(out, "{}", whyso_report::threads(described, &rows, states))?;
         let pauses = whyso_report::pauses(&pauses, window.end_ns.abs_diff(window.begin_ns));
         if !pauses.is_empty() {
             write!(out, "\n{pauses}")?;

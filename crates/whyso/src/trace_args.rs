@@ -29,8 +29,8 @@ enum StacksLevel {
     None,
     /// Of threads on CPUs, 49 times per second on each CPU, named by symbols
     Light,
-    /// Of threads on CPUs, 99 times per second on each CPU, and of waits with who ended them; named with files and lines where the
-    /// build has them
+    /// Of threads on CPUs, 99 times per second on each CPU, and of waits with who ended them. Named with files and
+    /// lines where the build has them
     Full,
 }
 

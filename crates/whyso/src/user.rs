@@ -37,7 +37,7 @@ static COMMAND_LINE: OnceLock<Vec<String>> = OnceLock::new();
 
 /// Keeps the command line as it may be recorded. An argument need not be UTF-8.
 pub(crate) fn keep_command_line(arguments: &[OsString]) {
-    let arguments = arguments.iter().map(|one| one.to_string_lossy().into_owned());
+    let arguments = arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
     COMMAND_LINE.get_or_init(|| whyso_control::masked_command_line(arguments));
 }
 

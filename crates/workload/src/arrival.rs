@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::error::{RatesProblem, WorkloadError};
 use crate::rng::Rng;
 
-/// The user number of transactions that are due by a schedule: [`Cursor::start`](crate::Cursor::start) with it and the
-/// number of an arrival gives a transaction that depends on the seed and that number only, on any user that carries it out.
+/// The user number of transactions that are due by a schedule. With it and the number of an arrival,
+/// [`Cursor::start`](crate::Cursor::start) begins a transaction that depends on the seed and that number only. Any user
+/// may carry it out.
 /// Users of a closed loop count from 0 and never come near it.
 pub const ARRIVALS_USER: u64 = u64::MAX;
 
@@ -21,17 +22,17 @@ const THINK_SALT: u64 = 0x7468_696e_6b00_0000;
 pub enum ArrivalProcess {
     /// Independent of each other: exponential gaps where the rate is constant.
     Poisson,
-    /// Evenly spaced where the rate is constant. The first one comes after a share of a gap that the seed draws, so
-    /// that the expected count up to any time is the integral of the rate for this process too.
+    /// Evenly spaced where the rate is constant. The first one comes after a share of a gap that the seed draws. So the
+    /// expected count up to any time is the integral of the rate for this process too.
     Uniform,
 }
 
 /// The times at which arrivals are due: an iterator over nanoseconds since the begin, ascending.
 ///
-/// Arrivals of a unit-rate process (increments that are exponential with mean 1, or 1) are carried over to the time at
-/// which the integral of the rate reaches them (Çinlar, "Introduction to Stochastic Processes", 1975, section 4.7). The
-/// rate is piecewise linear, its integral piecewise quadratic, and the quadratic is solved as it stands.
-/// The same seed, process and points give the same times, on whatever number of loops: loop `i` of `n` takes
+/// An arrival of a unit-rate process is due when the integral of the rate reaches it. Source: Çinlar, "Introduction to
+/// Stochastic Processes", 1975, section 4.7. Its increments are exponential with mean 1, or 1. The
+/// rate is piecewise linear, its integral piecewise quadratic, and the quadratic is solved exactly. The same seed,
+/// process and points give the same times, on whatever number of loops: loop `i` of `n` takes
 /// `clock.enumerate().skip(i).step_by(n)`.
 ///
 /// ```
@@ -72,8 +73,8 @@ struct Segment {
 }
 
 impl ArrivalClock {
-    /// From points (time, arrivals per second) in ascending order of time; the rate is held before the first and after
-    /// the last, and two points at one time are a step.
+    /// From points (time, arrivals per second) in ascending order of time. The rate is constant before the first and
+    /// after the last. Two points at one time are a step.
     ///
     /// # Errors
     /// [`WorkloadError::BadRates`]: no point, a time that goes back, a rate that is negative or not finite.
@@ -171,8 +172,8 @@ fn segments(points: &[(Duration, f64)]) -> Result<Vec<Segment>, WorkloadError> {
     Ok(segments)
 }
 
-/// The exponential think time after transaction `k` of a user: a function of the seed, the user and `k` alone, and
-/// independent of what the transaction's parameters were. At most 37 times the mean.
+/// Returns the exponential think time after transaction `k` of a user. It is a function of the seed, the user and `k`
+/// only, and independent of the transaction's parameters. At most 37 times the mean.
 ///
 /// ```
 /// use std::time::Duration;

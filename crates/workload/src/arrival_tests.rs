@@ -90,7 +90,7 @@ fn counts_over_a_ramp_are_the_integral_of_the_rate() {
 }
 
 #[test]
-fn counts_are_as_dispersed_as_the_process_says() {
+fn counts_are_as_dispersed_as_those_of_the_process() {
     for (process, lowest, highest) in
         [(ArrivalProcess::Poisson, 0.87, 1.13), (ArrivalProcess::Uniform, 0.0, 0.01)]
     {

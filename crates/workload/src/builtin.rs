@@ -39,21 +39,21 @@ impl Workload {
     /// A built-in workload by its name; underscores for dashes are accepted, as in sysbench's script names.
     ///
     /// # Errors
-    /// An unknown name (with the nearest known one), options that leave nothing to do, and tables smaller than
+    /// An unknown name (with the nearest valid one), options that leave nothing to do, and tables smaller than
     /// one range.
     pub fn builtin(name: &str, options: &Options) -> Result<Workload, WorkloadError> {
         let plain = name.to_lowercase().replace('_', "-");
-        let Some(known) = NAMES.iter().find(|known| **known == plain) else {
+        let Some(name) = NAMES.iter().find(|name| **name == plain) else {
             return Err(WorkloadError::UnknownWorkload {
                 name: name.to_string(),
                 nearest: nearest_name(name, NAMES).map(str::to_string),
-                known: NAMES.join(", "),
+                valid_names: NAMES.join(", "),
             });
         };
-        if let Some(workload) = seeds::workload(known, options) {
+        if let Some(workload) = seeds::workload(name, options) {
             return Ok(workload);
         }
-        let (summary, groups) = transaction(known, options);
+        let (summary, groups) = transaction(name, options);
         let groups: Vec<Group> = groups.into_iter().filter(|group| group.repeat > 0).collect();
         let only_borders = groups.iter().all(|group| group.statements.iter().all(|s| s.params.is_empty()));
         if only_borders {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_set_that_is_too_small_says_what_is_needed() {
+    fn of_a_data_set_that_is_too_small_the_error_names_what_is_needed() {
         let workload = build("oltp-read-write");
         assert!(workload.check_data(1, 10_000).is_ok());
         let message = workload.check_data(1, 9_999).unwrap_err().to_string();

@@ -68,7 +68,7 @@ pub enum Value<'a> {
     Null,
 }
 
-/// Walks through one transaction at a time; allocates nothing once it has seen the longest values.
+/// Walks through one transaction at a time; allocates nothing once it has held the longest values.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     rng: Rng,
@@ -169,7 +169,7 @@ impl Cursor {
         }
     }
 
-    /// Carries out what the built-in workloads' steps seldom are, and goes on.
+    /// Carries out what the built-in workloads' steps seldom are, and continues.
     fn rare<'p>(&mut self, program: &'p Program, step: &'p Op) -> Result<Option<Turn<'p>>, Stuck> {
         let Cursor { rng, variables, .. } = self;
         let failed = |what: &'static str| move |error| Stuck::Eval { variable: what.to_string(), error };
@@ -288,12 +288,12 @@ impl Cursor {
 
     #[inline]
     fn call<'p>(&mut self, program: &'p Program, statement: usize) -> Call<'p> {
-        let known = &program.statements()[statement];
-        self.local_rows_left = known.local_rows.as_ref().map_or(0, |local| local.rows);
-        Call { statement, table: self.table, params: &known.params }
+        let statement_spec = &program.statements()[statement];
+        self.local_rows_left = statement_spec.local_rows.as_ref().map_or(0, |local| local.rows);
+        Call { statement, table: self.table, params: &statement_spec.params }
     }
 
-    /// Place in [`Workload::transactions`](crate::Workload::transactions) of the one that was drawn; known from the first
+    /// Place in [`Workload::transactions`](crate::Workload::transactions) of the one that was drawn; set from the first
     /// [`next`](Cursor::next) after [`start`](Cursor::start) on.
     #[inline]
     pub fn transaction(&self) -> usize {
@@ -307,7 +307,7 @@ impl Cursor {
         self.variables.set(usize::from(ROW_COUNT), Scalar::Int(i64::try_from(count).unwrap_or(i64::MAX)));
     }
 
-    /// Gives a variable a value that came from the server.
+    /// Sets a variable to a value that the server returned.
     pub fn keep(&mut self, variable: u16, value: Scalar<'_>) {
         self.variables.set(usize::from(variable), value);
     }

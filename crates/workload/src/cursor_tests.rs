@@ -61,8 +61,8 @@ fn a_range_spans_its_size_and_a_delete_is_inserted_again() {
     let workload = workload("oltp-read-write", &[("range_size", "50")]);
     let sent = transaction(&workload, 9, 9, 9);
     let numbers = |i: usize| -> Vec<i64> {
-        let inside = sent[i].split(['(', ')']).nth(1).unwrap();
-        inside.split(',').take(2).map(|n| n.parse().unwrap()).collect()
+        let arguments = sent[i].split(['(', ')']).nth(1).unwrap();
+        arguments.split(',').take(2).map(|n| n.parse().unwrap()).collect()
     };
     for range in 11..=14 {
         assert_eq!(numbers(range)[1] - numbers(range)[0], 49);
@@ -73,7 +73,7 @@ fn a_range_spans_its_size_and_a_delete_is_inserted_again() {
 }
 
 #[test]
-fn digits_look_like_sysbench_s_and_every_digit_is_as_likely() {
+fn digits_are_placed_as_by_sysbench_and_every_digit_is_as_likely() {
     let workload = workload("oltp-insert", &[]);
     let mut counts = [0u32; 10];
     for k in 0..2000 {

@@ -1,4 +1,4 @@
-//! Lists of values that parameters are taken from: a file's lines, or a query's rows at the begin.
+//! Lists of values that parameters are drawn from: a file's lines, or a query's rows at the begin.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ impl Order {
 }
 
 impl DictionaryValues {
-    /// From lines or rows, as they came.
+    /// From lines or rows, in their order.
     pub fn new(values: Vec<Vec<u8>>) -> DictionaryValues {
         let as_int = |value: &Vec<u8>| {
             let number: i64 = std::str::from_utf8(value).ok()?.parse().ok()?;

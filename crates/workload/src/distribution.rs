@@ -29,13 +29,13 @@ pub enum Distribution {
         hot_rows_pct: u32,
         hot_draws_pct: u32,
     },
-    /// A normal distribution around the middle, cut off `parameter` standard deviations from it on both sides, so that
-    /// larger ones make a narrower bell: pgbench's `random_gaussian`. `parameter` is at least 2.
+    /// A normal distribution around the middle, cut off `parameter` standard deviations from it on both sides. So
+    /// larger parameters make a narrower bell: pgbench's `random_gaussian`. `parameter` is at least 2.
     Normal {
         parameter: f64,
     },
-    /// Low rows are hot: each of two equal shares of the range has a frequency that falls by the same factor,
-    /// `exp(-parameter)` over the whole: pgbench's `random_exponential`. `parameter` is above 0.
+    /// Low rows are hot: pgbench's `random_exponential`. Each of two equal shares of the range has a frequency that
+    /// falls by the same factor, `exp(-parameter)` over the whole. `parameter` is above 0.
     Exponential {
         parameter: f64,
     },
@@ -163,8 +163,8 @@ fn mean_of_draws(rng: &mut Rng, rows: u64, iterations: u32) -> u64 {
     }
 }
 
-/// Rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone
-/// discrete distributions", ACM TOMACS 6(3), 1996): no table, the same cost for any number of rows.
+/// Rejection-inversion: no table, the same cost for any number of rows. From Hörmann and Derflinger,
+/// "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996.
 #[derive(Clone, Debug)]
 struct Zipfian {
     rows: f64,
@@ -204,8 +204,8 @@ impl Zipfian {
         if one_less.abs() < 1e-9 {
             return area.exp();
         }
-        let inside = (area * one_less).max(-1.0);
-        (inside.ln_1p() / one_less).exp()
+        let base = (area * one_less).max(-1.0);
+        (base.ln_1p() / one_less).exp()
     }
 
     fn sample(&self, rng: &mut Rng) -> u64 {
@@ -241,12 +241,12 @@ mod tests {
         counts
     }
 
-    /// Sum over cells of (seen − expected)² / expected.
+    /// Sum over cells of (observed − expected)² / expected.
     fn chi_square(counts: &[u64], expected_share: impl Fn(usize) -> f64) -> f64 {
         let mut sum = 0.0;
-        for (i, seen) in counts.iter().enumerate() {
+        for (i, observed) in counts.iter().enumerate() {
             let expected = expected_share(i) * DRAWS as f64;
-            sum += (*seen as f64 - expected).powi(2) / expected;
+            sum += (*observed as f64 - expected).powi(2) / expected;
         }
         sum
     }
@@ -337,10 +337,10 @@ mod tests {
             Distribution::Exponential { parameter: 10.0 },
         ] {
             let mut rng = Rng::for_transaction(1, 2, 3);
-            let one = Sampler::new(distribution, 1);
+            let sampler = Sampler::new(distribution, 1);
             let many = Sampler::new(distribution, 2_000_000_000);
             for _ in 0..1000 {
-                assert_eq!(one.sample(&mut rng), 1);
+                assert_eq!(sampler.sample(&mut rng), 1);
                 assert!((1..=2_000_000_000).contains(&many.sample(&mut rng)));
             }
         }

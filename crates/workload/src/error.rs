@@ -7,11 +7,11 @@ use crate::sql::SqlFileError;
 #[non_exhaustive]
 pub enum WorkloadError {
     /// No built-in workload has this name.
-    #[error("unknown workload '{name}'{}: the workloads are {known}", did_you_mean(.nearest))]
-    UnknownWorkload { name: String, nearest: Option<String>, known: String },
+    #[error("unknown workload '{name}'{}: the workloads are {valid_names}", did_you_mean(.nearest))]
+    UnknownWorkload { name: String, nearest: Option<String>, valid_names: String },
     /// No workload option has this name.
-    #[error("unknown workload option '{name}'{}: the options are {known}", did_you_mean(.nearest))]
-    UnknownOption { name: String, nearest: Option<String>, known: String },
+    #[error("unknown workload option '{name}'{}: the options are {valid_names}", did_you_mean(.nearest))]
+    UnknownOption { name: String, nearest: Option<String>, valid_names: String },
     /// The option exists, but can't have this value.
     #[error("the option {name} can't be '{value}': {expected}")]
     BadValue { name: String, value: String, expected: String },

@@ -27,7 +27,11 @@ impl Workload {
         let wanted: Vec<&str> = self
             .kinds()
             .into_iter()
-            .filter(|kind| self.statements().iter().any(|one| one.kind == *kind && only_reads_rows(&one.sql)))
+            .filter(|kind| {
+                self.statements()
+                    .iter()
+                    .any(|statement| statement.kind == *kind && only_reads_rows(&statement.sql))
+            })
             .collect();
         let mut examples: Vec<Example> = Vec::new();
         let mut cursor = Cursor::new(seed, 0, 0);
@@ -42,7 +46,7 @@ impl Workload {
     }
 }
 
-/// Adds the kinds of one transaction that have no text yet. Every statement is taken to be answered with one row.
+/// Adds the kinds of one transaction that have no text yet, as if every statement were answered with one row.
 fn add_from_transaction(program: &Program, cursor: &mut Cursor, examples: &mut Vec<Example>) {
     for _ in 0..STEPS_MAX {
         let call = match cursor.next(program) {
@@ -51,7 +55,7 @@ fn add_from_transaction(program: &Program, cursor: &mut Cursor, examples: &mut V
             Ok(Turn::End) | Err(_) => return,
         };
         let statement = &program.statements()[call.statement];
-        let is_new = examples.iter().all(|one| one.kind != statement.kind);
+        let is_new = examples.iter().all(|example| example.kind != statement.kind);
         if is_new && only_reads_rows(&statement.sql) {
             let mut text = Vec::new();
             let cut = SqlText::new(&statement.sql_for_table(call.table));
@@ -71,7 +75,7 @@ mod tests {
 
     fn examples(text: &str) -> Vec<(String, String)> {
         let workload = Workload::from_sql_file("t.sql", text, &SqlOptions::default()).unwrap();
-        workload.examples(1).into_iter().map(|one| (one.kind, one.sql)).collect()
+        workload.examples(1).into_iter().map(|example| (example.kind, example.sql)).collect()
     }
 
     #[test]

@@ -5,15 +5,15 @@
 //! made ready to run; a [`Cursor`] walks through one transaction of it, statement by statement.
 //!
 //! A workload comes from one of three places:
-//! - [`Workload::builtin`]: those with sysbench's names send the same statements in the same order over the same tables,
-//!   with the same options and defaults, so that either tool can drive the same data; the others bring their own tables
-//!   ([`Setup`]).
+//! - [`Workload::builtin`]. Those with sysbench's names send the same statements in the same order over the same
+//!   tables, with the same options and defaults. So either tool can drive the same data. The others bring their own
+//!   tables ([`Setup`]).
 //! - [`Workload::from_sql_file`]: a user's own SQL, with directives in comments as pgbench has them.
 //! - [`Workload::from_query`]: one query.
 //!
-//! Transaction `k` of user `u` is a function of `(seed, u, k)` and the server's answers only: a retry sends the same
-//! parameters, and any engine, in any order, sends the same load. [`ArrivalClock`] says when transactions are due that
-//! follow a schedule.
+//! Transaction `k` of user `u` is a function of `(seed, u, k)` and the server's answers only. So a retry sends the same
+//! parameters, and any engine, in any order, sends the same load. The times at which transactions of a schedule are due
+//! come from [`ArrivalClock`].
 //!
 //! This crate never opens a socket, reads no clock and no file.
 //!

@@ -108,7 +108,7 @@ impl Options {
     /// Sets one option from text. Dashes and underscores in the name are the same, as in sysbench.
     ///
     /// # Errors
-    /// Unknown names (with the nearest known one) and values out of range, in one sentence.
+    /// Unknown names (with the nearest valid one) and values out of range, in one sentence.
     ///
     /// ```
     /// let mut options = whyso_workload::Options::default();
@@ -143,7 +143,7 @@ impl Options {
                 return Err(WorkloadError::UnknownOption {
                     name: name.to_string(),
                     nearest: nearest_name(&plain, NAMES).map(str::to_string),
-                    known: NAMES.join(", "),
+                    valid_names: NAMES.join(", "),
                 });
             }
         }

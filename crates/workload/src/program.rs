@@ -1,4 +1,4 @@
-//! A workload made ready to run: its steps as a flat list that a cursor walks.
+//! A workload prepared to run: its steps as a flat list that a cursor walks.
 
 use crate::dictionary::{DictionaryValues, Order};
 use crate::distribution::Sampler;

@@ -5,8 +5,8 @@ use whyso_random::{GOLDEN_GAMMA, SplitMix64, mix};
 /// A xoshiro256++ generator (Blackman and Vigna, "Scrambled linear pseudorandom number
 /// generators", 2021), seeded from a key and a position.
 ///
-/// The numbers of transaction `k` of user `u` are a function of `(seed, u, k)` alone, so a retry,
-/// a replay, and another engine draw the same ones. Seeding costs about as much as six draws.
+/// The numbers of transaction `k` of user `u` are a function of `(seed, u, k)` only. So a retry, a replay, and another
+/// engine draw the same ones. Seeding costs about as much as six draws.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: [u64; 4],
@@ -98,11 +98,11 @@ mod tests {
     #[test]
     fn below_covers_its_range_and_nothing_else() {
         let mut rng = Rng::for_transaction(1, 1, 1);
-        let mut seen = [false; 7];
+        let mut drawn = [false; 7];
         for _ in 0..1000 {
-            seen[rng.below(7) as usize] = true;
+            drawn[rng.below(7) as usize] = true;
         }
-        assert_eq!(seen, [true; 7]);
+        assert_eq!(drawn, [true; 7]);
         assert_eq!(rng.below(0), 0);
         assert_eq!(rng.below(1), 0);
     }

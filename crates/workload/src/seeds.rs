@@ -41,7 +41,7 @@ macro_rules! random_text {
     };
 }
 
-/// Connections a second, and nothing else.
+/// Connections per second, and nothing else.
 fn connect(options: &Options) -> Workload {
     build("connect", "a new connection each time, and no statement", vec![Step::Reconnect], options)
 }
@@ -69,7 +69,7 @@ fn primary_key_read(options: &Options) -> Workload {
     }
 }
 
-/// Customers made concurrently by a stored procedure that makes up their records itself. The seed of its random numbers
+/// Customers created concurrently by a stored procedure that generates their records itself. The seed of its random numbers
 /// is the parameter, so that the same load makes the same customers.
 fn customer_create(options: &Options) -> Workload {
     let seed = Variable { name: "seed".to_string(), value_type: ValueType::Int };
@@ -149,9 +149,9 @@ const CUSTOMER_SETUP: [&str; 7] = [
     ),
 ];
 
-/// One row by primary key, from a table drawn anew each time. As text, so that thousands of tables need no prepared
-/// statement each: every query looks its table up, which is what locks on tables' metadata and the table cache are
-/// tested with.
+/// One row by primary key, from a table drawn for each transaction. As text, so that thousands of tables need no
+/// prepared statement each. Every query finds its table by name, which tests locks on tables' metadata and the table
+/// cache.
 fn select_many_tables(options: &Options) -> Workload {
     let sql = "SELECT c FROM sbtest{table} WHERE id=?";
     let select = Statement { protocol: Protocol::Text, ..statement("point_select", sql, vec![ROW]) };
@@ -220,7 +220,7 @@ fn group(statement: Statement) -> Step {
     Step::Group(Group { repeat: 1, draws: 1, statements: vec![statement] })
 }
 
-/// INSERTs of the rows 1 to `rows`, in ascending order; `values` is made of the row number `n`. Rows that are there
+/// INSERTs of the rows 1 to `rows`, in ascending order; `values` is a function of the row number `n`. Rows that are there
 /// already stay. Any server runs them: the numbers come from a join of ten digits with themselves.
 fn fill(table: &str, columns: &str, values: &str, rows: u64) -> Vec<String> {
     let digits = "(SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 \
@@ -238,7 +238,7 @@ fn fill(table: &str, columns: &str, values: &str, rows: u64) -> Vec<String> {
         .collect()
 }
 
-/// Rows are made in ascending order, so the last one is there when all are.
+/// Rows are inserted in ascending order, so the last one is there when all are.
 fn check_last_row(table: &str, key: &str, rows: u64) -> String {
     format!("SELECT COALESCE(MAX({key}), 0) = {rows} FROM {table}")
 }

@@ -1,17 +1,17 @@
-//! Finds the known name that a mistyped one most likely meant.
+//! Finds the name that a mistyped one most likely meant.
 
-/// The known name nearest to `typed`, where one is near enough to be worth suggesting:
-/// at most a third of its letters changed, or one beginning with what was typed.
+/// Returns the name nearest to `typed`, where one is near enough to be worth suggesting. At most a third of its letters
+/// may differ, or it begins with what was typed.
 ///
 /// ```
-/// let known = ["oltp-read-only", "oltp-read-write"];
-/// assert_eq!(whyso_workload::nearest_name("oltp-readwrite", known), Some("oltp-read-write"));
-/// assert_eq!(whyso_workload::nearest_name("tpcc", known), None);
+/// let names = ["oltp-read-only", "oltp-read-write"];
+/// assert_eq!(whyso_workload::nearest_name("oltp-readwrite", names), Some("oltp-read-write"));
+/// assert_eq!(whyso_workload::nearest_name("tpcc", names), None);
 /// ```
-pub fn nearest_name<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_name<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_lowercase().replace('_', "-");
     let mut best: Option<(usize, &str)> = None;
-    for name in known {
+    for name in names {
         let plain = name.to_lowercase().replace('_', "-");
         let mut distance = edit_distance(&typed, &plain);
         let is_abbreviation = typed.len() >= 3 && (plain.starts_with(&typed) || plain.ends_with(&typed));
@@ -57,10 +57,10 @@ mod tests {
 
     #[test]
     fn underscores_and_the_missing_prefix_are_forgiven() {
-        let known = ["oltp-read-write", "oltp-point-select", "range_size"];
-        assert_eq!(nearest_name("oltp_read_wirte", known), Some("oltp-read-write"));
-        assert_eq!(nearest_name("point-select", known), Some("oltp-point-select"));
-        assert_eq!(nearest_name("range-szie", known), Some("range_size"));
-        assert_eq!(nearest_name("x", known), None);
+        let names = ["oltp-read-write", "oltp-point-select", "range_size"];
+        assert_eq!(nearest_name("oltp_read_wirte", names), Some("oltp-read-write"));
+        assert_eq!(nearest_name("point-select", names), Some("oltp-point-select"));
+        assert_eq!(nearest_name("range-szie", names), Some("range_size"));
+        assert_eq!(nearest_name("x", names), None);
     }
 }

@@ -31,7 +31,7 @@ impl Scope for Variables {
 }
 
 impl Variables {
-    /// Makes all of them NULL, so many.
+    /// Makes all of them NULL. `count`: their number.
     pub(crate) fn clear(&mut self, count: usize) {
         self.values.clear();
         self.values.resize(count, Value::Null);

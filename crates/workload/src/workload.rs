@@ -94,14 +94,14 @@ pub const DRAWS_MAX: usize = 4;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
-    /// Such as "point_select": what results are given by. Several statements may share a kind.
+    /// Such as "point_select": what results are grouped by. Several statements may share a kind.
     pub kind: String,
     /// With `?` for parameters and [`TABLE_NUMBER`] for the number of the table.
     pub sql: String,
     pub protocol: Protocol,
     /// One for each `?`.
     pub params: Vec<Param>,
-    /// What is kept of its answer.
+    /// What is stored of its answer.
     pub capture: Option<Capture>,
     /// What is sent when the server asks for the file of a LOAD DATA LOCAL.
     pub local_rows: Option<LocalRows>,
@@ -195,8 +195,8 @@ pub struct LocalRows {
     pub fields: Vec<Source>,
 }
 
-/// Statements that make and fill the tables that a workload brings along. They are run once, in order, in an empty
-/// schema of whyso's own; run again, as after they were broken off, they complete the same data.
+/// Statements that create and fill the tables that a workload brings along. They run once, in order, in an empty schema
+/// of whyso's own. Run again, as after an interruption, they complete the same data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     pub statements: Vec<String>,
@@ -353,7 +353,7 @@ fn count_statements(steps: &[Step]) -> Option<u64> {
 }
 
 impl Workload {
-    /// Works out what each variable is sent as from all that is put into it. To be called anew when a dictionary was
+    /// Works out what each variable is sent as from all that is put into it. To be called again when a dictionary was
     /// filled, whose values may be numbers.
     pub(crate) fn settle_types(&mut self) {
         for variable in &mut self.variables {

@@ -10,7 +10,7 @@ use super::session::Session;
 use crate::Error;
 use crate::engine::Engine;
 
-/// Where no rate is given, the search begins at this share of what the same users reach in a closed loop.
+/// Where no rate is named, the search begins at this share of what the same users reach in a closed loop.
 const START_SHARE: f64 = 0.5;
 
 impl Session<'_> {

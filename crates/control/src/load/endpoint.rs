@@ -21,7 +21,7 @@ pub(super) fn placement(asked: Option<Placement>, servers: &[ServerPlan]) -> Res
         None => Ok(Placement::RoundRobin),
         Some(Placement::RoundRobin | Placement::Pinned) if is_weighted => Err(Error::Plan(
             "weight=N in a DSN shares the connections by weight, and --placement round-robin and pinned know no weights: \
-             leave --placement out, or the weights"
+             leave out --placement or the weights"
                 .to_string(),
         )),
         Some(asked) => Ok(asked),
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(placement(Some(Placement::Weighted), &weighted).unwrap(), Placement::Weighted);
         for asked in [Placement::RoundRobin, Placement::Pinned] {
             let refused = placement(Some(asked), &weighted).unwrap_err().to_string();
-            assert!(refused.contains("leave --placement out"), "{refused}");
+            assert!(refused.contains("leave out --placement"), "{refused}");
         }
     }
 }

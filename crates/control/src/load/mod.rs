@@ -64,8 +64,8 @@ pub fn load(
     let mut refused = None;
     for server in &plan.servers {
         match prepare_one(plan, &workloads, server, &runtime, listener, stop, ask_password) {
-            Ok((one, weight)) => {
-                tested.push(one);
+            Ok((server_under_test, weight)) => {
+                tested.push(server_under_test);
                 weights.push(weight);
             }
             Err(error) => {
@@ -86,8 +86,8 @@ pub fn load(
             Session::new(plan, listener, stop).run(&workloads, &load_spec)
         }
     };
-    for one in tested {
-        runtime.block_on(put_everything_back(one, listener));
+    for server_under_test in tested {
+        runtime.block_on(put_everything_back(server_under_test, listener));
     }
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     done
@@ -131,7 +131,7 @@ async fn bring_data(
     Ok(())
 }
 
-/// A server made ready, and its weight among the endpoints.
+/// A prepared server, and its weight among the endpoints.
 fn prepare_one(
     plan: &LoadPlan,
     workloads: &[Workload],

@@ -1,4 +1,4 @@
-//! What was seen between two edges, as a level's result.
+//! What was recorded between two edges, as a level's result.
 
 use whyso_model::{Pacing, Role, State};
 use whyso_record::run::{Latency, Level, LevelResult, Purpose, RunEnd, SessionsResult, Window};
@@ -16,7 +16,7 @@ pub(super) struct LevelContext<'a> {
     pub(super) workload: &'a str,
     /// A server is watched: of other processes nobody knows what a request is.
     pub(super) of_server: bool,
-    /// Its requests are seen one by one.
+    /// Its requests are traced one by one.
     pub(super) requests: bool,
 }
 
@@ -69,10 +69,10 @@ pub(super) fn level(context: LevelContext<'_>, index: u32, begin: &Edge, end: &E
 
 /// What the process list showed between two edges; `None` where it was not read.
 fn sessions(from: SessionSums, to: SessionSums) -> Option<SessionsResult> {
-    let looks = to.snapshots.checked_sub(from.snapshots).filter(|looks| *looks > 0)?;
-    let mean = |from: u64, to: u64| to.saturating_sub(from) as f64 / looks as f64;
+    let snapshots = to.snapshots.checked_sub(from.snapshots).filter(|snapshots| *snapshots > 0)?;
+    let mean = |from: u64, to: u64| to.saturating_sub(from) as f64 / snapshots as f64;
     Some(SessionsResult {
-        looks,
+        looks: snapshots,
         active_mean: mean(from.in_statement, to.in_statement),
         clients_mean: mean(from.clients, to.clients),
     })
@@ -88,16 +88,17 @@ fn mean_of(from: &Reading, to: &Reading) -> Latency {
         to.server.request_ns - from.server.request_ns + to.server.transit_ns - from.server.transit_ns;
     let (was, is) = (&from.client, &to.client);
     let cycle_ns = (is.wire_ns - was.wire_ns) + (is.delay_ns - was.delay_ns) + (is.held_ns - was.held_ns);
-    // A generator of which only a part of the connections was seen tells nothing of the others.
-    let seen = answers > 0 && answers * 10 >= requests * 9;
+    // A generator of which only some connections were traced is no measure of the others.
+    let is_covered = answers > 0 && answers * 10 >= requests * 9;
     Latency {
-        mean: if seen { mean(cycle_ns, answers) } else { mean(served_ns, requests) },
+        mean: if is_covered { mean(cycle_ns, answers) } else { mean(served_ns, requests) },
         ..Latency::default()
     }
 }
 
-/// Requests and their mean time where the tracer does not see the server's side of them: as the generator had them where
-/// that was traced, else as many as the server counted, and as long as samples of its connections' threads make them.
+/// Requests and their mean time where the tracer does not see the server's side of them. If the generator was traced,
+/// they are as it had them. Else they are as many as the server counted, and as long as samples of its connections'
+/// threads make them.
 fn mean_without_requests(from: &Reading, to: &Reading, asked: u64) -> (u64, Latency) {
     let answers = to.client.answers - from.client.answers;
     if answers > 0 {
@@ -111,7 +112,8 @@ fn mean_without_requests(from: &Reading, to: &Reading, asked: u64) -> (u64, Late
 /// Threads of connections that ran between two readings.
 fn count_running(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
     let cpu_ns = |thread: &ThreadSums| thread.states[State::Cpu as usize];
-    let before = |thread: &ThreadSums| from.iter().find(|one| one.tid == thread.tid).map_or(0, cpu_ns);
+    let before =
+        |thread: &ThreadSums| from.iter().find(|earlier| earlier.tid == thread.tid).map_or(0, cpu_ns);
     let of_connections = to.iter().filter(|thread| thread.role == Role::Connection);
     of_connections.filter(|thread| cpu_ns(thread) > before(thread)).count() as u32
 }
@@ -120,8 +122,8 @@ fn count_running(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
 fn count_at_work(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
     let before = |thread: &ThreadSums| {
         from.iter()
-            .find(|one| one.tid == thread.tid && one.born_ns == thread.born_ns)
-            .map_or(0, |one| one.requests)
+            .find(|earlier| earlier.tid == thread.tid && earlier.born_ns == thread.born_ns)
+            .map_or(0, |earlier| earlier.requests)
     };
     // A single request is a login, of our own samplers too.
     to.iter().filter(|thread| thread.requests > before(thread) + 1).count() as u32

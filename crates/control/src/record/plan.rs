@@ -31,7 +31,7 @@ pub struct RecordPlan {
     pub toggle: bool,
     pub interval: Duration,
     pub trace: bool,
-    /// What of the stacks of the server's threads is taken.
+    /// Which stacks of the server's threads are recorded.
     pub stacks: StackSampling,
     /// Follow the commands of the server's clients.
     pub sql: Option<Literals>,
@@ -66,7 +66,7 @@ impl RecordPlan {
             }
         }
         if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {
-            return Err(Error::Plan("only the tracer measures processes: leave --no-trace out".to_string()));
+            return Err(Error::Plan("only the tracer measures processes: leave out --no-trace".to_string()));
         }
         Ok(())
     }

@@ -99,7 +99,7 @@ impl RecordingSession<'_> {
         let mut command = Command::new(program);
         // What it prints is not mixed with the table and the JSON that follow.
         command.args(arguments).stdin(Stdio::null()).stdout(std::io::stderr()).env_remove("MYSQL_PWD");
-        // Its first connections are to be seen, too.
+        // Its first connections are recorded, too.
         let spawned = spawn_held(command, |pid| {
             if let Some(tracing) = &self.tracing {
                 tracing.generator(pid);
@@ -160,14 +160,14 @@ impl RecordingSession<'_> {
     ) -> Result<(), Error> {
         let edges = self.edges();
         let has_failed = AtomicBool::new(false);
-        let (take, taken) = channel();
+        let (sender, receiver) = channel();
         std::thread::scope(|scope| {
             let has_failed = &has_failed;
             scope.spawn(move || {
                 while !has_failed.load(Ordering::Relaxed) {
                     let over = is_over();
                     if over || toggles.is_pressed() {
-                        let sent = take.send((edges.take(), over));
+                        let sent = sender.send((edges.take(), over));
                         if over || sent.is_err() {
                             return;
                         }
@@ -175,7 +175,7 @@ impl RecordingSession<'_> {
                     std::thread::sleep(CHECK_INTERVAL);
                 }
             });
-            let recorded = self.windows(recording, taken, windows);
+            let recorded = self.windows(recording, receiver, windows);
             has_failed.store(recorded.is_err(), Ordering::Relaxed);
             recorded
         })
@@ -191,7 +191,7 @@ impl RecordingSession<'_> {
         let mut begin: Option<Edge> = None;
         loop {
             let (edge, over) = match edges.recv_timeout(CHECK_INTERVAL) {
-                Ok(taken) => taken,
+                Ok(received) => received,
                 Err(RecvTimeoutError::Timeout) => {
                     self.check();
                     continue;

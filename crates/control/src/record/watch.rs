@@ -1,4 +1,4 @@
-//! A server that is shown while it is watched. It is recorded all the while, so that what was seen can be kept, and the recording stays only
+//! A server that is shown while it is watched. It is recorded all the while, so that what was shown can be kept, and the recording stays only
 //! where the user wanted one.
 
 use std::path::Path;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
-/// Bound on a program that looks a group up or changes one.
+/// Bound on a program that finds a group or changes one.
 const WITHIN: Duration = Duration::from_secs(30);
 const NAME_CHARACTERS_MAX: usize = 32;
 
@@ -23,9 +23,9 @@ impl Group {
         }
         let is_name = asked.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
             && asked.len() <= NAME_CHARACTERS_MAX
-            && asked
-                .chars()
-                .all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || "_-".contains(one));
+            && asked.chars().all(|character| {
+                character.is_ascii_lowercase() || character.is_ascii_digit() || "_-".contains(character)
+            });
         if !is_name {
             return Err(Error::Plan(format!(
                 "--group {}: give a group's name in small letters, digits, _ and -, or its number",
@@ -63,11 +63,13 @@ fn look_up(asked: &str) -> Result<Option<Group>, Error> {
 fn change(program: &str, arguments: &[&str]) -> Result<(), Error> {
     match run(program, arguments)? {
         (Some(0), _) => Ok(()),
-        (_, said) => Err(Error::Failed(format!("{program} {} failed: {}", arguments.join(" "), said.trim()))),
+        (_, output_text) => {
+            Err(Error::Failed(format!("{program} {} failed: {}", arguments.join(" "), output_text.trim())))
+        }
     }
 }
 
-/// The status and what was said, which is short.
+/// Returns the status and the output, which is short.
 fn run(program: &str, arguments: &[&str]) -> Result<(Option<i32>, String), Error> {
     let failed = |error: std::io::Error| {
         Error::Failed(format!(
@@ -91,6 +93,6 @@ fn run(program: &str, arguments: &[&str]) -> Result<(Option<i32>, String), Error
         sleep(Duration::from_millis(5));
     }
     let output = child.wait_with_output().map_err(failed)?;
-    let said = [output.stdout, output.stderr].concat();
-    Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
+    let output_text = [output.stdout, output.stderr].concat();
+    Ok((output.status.code(), String::from_utf8_lossy(&output_text).into_owned()))
 }

@@ -44,8 +44,8 @@ fn rejected_below(node: &Value) -> f64 {
     } else if let Some(table) = node.get("table").filter(|_| node.get("join_type").is_some()) {
         // Rows that the table's own condition rejected are in the table's sum.
         let rows = number(table, "r_rows").unwrap_or(0.0) * number(table, "r_loops").unwrap_or(1.0);
-        let kept = rows * (1.0 - rejected_share(number(table, "r_filtered")));
-        kept * rejected_share(number(node, "r_filtered"))
+        let matching = rows * (1.0 - rejected_share(number(table, "r_filtered")));
+        matching * rejected_share(number(node, "r_filtered"))
     } else {
         0.0
     };

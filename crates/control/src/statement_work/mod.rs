@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_reading_the_counters_counts_is_taken_off() {
+    fn what_reading_the_counters_counts_is_subtracted() {
         let counters = |value| BTreeMap::from([("Handler_read_rnd_next".to_string(), value)]);
         let counted = SessionCounters { first: counters(100), before: counters(150), after: counters(260) };
         assert_eq!(counted.of("Handler_read_rnd_next"), 60);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_that_add_up_or_cut_off_are_known_by_their_text() {
+    fn statements_that_add_up_or_cut_off_are_recognised_by_their_text() {
         assert!(!puts_rows_together("SELECT id FROM t WHERE pad = 5 AND id <= 1000"));
         for sql in ["SELECT COUNT(*) FROM t", "SELECT DISTINCT a FROM t", "SELECT a FROM t LIMIT 5"] {
             assert!(puts_rows_together(sql), "{sql}");

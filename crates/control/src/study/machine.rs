@@ -48,10 +48,10 @@ fn of_each_cpu(file: &str) -> Vec<f64> {
 mod tests {
     #[test]
     fn the_same_arithmetic_takes_about_as_long_again() {
-        let (one, other) = (super::machine_now(), super::machine_now());
+        let (first, second) = (super::machine_now(), super::machine_now());
         // The compiler left every step: a shift, an exclusive or and a multiplication take five cycles, of 0.1 ns at least.
         let ms_min = super::STEPS as f64 * 5.0 * 0.1e-6;
-        assert!(one.arithmetic_ms > ms_min && other.arithmetic_ms > ms_min, "{one:?} {other:?}");
-        assert!(one.mhz.is_none_or(|mhz| mhz > 100.0));
+        assert!(first.arithmetic_ms > ms_min && second.arithmetic_ms > ms_min, "{first:?} {second:?}");
+        assert!(first.mhz.is_none_or(|mhz| mhz > 100.0));
     }
 }

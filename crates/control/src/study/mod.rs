@@ -23,7 +23,7 @@ pub use programs::study_programs;
 use measurement::{Measurement, read_measurement};
 use plan::{KnownKnobs, plan_of};
 
-/// Carries out what a study still has to do. Each start that has come to its end is kept, whatever happens later. Gives why it ended early, where it did.
+/// Carries out what a study still has to do. Each finished start is stored, whatever happens later. Returns why the study ended early, where it did.
 ///
 /// # Errors
 /// A start failed, or the user broke off: what is missing can be done later.
@@ -38,8 +38,8 @@ pub fn study(
     let begun = journal.suggested().map_err(wrong_study)?;
     let suggested = match (begun, journal.stored().suggested(journal.finished_starts())) {
         (Some(begun), _) => Some(begun),
-        (None, Some(Ok(kept))) if ended.is_none() => {
-            Some(journal.begin_suggested(kept).map_err(wrong_study)?)
+        (None, Some(Ok(study))) if ended.is_none() => {
+            Some(journal.begin_suggested(study).map_err(wrong_study)?)
         }
         (None, _) => None,
     };

@@ -55,17 +55,17 @@ pub(super) fn evenness(recording: &Recording, locks: &[String]) -> Result<Vec<Lo
         for level in recording.run().levels.iter().filter(|level| level.purpose == Purpose::Sweep) {
             let over = pfs_in(recording, view, level.window)?;
             let seconds = level.window.seconds();
-            let wanted = evenness_of(&over.table).into_iter().filter(|one| {
-                locks.iter().any(|lock| one.event.to_lowercase().contains(&lock.to_lowercase()))
+            let wanted = evenness_of(&over.table).into_iter().filter(|evenness| {
+                locks.iter().any(|lock| evenness.event.to_lowercase().contains(&lock.to_lowercase()))
             });
-            found.extend(wanted.map(|one| LockEvenness {
+            found.extend(wanted.map(|evenness| LockEvenness {
                 users: level.users,
-                lock: one.event,
-                instances: one.instances as u32,
-                per_s: one.count / seconds,
-                ms_per_s: one.ns.map(|ns| ns / 1e6 / seconds),
-                busiest_percent: 100.0 * one.busiest,
-                even: one.even,
+                lock: evenness.event,
+                instances: evenness.instances as u32,
+                per_s: evenness.count / seconds,
+                ms_per_s: evenness.ns.map(|ns| ns / 1e6 / seconds),
+                busiest_percent: 100.0 * evenness.busiest,
+                even: evenness.even,
             }));
         }
     }
@@ -101,6 +101,6 @@ pub(super) fn warnings(recording: &Recording, input: &Input) -> Vec<String> {
 }
 
 fn views<'a>(recording: &'a Recording, names: &'a [&'a str]) -> impl Iterator<Item = &'static View> + 'a {
-    let has = |view: &View| recording.series().iter().any(|one| one.key.source == view.source);
+    let has = |view: &View| recording.series().iter().any(|series| series.key.source == view.source);
     names.iter().filter_map(|name| View::named(name)).filter(move |view| has(view))
 }

@@ -1,4 +1,4 @@
-//! A study made ready: its files read, its servers looked for, every cell checked before anything starts.
+//! Prepares a study: reads its files, finds its servers, and checks every cell before anything starts.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -67,18 +67,18 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<StoredStudy, Error> {
     }
     let mut knobs = KnownKnobs::default();
     resolve_suggestion(&mut spec, &mut knobs, &mut notes)?;
-    let mut kept = StoredStudy { spec, files: BTreeMap::new(), notes };
+    let mut study = StoredStudy { spec, files: BTreeMap::new(), notes };
     for cell in &cells {
-        read_workload(&mut kept.files, &cell.setup.workload, folder)?;
+        read_workload(&mut study.files, &cell.setup.workload, folder)?;
     }
     for cell in &cells {
         let unknown = knobs.unknown(cell)?;
-        let plan = plan_of(&kept, Path::new("."), cell, &unknown)?;
+        let plan = plan_of(&study, Path::new("."), cell, &unknown)?;
         plan.check()
             .and_then(|()| crate::describe(&plan).map(|_| ()))
             .map_err(|error| of_cell(cell, &error))?;
     }
-    Ok(kept)
+    Ok(study)
 }
 
 /// Chooses the server for which a limit of concurrency is suggested: one that has the knob. Where none has it, adds a note.
@@ -119,12 +119,12 @@ pub(super) struct KnownKnobs {
 impl KnownKnobs {
     fn of(&mut self, cell: &Cell) -> Result<&(Binary, BTreeMap<String, String>), Error> {
         match self.of.entry(cell.server.clone()) {
-            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(place) => {
                 let server = (!cell.server.is_empty()).then(|| Path::new(&cell.server));
                 let binary = whyso_server::find(server).map_err(|error| of_cell(cell, &error))?;
-                let known = binary.known_knobs().map_err(|error| of_cell(cell, &error))?;
-                Ok(place.insert((binary, known)))
+                let knobs = binary.known_knobs().map_err(|error| of_cell(cell, &error))?;
+                Ok(place.insert((binary, knobs)))
             }
         }
     }
@@ -137,20 +137,20 @@ impl KnownKnobs {
     /// Those of a cell that its server does not know, and need not.
     ///
     /// # Errors
-    /// One that it does not know and has to, with the nearest known one.
+    /// A knob that it does not know and has to, with the nearest that it knows.
     pub(super) fn unknown(&mut self, cell: &Cell) -> Result<Vec<String>, Error> {
-        let (binary, known) = self.of(cell)?;
+        let (binary, knobs) = self.of(cell)?;
         let mut unknown = Vec::new();
         for (name, _) in &cell.setup.set {
             let plain = name.to_lowercase().replace('-', "_");
-            // Boolean options may be given by what they are not, and options of plugins are known once these are loaded.
+            // Boolean options have a negated form, and a server knows options of plugins once these are loaded.
             let begins = ["", "skip_"];
             let is_known = plain.starts_with("plugin_load")
                 || plain.starts_with("loose_")
                 || begins
                     .iter()
-                    .any(|begin| plain.strip_prefix(begin).is_some_and(|rest| known.contains_key(rest)))
-                || known.contains_key(&format!("skip_{plain}"));
+                    .any(|begin| plain.strip_prefix(begin).is_some_and(|rest| knobs.contains_key(rest)))
+                || knobs.contains_key(&format!("skip_{plain}"));
             if is_known {
                 continue;
             }
@@ -158,7 +158,7 @@ impl KnownKnobs {
                 unknown.push(name.clone());
                 continue;
             }
-            let all: Vec<&str> = known.keys().map(String::as_str).collect();
+            let all: Vec<&str> = knobs.keys().map(String::as_str).collect();
             return Err(of_cell(
                 cell,
                 &format!(
@@ -178,12 +178,12 @@ fn of_cell(cell: &Cell, error: &impl std::fmt::Display) -> Error {
 }
 
 pub(super) fn plan_of(
-    kept: &StoredStudy,
+    study: &StoredStudy,
     runs: &Path,
     cell: &Cell,
     unknown_knobs: &[String],
 ) -> Result<Plan, Error> {
-    let (spec, setup) = (&kept.spec, &cell.setup);
+    let (spec, setup) = (&study.spec, &cell.setup);
     let preset = setup.pfs.as_ref().map(|preset| preset.parse().map(pfs::PfsRequest::new)).transpose();
     let mut wanted = preset.map_err(|error| of_cell(cell, &error))?;
     match (&mut wanted, &setup.pfs_timing) {
@@ -201,9 +201,9 @@ pub(super) fn plan_of(
         }));
     }
     let over_time = !spec.over_time.is_empty();
-    let known = setup.set.iter().filter(|(name, _)| !unknown_knobs.contains(name));
+    let set = setup.set.iter().filter(|(name, _)| !unknown_knobs.contains(name));
     Ok(Plan {
-        source: source_of(kept, &setup.workload),
+        source: source_of(study, &setup.workload),
         options: setup.options.clone(),
         tables: setup.tables,
         rows: setup.rows,
@@ -233,7 +233,7 @@ pub(super) fn plan_of(
         server: ServerPlan::ThrowAway {
             build: (!cell.server.is_empty()).then(|| cell.server.clone().into()),
             parent: spec.data_dir.as_ref().map(PathBuf::from),
-            set: known.cloned().collect(),
+            set: set.cloned().collect(),
             defaults_file: None,
             cpus: setup.cpus.clone(),
             memory_bytes: setup
@@ -259,8 +259,8 @@ fn add_ons(spec: &Spec) -> Result<Vec<AddOn>, Error> {
     found.collect::<Result<_, _>>().map_err(|error| Error::Plan(format!("add_ons: {error}")))
 }
 
-fn source_of(kept: &StoredStudy, workload: &str) -> Source {
-    match kept.files.get(workload) {
+fn source_of(study: &StoredStudy, workload: &str) -> Source {
+    match study.files.get(workload) {
         Some(text) => {
             let name = Path::new(workload).file_name().unwrap_or_default().to_string_lossy().into_owned();
             Source::File { name, text: text.clone() }

@@ -1,4 +1,4 @@
-//! What of a study's file would run or load code: a file from somebody else runs nothing before the user has seen it.
+//! What of a study's file would run or load code. A file from somebody else runs nothing before the user has read it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,8 +16,8 @@ const KNOBS: [&str; 7] = [
     "lc_messages_dir",
 ];
 
-/// Returns what a study would run or load beyond whyso's own builds, the server on the PATH, add-ons that ship and libraries of this machine: one line each.
-/// Reads no file and starts nothing.
+/// Returns the programs that a study would run or load, one line each. Builds of whyso's own, the server on the
+/// PATH, add-ons that ship and libraries of this machine don't count. Reads no file and starts nothing.
 pub fn study_programs(spec: &Spec) -> Vec<String> {
     let mut programs = BTreeSet::new();
     for cell in spec.cells() {

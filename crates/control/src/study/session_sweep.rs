@@ -150,11 +150,11 @@ mod tests {
     #[test]
     fn every_value_comes_once_in_an_order_of_its_own() {
         let values: Vec<i64> = (0..200).collect();
-        let one = shuffled(values.clone(), 1);
-        assert_ne!(one, values);
-        assert_eq!(one, shuffled(values.clone(), 1));
-        assert_ne!(one, shuffled(values.clone(), 2));
-        let mut sorted = one;
+        let order = shuffled(values.clone(), 1);
+        assert_ne!(order, values);
+        assert_eq!(order, shuffled(values.clone(), 1));
+        assert_ne!(order, shuffled(values.clone(), 2));
+        let mut sorted = order;
         sorted.sort_unstable();
         assert_eq!(sorted, values);
     }

@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use anyhow::{Result, anyhow, bail};
 use whyso_load::EngineKind;
 
 use crate::contestants::{Contestant, Load};
@@ -37,9 +38,9 @@ const CALLS: [&str; 14] = [
 /// With more threads perf itself becomes the load.
 const USERS_MAX: u32 = 128;
 
-pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+pub(crate) fn run(plan: &Plan) -> Result<()> {
     if !Command::new("perf").arg("version").output().is_ok_and(|output| output.status.success()) {
-        return Err("system calls are counted by perf, which is not here: install linux-perf".to_string());
+        bail!("system calls are counted by perf, which is not here: install linux-perf");
     }
     head(
         "System calls and context switches a query, oltp-point-select",
@@ -57,7 +58,7 @@ pub(crate) fn run(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-fn print_rows(plan: &Plan, name: &str, place: &Place, contestants: &[Contestant]) -> Result<(), String> {
+fn print_rows(plan: &Plan, name: &str, place: &Place, contestants: &[Contestant]) -> Result<()> {
     for link in &plan.links {
         for users in plan.users.iter().filter(|users| **users <= USERS_MAX) {
             for contestant in contestants {
@@ -78,11 +79,11 @@ fn print_rows(plan: &Plan, name: &str, place: &Place, contestants: &[Contestant]
     Ok(())
 }
 
-/// All a query.
+/// All per query.
 struct CallCounts {
     context_switches: f64,
     migrations: f64,
-    /// As in "sendto 1.00", the most often ones first.
+    /// As in "sendto 1.00", the most frequent ones first.
     calls: Vec<String>,
 }
 
@@ -92,20 +93,20 @@ fn count(
     link: Link,
     load: &Load<'_>,
     contestant: Contestant,
-) -> Result<CallCounts, String> {
-    let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
-    let counted_one = contestant.command(plan, place, link, load)?;
+) -> Result<CallCounts> {
+    let file = tempfile::NamedTempFile::new()?;
+    let client = contestant.command(plan, place, link, load)?;
     let mut command = Command::new("perf");
     command.args(["stat", "-x", ";", "-o"]).arg(file.path());
     let events = CALLS.map(|name| format!("{CALL}{name}")).join(",");
     command.args(["-e", &format!("{events},context-switches,cpu-migrations"), "--"]);
-    command.arg(counted_one.get_program()).args(counted_one.get_args());
-    let ended = processes::run(&mut command, LIMIT)?;
-    let read = contestant.read(&ended.output);
-    let queries = read
-        .ok_or_else(|| format!("what {contestant} printed can't be understood: {}", ended.output))?
+    command.arg(client.get_program()).args(client.get_args());
+    let result = processes::run(&mut command, LIMIT)?;
+    let run = contestant.read(&result.output);
+    let queries = run
+        .ok_or_else(|| anyhow!("what {contestant} printed can't be understood: {}", result.output))?
         .queries;
-    let text = std::fs::read_to_string(file.path()).map_err(|error| error.to_string())?;
+    let text = std::fs::read_to_string(file.path())?;
     // "COUNT;unit;event;…"
     let counts = text.lines().filter_map(|line| {
         let mut fields = line.split(';');

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result, anyhow, bail};
 use whyso_load::{
     Address, Arrivals, Endpoint, Engine, EngineKind, EngineUse, LevelSpec, LoadSpec, NativeWork, Pacing,
     Profile, Target, Tls,
@@ -17,8 +18,8 @@ use crate::support::SCHEMA;
 /// The first argument that makes this program a child.
 pub(crate) const COMMAND: &str = "child";
 
-/// How often it looks whether the level has failed.
-const LOOK: Duration = Duration::from_millis(200);
+/// Time between two checks whether the level has failed.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 struct Level {
     addresses: Vec<Address>,
@@ -34,8 +35,8 @@ struct Level {
 pub(crate) fn main(arguments: &[String]) -> ExitCode {
     let level = match parse(arguments) {
         Ok(level) => level,
-        Err(message) => {
-            eprintln!("{message}");
+        Err(error) => {
+            eprintln!("{error}");
             return ExitCode::from(2);
         }
     };
@@ -51,7 +52,7 @@ pub(crate) fn main(arguments: &[String]) -> ExitCode {
     }
 }
 
-fn parse(arguments: &[String]) -> Result<Level, String> {
+fn parse(arguments: &[String]) -> Result<Level> {
     let mut level = Level {
         addresses: Vec::new(),
         workload: String::new(),
@@ -63,8 +64,8 @@ fn parse(arguments: &[String]) -> Result<Level, String> {
         rate: None,
     };
     for pair in arguments.chunks(2) {
-        let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
-        let wrong = || format!("{name} can't be '{value}'");
+        let [name, value] = pair else { bail!("{} needs a value", pair[0]) };
+        let wrong = || anyhow!("{name} can't be '{value}'");
         match name.as_str() {
             "--unix" => level.addresses.push(Address::Unix(PathBuf::from(value))),
             "--tcp" => {
@@ -78,18 +79,18 @@ fn parse(arguments: &[String]) -> Result<Level, String> {
             "--users" => level.users = value.parse().map_err(|_| wrong())?,
             "--seconds" => level.seconds = value.parse().map_err(|_| wrong())?,
             "--rate" => level.rate = Some(value.parse().map_err(|_| wrong())?),
-            "--tables" => level.options.set("tables", value).map_err(|error| error.to_string())?,
-            "--rows" => level.options.set("table_size", value).map_err(|error| error.to_string())?,
-            _ => return Err(format!("unknown option {name}")),
+            "--tables" => level.options.set("tables", value)?,
+            "--rows" => level.options.set("table_size", value)?,
+            _ => bail!("unknown option {name}"),
         }
     }
     Ok(level)
 }
 
-fn run(level: &Level) -> Result<String, Box<dyn std::error::Error>> {
+fn run(level: &Level) -> Result<String> {
     let endpoint = |address: &Address| Endpoint { target: target(address.clone()), weight: 1 };
     let endpoints: Vec<Endpoint> = level.addresses.iter().map(endpoint).collect();
-    let first = endpoints.first().ok_or("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
+    let first = endpoints.first().context("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
     let seed = std::process::id().into();
     let load = LoadSpec {
         engine: level.engine,
@@ -99,19 +100,19 @@ fn run(level: &Level) -> Result<String, Box<dyn std::error::Error>> {
     let workload = Workload::builtin(&level.workload, &level.options)?;
     let mut engine =
         Engine::open(&LoadSpec { endpoints, ..load }, Arc::new(NativeWork::new(&workload, seed)))?;
-    let mut paced = LevelSpec::users(level.users);
+    let mut level_spec = LevelSpec::users(level.users);
     if let Some(rate) = level.rate {
-        paced.pacing = Pacing::Open { arrivals: Arrivals::Poisson, rate: Profile::constant(rate) };
+        level_spec.pacing = Pacing::Open { arrivals: Arrivals::Poisson, rate: Profile::constant(rate) };
     }
-    let mut running = engine.level_with(&paced)?;
+    let mut running = engine.level_with(&level_spec)?;
     running.begin_measuring();
     let end = Instant::now() + Duration::from_secs(level.seconds);
     while Instant::now() < end && running.failure().is_none() {
-        std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+        std::thread::sleep(POLL_INTERVAL.min(end.saturating_duration_since(Instant::now())));
     }
     let outcome = running.stop();
     if let Some(failure) = outcome.failure {
-        return Err(failure.message.into());
+        bail!(failure.message);
     }
     let seconds = (outcome.window_end_ns - outcome.window_begin_ns) as f64 / 1e9;
     let quantile_us = |share| outcome.response.quantile_ns(share) as f64 / 1e3;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use anyhow::{Context, Result, anyhow, bail};
 use whyso_load::EngineKind;
 
 use crate::child;
@@ -14,7 +15,7 @@ use crate::processes;
 use crate::support::SCHEMA;
 
 /// How much longer than its level a process may take: to start, to log in, to prepare, to end.
-const TIME_BESIDE: Duration = Duration::from_secs(120);
+const TIME_EXTRA: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contestant {
@@ -31,7 +32,7 @@ pub(crate) struct Load<'a> {
     pub(crate) workload: &'a str,
     pub(crate) users: u32,
     pub(crate) seconds: u64,
-    /// Transactions a second of an open loop; `None`: closed. Whyso alone can.
+    /// Transactions per second of an open loop; `None`: closed. Only whyso has open loops.
     pub(crate) rate: Option<f64>,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Run {
     pub(crate) user_cpu_s: f64,
     pub(crate) system_cpu_s: f64,
     pub(crate) max_rss_kb: f64,
-    /// Known of whyso alone, as what follows; 0 for others.
+    /// This and what follows is known of whyso only; 0 for others.
     pub(crate) transactions: f64,
     /// Of the response times.
     pub(crate) p50_us: f64,
@@ -72,13 +73,7 @@ impl Run {
 }
 
 impl Contestant {
-    pub(crate) fn command(
-        self,
-        plan: &Plan,
-        place: &Place,
-        link: Link,
-        load: &Load<'_>,
-    ) -> Result<Command, String> {
+    pub(crate) fn command(self, plan: &Plan, place: &Place, link: Link, load: &Load<'_>) -> Result<Command> {
         let mut command = match self {
             Contestant::Sysbench | Contestant::Script => {
                 let mut command = match self {
@@ -92,7 +87,7 @@ impl Contestant {
                 return Ok(command);
             }
             Contestant::Whyso(engine) => {
-                let own = std::env::current_exe().map_err(|error| error.to_string())?;
+                let own = std::env::current_exe()?;
                 let mut command = with_cpus(&own, &plan.client_cpus);
                 command.arg(child::COMMAND).args(place.arguments(link));
                 command.args(["--workload", load.workload, "--engine", &engine.to_string()]);
@@ -121,18 +116,19 @@ impl Contestant {
 
     /// # Errors
     /// What the process says, or that what it prints can't be understood.
-    pub(crate) fn run(self, plan: &Plan, place: &Place, link: Link, load: &Load<'_>) -> Result<Run, String> {
+    pub(crate) fn run(self, plan: &Plan, place: &Place, link: Link, load: &Load<'_>) -> Result<Run> {
         let mut command = self.command(plan, place, link, load)?;
-        let ended = processes::run(&mut command, Duration::from_secs(load.seconds) + TIME_BESIDE)?;
-        let read = self.read(&ended.output);
-        let run = read.ok_or_else(|| format!("what {self} printed can't be understood: {}", ended.output))?;
+        let result = processes::run(&mut command, Duration::from_secs(load.seconds) + TIME_EXTRA)?;
+        let read = self.read(&result.output);
+        let run =
+            read.ok_or_else(|| anyhow!("what {self} printed can't be understood: {}", result.output))?;
         if run.queries == 0.0 {
-            return Err(format!("{self} made no query: {}", ended.output));
+            bail!("{self} sent no query: {}", result.output);
         }
         Ok(Run {
-            user_cpu_s: ended.user_cpu_s,
-            system_cpu_s: ended.system_cpu_s,
-            max_rss_kb: ended.max_rss_kb as f64,
+            user_cpu_s: result.user_cpu_s,
+            system_cpu_s: result.system_cpu_s,
+            max_rss_kb: result.max_rss_kb as f64,
             ..run
         })
     }
@@ -170,17 +166,17 @@ impl fmt::Display for Contestant {
 }
 
 /// sysbench without its command (run or prepare).
-pub(crate) fn sysbench(plan: &Plan, place: &Place, link: Link, workload: &str) -> Result<Command, String> {
+pub(crate) fn sysbench(plan: &Plan, place: &Place, link: Link, workload: &str) -> Result<Command> {
     let command = with_cpus(Path::new("sysbench"), &plan.client_cpus);
     complete(command, plan, place, link, workload)
 }
 
 /// The same for `whyso sysbench`, whose program cargo puts into the folder above this one's.
-fn script(plan: &Plan, place: &Place, link: Link, workload: &str) -> Result<Command, String> {
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+fn script(plan: &Plan, place: &Place, link: Link, workload: &str) -> Result<Command> {
+    let own = std::env::current_exe()?;
     let program = own.parent().and_then(Path::parent).map(|folder| folder.join("whyso"));
     let program = program.filter(|program| program.exists()).ok_or_else(|| {
-        format!(
+        anyhow!(
             "there is no whyso in the folder above {}: cargo build --release -p whyso -p whyso-load",
             own.display()
         )
@@ -190,13 +186,7 @@ fn script(plan: &Plan, place: &Place, link: Link, workload: &str) -> Result<Comm
     complete(command, plan, place, link, workload)
 }
 
-fn complete(
-    mut command: Command,
-    plan: &Plan,
-    place: &Place,
-    link: Link,
-    workload: &str,
-) -> Result<Command, String> {
+fn complete(mut command: Command, plan: &Plan, place: &Place, link: Link, workload: &str) -> Result<Command> {
     command.arg(workload.replace('-', "_")).args(["--db-driver=mysql", "--mysql-user=root"]);
     match link {
         Link::Unix => {
@@ -204,7 +194,7 @@ fn complete(
         }
         Link::Tcp => {
             let address = place.tcp.first().and_then(|tcp| tcp.rsplit_once(':'));
-            let (host, port) = address.ok_or("the server listens on no TCP address")?;
+            let (host, port) = address.context("the server listens on no TCP address")?;
             command.arg(format!("--mysql-host={host}")).arg(format!("--mysql-port={port}"));
         }
     }
@@ -215,7 +205,7 @@ fn complete(
     Ok(command)
 }
 
-/// The program, kept to these CPUs where some are named.
+/// The program, bound to these CPUs where some are named.
 pub(crate) fn with_cpus(program: &Path, cpus: &str) -> Command {
     if cpus.is_empty() {
         return Command::new(program);
@@ -235,7 +225,7 @@ pub(crate) fn alternate(
     link: Link,
     load: &Load<'_>,
     contestants: &[Contestant],
-) -> Result<Vec<Vec<Run>>, String> {
+) -> Result<Vec<Vec<Run>>> {
     let warm_up = Load { seconds: 1, ..*load };
     for contestant in contestants {
         contestant.run(plan, place, link, &warm_up)?;

@@ -12,7 +12,7 @@ const OVER_THREADS_MAX: f64 = 1.05;
 /// Users that are enough to hold the rate, whatever a server's stumbling costs.
 const USERS: [u32; 2] = [32, 128];
 
-pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let server = MariaDb::start(plan)?;
     let mut score = Score::default();
     head(

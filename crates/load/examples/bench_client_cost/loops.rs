@@ -1,5 +1,5 @@
-//! How many event loops are worth having where the server has CPUs of its own: the null server on its CPUs, the client's
-//! loops on the others.
+//! How many event loops are worth having where the server has CPUs of its own. The null server runs on its CPUs, the
+//! client's loops on the others.
 
 use whyso_load::EngineKind;
 
@@ -12,7 +12,7 @@ use crate::table::{Ratios, Score, Target, head, median_of, row};
 const LOOPS: [u32; 4] = [1, 2, 4, 8];
 const WORKLOAD: &str = "oltp-point-select";
 
-pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let server = NullServer::start(plan)?;
     let named = |cpus: &str| if cpus.is_empty() { "any CPU".to_string() } else { format!("CPUs {cpus}") };
     head(
@@ -68,8 +68,8 @@ pub(crate) fn run(plan: &Plan) -> Result<(), String> {
 fn alternate(
     plans: &[Plan],
     load: &Load<'_>,
-    run: impl Fn(&Plan, &Load<'_>) -> Result<Run, String>,
-) -> Result<Vec<Vec<Run>>, String> {
+    run: impl Fn(&Plan, &Load<'_>) -> anyhow::Result<Run>,
+) -> anyhow::Result<Vec<Vec<Run>>> {
     let warm_up = Load { seconds: 1, ..*load };
     for plan in plans {
         run(plan, &warm_up)?;

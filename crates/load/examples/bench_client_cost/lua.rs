@@ -5,10 +5,10 @@ use crate::options::Plan;
 use crate::places::MariaDb;
 use crate::table::{Ratios, Score, Target, head, median_of, row};
 
-/// From so many users on, client CPU a query is to be less than sysbench's; below, no more than that.
+/// From this many users on, client CPU per query is to be less than sysbench's; below, no more than that.
 const LESS_FROM_USERS: u32 = 128;
 
-pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let server = MariaDb::start(plan)?;
     let mut score = Score::default();
     head(

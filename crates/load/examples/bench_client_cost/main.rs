@@ -6,12 +6,17 @@
 //!                   [--tables 4] [--rows 100000] [--client-cpus 0] [--null-cpus 1]
 //! ```
 //!
-//! Sections: `server` (against sysbench on a MariaDB), `null` (on a server that answers at once, against sysbench and
-//! the floor), `many` (memory of 10,000 connections), `latency` (the event loop's delay at half of capacity), `calls`
-//! (system calls and context switches a query), `lua` (sysbench's bundled scripts through `whyso sysbench`), `loops`
-//! (throughput by number of event loops, the null server on CPUs of its own); all of them where none is named. It
-//! prints Markdown.
-//! `bench/client-cost/README.md` explains the tables.
+//! Sections, all of them where none is named:
+//!
+//! - `server`: against sysbench on a MariaDB.
+//! - `null`: on a server that answers at once, against sysbench and the floor.
+//! - `many`: memory of 10,000 connections.
+//! - `latency`: the event loop's delay at half of capacity.
+//! - `calls`: system calls and context switches per query.
+//! - `lua`: sysbench's bundled scripts through `whyso sysbench`.
+//! - `loops`: throughput by number of event loops, the null server on CPUs of its own.
+//!
+//! It prints Markdown. `bench/client-cost/README.md` explains the tables.
 
 mod calls;
 mod child;
@@ -41,8 +46,8 @@ fn main() -> ExitCode {
     }
     let plan = match Plan::parse(&arguments) {
         Ok(plan) => plan,
-        Err(message) => {
-            eprintln!("bench_client_cost: {message}");
+        Err(error) => {
+            eprintln!("bench_client_cost: {error:#}");
             return ExitCode::from(2);
         }
     };
@@ -57,8 +62,8 @@ fn main() -> ExitCode {
             Section::Lua => lua::run(&plan),
             Section::Loops => loops::run(&plan),
         };
-        if let Err(message) = outcome {
-            eprintln!("bench_client_cost: {section}: {message}");
+        if let Err(error) = outcome {
+            eprintln!("bench_client_cost: {section}: {error:#}");
             ended_well = false;
         }
     }

@@ -8,7 +8,7 @@ use crate::table::{Score, Target, head, row};
 const CONNECTIONS: u32 = 10_000;
 const MEGABYTES_MAX: f64 = 200.0;
 
-pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let server = NullServer::start(plan)?;
     let mut score = Score::default();
     head(

@@ -14,7 +14,7 @@ const FLOORS: [EngineKind; 2] = [EngineKind::Epoll, EngineKind::IoUring];
 /// The floor sends the bytes of this one.
 const WORKLOAD: &str = "oltp-point-select";
 
-pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let server = NullServer::start(plan)?;
     let mut score = Score::default();
     head(

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use anyhow::{Result, anyhow, bail};
 use whyso_load::EngineKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,9 @@ pub(crate) struct Plan {
 impl Plan {
     /// # Errors
     /// One sentence on the first argument that can't be.
-    pub(crate) fn parse(arguments: &[String]) -> Result<Plan, String> {
+    pub(crate) fn parse(arguments: &[String]) -> Result<Plan> {
         let named = arguments.iter().take_while(|argument| !argument.starts_with("--"));
-        let sections: Vec<Section> = named.map(|name| section(name)).collect::<Result<_, _>>()?;
+        let sections: Vec<Section> = named.map(|name| section(name)).collect::<Result<_>>()?;
         let options = &arguments[sections.len()..];
         let mut plan = Plan {
             sections: if sections.is_empty() { SECTIONS.to_vec() } else { sections },
@@ -72,18 +73,18 @@ impl Plan {
             null_cpus: String::new(),
         };
         for pair in options.chunks(2) {
-            let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
+            let [name, value] = pair else { bail!("{} needs a value", pair[0]) };
             plan.set(name, value)?;
         }
         if plan.rounds == 0 || plan.seconds == 0 || plan.users.contains(&0) {
-            return Err("--rounds, --seconds and --users must be at least 1".to_string());
+            bail!("--rounds, --seconds and --users must be at least 1");
         }
         Ok(plan)
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let number =
-            || value.parse::<u32>().map_err(|_| format!("{name} can't be '{value}': give a whole number"));
+            || value.parse::<u32>().map_err(|_| anyhow!("{name} can't be '{value}': give a whole number"));
         match name {
             "--seconds" => self.seconds = number()?.into(),
             "--rounds" => self.rounds = number()? as usize,
@@ -96,21 +97,21 @@ impl Plan {
             "--workloads" => self.workloads = value.split(',').map(str::to_string).collect(),
             "--client-cpus" => self.client_cpus = value.to_string(),
             "--null-cpus" => self.null_cpus = value.to_string(),
-            _ => return Err(format!("unknown option {name}")),
+            _ => bail!("unknown option {name}"),
         }
         Ok(())
     }
 }
 
-fn list<T>(name: &str, value: &str, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
-    let read = |part: &str| read(part).ok_or_else(|| format!("{name} can't have '{part}'"));
+fn list<T>(name: &str, value: &str, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
+    let read = |part: &str| read(part).ok_or_else(|| anyhow!("{name} can't have '{part}'"));
     value.split(',').map(read).collect()
 }
 
-fn section(name: &str) -> Result<Section, String> {
-    let known = SECTIONS.into_iter().find(|section| section.to_string() == name);
-    known.ok_or_else(|| {
-        format!("there is no section '{name}': give server, null, many, latency, calls, lua or loops")
+fn section(name: &str) -> Result<Section> {
+    let section = SECTIONS.into_iter().find(|section| section.to_string() == name);
+    section.ok_or_else(|| {
+        anyhow!("there is no section '{name}': give server, null, many, latency, calls, lua or loops")
     })
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
+use anyhow::{Context, Result, bail};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::contestants::{sysbench, with_cpus};
@@ -40,9 +41,9 @@ pub(crate) struct MariaDb {
 }
 
 impl MariaDb {
-    pub(crate) fn start(plan: &Plan) -> Result<MariaDb, String> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
-        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    pub(crate) fn start(plan: &Plan) -> Result<MariaDb> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let port = listener.local_addr()?.port();
         drop(listener);
         let users_max = plan.users.iter().copied().max().unwrap_or(1).max(128);
         // Every user has every table open, and a statement for each table and kind.
@@ -65,9 +66,9 @@ impl MariaDb {
         let server = Server::start(&options.each_ref().map(String::as_str));
         let place = Place { socket: server.socket(), tcp: vec![format!("127.0.0.1:{port}")] };
         let mut prepare = sysbench(plan, &place, Link::Unix, "oltp-read-write")?;
-        let prepared = prepare.arg("prepare").output().map_err(|error| format!("sysbench: {error}"))?;
+        let prepared = prepare.arg("prepare").output().context("sysbench can't be started")?;
         if !prepared.status.success() {
-            return Err(format!("sysbench prepare failed: {}", String::from_utf8_lossy(&prepared.stdout)));
+            bail!("sysbench prepare failed: {}", String::from_utf8_lossy(&prepared.stdout));
         }
         Ok(MariaDb { place, _server: server })
     }
@@ -80,8 +81,8 @@ pub(crate) struct NullServer {
 }
 
 impl NullServer {
-    pub(crate) fn start(plan: &Plan) -> Result<NullServer, String> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    pub(crate) fn start(plan: &Plan) -> Result<NullServer> {
+        let folder = tempfile::tempdir()?;
         let socket = folder.path().join("s");
         let mut command = with_cpus(&example("null_server")?, &plan.null_cpus);
         command.arg("--unix").arg(&socket);
@@ -95,8 +96,8 @@ impl NullServer {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("the null server can't be started: {error}"))?;
-        let printed = child.stdout.take().ok_or("the null server has no output")?;
+            .context("the null server can't be started")?;
+        let printed = child.stdout.take().context("the null server has no output")?;
         let mut tcp = Vec::new();
         for line in BufReader::new(printed).lines().map_while(Result::ok) {
             if let Some(address) = line.strip_prefix("listening on tcp:") {
@@ -107,7 +108,7 @@ impl NullServer {
             }
         }
         let _ = child.wait();
-        Err("the null server ended before it was ready".to_string())
+        bail!("the null server ended before it was ready")
     }
 }
 
@@ -118,15 +119,15 @@ impl Drop for NullServer {
     }
 }
 
-/// Another example, which cargo puts beside this one.
-pub(crate) fn example(name: &str) -> Result<PathBuf, String> {
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+/// Another example, which cargo puts into the same folder as this one.
+pub(crate) fn example(name: &str) -> Result<PathBuf> {
+    let own = std::env::current_exe()?;
     let path = own.with_file_name(name);
-    match path.exists() {
-        true => Ok(path),
-        false => Err(format!(
+    if !path.exists() {
+        bail!(
             "{} is not there: build it with cargo build --release -p whyso-load --examples",
             path.display()
-        )),
+        );
     }
+    Ok(path)
 }

@@ -5,8 +5,10 @@ use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often the process is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+use anyhow::{Result, anyhow};
+
+/// Time between two checks of the process.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a process printed and used, start and login included.
 #[derive(Clone, Debug)]
@@ -20,11 +22,11 @@ pub(crate) struct ProcessResult {
 
 /// # Errors
 /// A process that can't be started, fails, or is still there after `limit`; with what it printed.
-pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<ProcessResult, String> {
+pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<ProcessResult> {
     let words = command_line(command);
-    let failed = |what: String| format!("{words} {what}");
-    let mut printed = tempfile::tempfile().map_err(|error| error.to_string())?;
-    let to_file = |file: &File| file.try_clone().map(Stdio::from).map_err(|error| error.to_string());
+    let failed = |what: String| anyhow!("{words} {what}");
+    let mut printed = tempfile::tempfile()?;
+    let to_file = |file: &File| file.try_clone().map(Stdio::from);
     let (stdout, stderr) = (to_file(&printed)?, to_file(&printed)?);
     let spawned = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn();
     let mut child = spawned.map_err(|error| failed(format!("can't be started: {error}")))?;
@@ -32,15 +34,15 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<ProcessResul
     let mut max_rss_kb = 0;
     let (status, usage) = loop {
         max_rss_kb = max_rss_kb.max(peak_rss_kb(child.id()).unwrap_or(0));
-        if let Some(ended) = reap(child.id()) {
-            break ended;
+        if let Some(result) = reap(child.id()) {
+            break result;
         }
         if Instant::now() > deadline {
             let _ = child.kill();
             let _ = child.wait();
             return Err(failed(format!("did not end within {} s", limit.as_secs())));
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     };
     let mut output = String::new();
     let read = printed.rewind().and_then(|()| printed.read_to_string(&mut output));

@@ -5,7 +5,7 @@ use crate::options::{Link, Plan};
 use crate::places::MariaDb;
 use crate::table::{Ratios, Score, Target, head, median_of, row};
 
-/// What is asked for, by users: client CPU a query over a Unix socket and over TCP, throughput, peak resident memory.
+/// The targets by users: client CPU per query over a Unix socket and over TCP, throughput, peak resident memory.
 const TARGETS: [(u32, f64, f64, f64, Option<f64>); 6] = [
     (1, 0.95, 0.95, 1.0, None),
     (2, 0.95, 0.95, 1.0, None),
@@ -15,7 +15,7 @@ const TARGETS: [(u32, f64, f64, f64, Option<f64>); 6] = [
     (1024, 0.2, 0.3, 1.2, Some(0.15)),
 ];
 
-pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let server = MariaDb::start(plan)?;
     let mut score = Score::default();
     head(
@@ -54,13 +54,13 @@ pub(crate) fn run(plan: &Plan) -> Result<(), String> {
 }
 
 fn print_row(load: &Load<'_>, link: Link, ours: &[Run], theirs: &[Run], score: &mut Score) {
-    let known = TARGETS.iter().find(|(users, ..)| *users == load.users);
-    let cpu = known.map_or(Target::None, |(_, unix, tcp, ..)| match link {
+    let targets = TARGETS.iter().find(|(users, ..)| *users == load.users);
+    let cpu = targets.map_or(Target::None, |(_, unix, tcp, ..)| match link {
         Link::Unix => Target::AtMost(*unix),
         Link::Tcp => Target::AtMost(*tcp),
     });
-    let throughput = known.map_or(Target::None, |(_, _, _, least, _)| Target::AtLeast(*least));
-    let memory = known.and_then(|(.., most)| *most).map_or(Target::None, Target::AtMost);
+    let throughput = targets.map_or(Target::None, |(_, _, _, least, _)| Target::AtLeast(*least));
+    let memory = targets.and_then(|(.., most)| *most).map_or(Target::None, Target::AtMost);
     let cost = |runs: &[Run]| {
         let user = median_of(runs, |run| run.user_cpu_s * 1e6 / run.queries);
         let system = median_of(runs, |run| run.system_cpu_s * 1e6 / run.queries);

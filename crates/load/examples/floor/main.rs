@@ -1,4 +1,4 @@
-//! What sending a request and receiving its answer costs at least: loops that send the bytes of one point select and
+//! What sending a request and receiving its answer costs at least. Loops send the bytes of one point select, and
 //! receive as many bytes as its answer has, whatever they are.
 //!
 //! ```text
@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -44,7 +45,7 @@ struct Plan {
 /// How long to wait at most before the clock is looked at again.
 pub(crate) const WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// What every loop is given.
+/// What every loop works on.
 pub(crate) struct Exchange {
     pub(crate) peers: Vec<Peer>,
     pub(crate) deadline: Instant,
@@ -54,8 +55,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let plan = match parse(&arguments) {
         Ok(plan) => plan,
-        Err(message) => {
-            eprintln!("floor: {message}");
+        Err(error) => {
+            eprintln!("floor: {error}");
             return ExitCode::from(2);
         }
     };
@@ -71,12 +72,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(arguments: &[String]) -> Result<Plan, String> {
+fn parse(arguments: &[String]) -> Result<Plan> {
     let (mut address, mut engine, mut cpus) = (None, Engine::IoUring, Vec::new());
     let (mut connections, mut loops, mut seconds) = (8, 1, 4);
     for pair in arguments.chunks(2) {
-        let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
-        let wrong = || format!("{name} can't be '{value}'");
+        let [name, value] = pair else { bail!("{} needs a value", pair[0]) };
+        let wrong = || anyhow!("{name} can't be '{value}'");
         match (name.as_str(), value.as_str()) {
             ("--unix", path) => address = Some(Address::Unix(PathBuf::from(path))),
             ("--tcp", text) => {
@@ -94,17 +95,17 @@ fn parse(arguments: &[String]) -> Result<Plan, String> {
                 cpus = parsed.ok().filter(exist).ok_or_else(wrong)?;
             }
             ("--engine", _) => return Err(wrong()),
-            _ => return Err(format!("unknown option {name}")),
+            _ => bail!("unknown option {name}"),
         }
     }
-    let address = address.ok_or("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
+    let address = address.context("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
     if loops == 0 || loops > connections {
-        return Err(format!("{loops} loops can't share {connections} connections: give each at least one"));
+        bail!("{loops} loops can't share {connections} connections: give each at least one");
     }
     Ok(Plan { address, engine, connections, loops, duration: Duration::from_secs(seconds), cpus })
 }
 
-/// The number of answers, and the time in which they came.
+/// Returns the number of answers, and the time in which they arrived.
 fn run(plan: &Plan) -> io::Result<(u64, Duration)> {
     allow_files();
     let peers: Vec<Peer> =

@@ -1,6 +1,6 @@
 //! The packets, as a MariaDB 10.11.19 on Debian 12 sent them to sysbench 1.0.20's oltp scripts over libmariadb 3.3.
 
-/// What a client and we have agreed upon, as far as answers differ by it.
+/// What a client and we have agreed on, as far as answers differ by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Capabilities {
     pub(crate) deprecate_eof: bool,
@@ -67,7 +67,7 @@ pub(crate) fn greeting() -> Vec<u8> {
 pub(crate) fn agreed(response: &[u8]) -> Option<Capabilities> {
     let capabilities = u32::from_le_bytes(response.get(..4)?.try_into().ok()?);
     let extended = u32::from_le_bytes(response.get(28..32)?.try_into().ok()?);
-    // A client that means MySQL's protocol sets the bit that MariaDB's own leave clear.
+    // A client that means MySQL's protocol sets the bit that MariaDB's own clients don't set.
     let extended = if capabilities & 1 == 0 { extended } else { 0 };
     Some(Capabilities {
         deprecate_eof: capabilities & DEPRECATE_EOF != 0,
@@ -76,7 +76,7 @@ pub(crate) fn agreed(response: &[u8]) -> Option<Capabilities> {
     })
 }
 
-/// Every answer to an execution or a query, for each thing that can be agreed upon.
+/// Every answer to an execution or a query, for each thing that can be agreed on.
 pub(crate) struct AnswerCatalogue {
     by_agreed: Vec<Answers>,
 }

@@ -4,8 +4,9 @@
 //! null_server [--unix PATH]… [--tcp ADDRESS:PORT]… [--threads 1] [--cpus 1,…] [--spin]
 //! ```
 //!
-//! It lets anyone in, prepares anything, and gives each kind of statement the bytes that a MariaDB 10.11 gave for
-//! sysbench's (see `answers.rs`); there are no tables. It prints where it listens, then `ready`, and runs until it is
+//! It lets anyone in, and prepares anything; there are no tables. It answers each kind of statement with the bytes that
+//! a MariaDB 10.11 sent for sysbench's (see `answers.rs`). It prints where it listens, then `ready`, and runs until it
+//! is
 //! ended. `bench/client-cost/README.md` says how it is used.
 
 mod answers;
@@ -17,6 +18,7 @@ use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::{Result, anyhow, bail};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -36,8 +38,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let plan = match parse(&arguments) {
         Ok(plan) => plan,
-        Err(message) => {
-            eprintln!("null_server: {message}");
+        Err(error) => {
+            eprintln!("null_server: {error}");
             return ExitCode::from(2);
         }
     };
@@ -72,7 +74,7 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn parse(arguments: &[String]) -> Result<Plan, String> {
+fn parse(arguments: &[String]) -> Result<Plan> {
     let mut plan = Plan { listeners: Vec::new(), threads: 1, cpus: Vec::new(), spins: false };
     let mut arguments = arguments.iter();
     while let Some(name) = arguments.next() {
@@ -80,8 +82,8 @@ fn parse(arguments: &[String]) -> Result<Plan, String> {
             plan.spins = true;
             continue;
         }
-        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
-        let wrong = |why: String| format!("{name} can't be '{value}': {why}");
+        let value = arguments.next().ok_or_else(|| anyhow!("{name} needs a value"))?;
+        let wrong = |why: String| anyhow!("{name} can't be '{value}': {why}");
         match name.as_str() {
             "--unix" => {
                 let listener = UnixListener::bind(value).map_err(|error| wrong(error.to_string()))?;
@@ -103,11 +105,11 @@ fn parse(arguments: &[String]) -> Result<Plan, String> {
                     .filter(exist)
                     .ok_or_else(|| wrong("give numbers of CPUs, as in 0,1".to_string()))?;
             }
-            _ => return Err(format!("unknown option {name}")),
+            _ => bail!("unknown option {name}"),
         }
     }
     if plan.listeners.is_empty() {
-        return Err("nowhere to listen: give --unix PATH or --tcp ADDRESS:PORT".to_string());
+        bail!("nowhere to listen: give --unix PATH or --tcp ADDRESS:PORT");
     }
     Ok(plan)
 }

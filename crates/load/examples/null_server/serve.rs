@@ -128,7 +128,7 @@ struct Loop<'a> {
     out: Vec<u8>,
 }
 
-/// Serves whoever connects.
+/// Serves every client that connects.
 ///
 /// # Errors
 /// What the kernel refuses; a client that goes wrong is no error.

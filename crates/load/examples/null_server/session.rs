@@ -5,7 +5,7 @@ use crate::answers::{AnswerCatalogue, Answers, Capabilities, Kind, agreed, kind_
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 const HEADER_BYTES: usize = 4;
 
-/// Whether the connection goes on.
+/// Whether the connection continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     GoOn,
@@ -26,30 +26,30 @@ impl Session {
     /// Appends the answers to what was received.
     pub(crate) fn receive(&mut self, canned: &AnswerCatalogue, received: &[u8], out: &mut Vec<u8>) -> Then {
         if self.partial.is_empty() {
-            let (taken, then) = self.take_packets(canned, received, out);
-            self.partial.extend_from_slice(&received[taken..]);
+            let (byte_count, then) = self.take_packets(canned, received, out);
+            self.partial.extend_from_slice(&received[byte_count..]);
             return then;
         }
         let mut all = std::mem::take(&mut self.partial);
         all.extend_from_slice(received);
-        let (taken, then) = self.take_packets(canned, &all, out);
-        all.drain(..taken);
+        let (byte_count, then) = self.take_packets(canned, &all, out);
+        all.drain(..byte_count);
         self.partial = all;
         then
     }
 
     /// Answers the whole packets among the bytes; gives how many bytes they have.
     fn take_packets(&mut self, canned: &AnswerCatalogue, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Then) {
-        let mut taken = 0;
-        while let [low, middle, high, sequence, rest @ ..] = &bytes[taken..] {
+        let mut byte_count = 0;
+        while let [low, middle, high, sequence, rest @ ..] = &bytes[byte_count..] {
             let length = usize::from(*low) | usize::from(*middle) << 8 | usize::from(*high) << 16;
             let Some(payload) = rest.get(..length) else { break };
             if self.answer(canned, *sequence, payload, out) == Then::Close {
                 return (bytes.len(), Then::Close);
             }
-            taken += HEADER_BYTES + length;
+            byte_count += HEADER_BYTES + length;
         }
-        (taken, Then::GoOn)
+        (byte_count, Then::GoOn)
     }
 
     fn answer(&mut self, canned: &AnswerCatalogue, sequence: u8, payload: &[u8], out: &mut Vec<u8>) -> Then {

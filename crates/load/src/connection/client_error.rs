@@ -1,4 +1,4 @@
-//! Why no connection can be made, in the numbers and texts of MariaDB's C client: scripts and people know them.
+//! Why no connection can be opened, in the numbers and texts of MariaDB's C client: scripts and people know them.
 
 use std::io;
 
@@ -11,7 +11,7 @@ const CONNECTION_ERROR: u16 = 2002;
 const UNKNOWN_HOST: u16 = 2005;
 /// The server ended the login.
 const SERVER_LOST: u16 = 2013;
-/// What the C client gives for a port that refuses: it looks before the kernel has said why.
+/// What the C client reports for a port that refuses: it checks before the kernel knows why.
 const IN_PROGRESS: i32 = libc::EINPROGRESS;
 /// `EAI_NONAME`: what a resolver gives for an unknown name.
 const NO_NAME: i32 = -2;

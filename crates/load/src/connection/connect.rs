@@ -48,7 +48,7 @@ pub(crate) fn open(
     Ok(session)
 }
 
-/// Makes a connection anew in mid-level, trying for as long as the limits say, at other endpoints too where one is down.
+/// Reopens a connection during a level, trying for as long as the limits say, at other endpoints too where one is down.
 /// `None`: the level was stopped. The error is that of the last try.
 pub(crate) fn reopen(shared: &LevelState, connection: u32) -> Result<Option<Session>, LoadError> {
     let bound =

@@ -54,7 +54,7 @@ impl Endpoints {
         self.turns[connection as usize % self.turns.len()]
     }
 
-    /// Where a connection is to be made now: at home, or, where that is down, at the next one that is up.
+    /// Where a connection is to be opened now: at home, or, where that is down, at the next one that is up.
     pub(crate) fn choose(&self, connection: u32) -> u16 {
         let home = self.home(connection);
         if self.placement == Placement::Pinned || !self.is_down(home) {
@@ -75,7 +75,7 @@ impl Endpoints {
         self.all.len() > 1 && self.placement != Placement::Pinned
     }
 
-    /// A connection to it was lost, or could not be made.
+    /// A connection to it was lost, or could not be opened.
     pub(crate) fn mark_down(&self, endpoint: u16, now_ns: i64) {
         let state = &self.all[usize::from(endpoint)];
         state.is_down.store(true, Relaxed);
@@ -103,11 +103,11 @@ impl Endpoints {
         (0..self.all.len() as u16).filter(|endpoint| self.is_down(*endpoint)).collect()
     }
 
-    /// The outages so far, which are forgotten; one that goes on is told again at the next level.
+    /// Takes the outages up to now out. An ongoing one is also reported at the next level.
     pub(crate) fn take_outages(&self, endpoint: u16) -> Vec<Outage> {
         let mut outages = self.all[usize::from(endpoint)].outages();
-        let last_goes_on = outages.last().copied().filter(|outage| outage.end_ns.is_none());
-        std::mem::replace(&mut *outages, last_goes_on.into_iter().collect())
+        let ongoing = outages.last().copied().filter(|outage| outage.end_ns.is_none());
+        std::mem::replace(&mut *outages, ongoing.into_iter().collect())
     }
 }
 

@@ -40,7 +40,7 @@ impl Layers {
         self.compression.is_some()
     }
 
-    /// What a command, or what goes on with one, becomes on the wire: see [`out`](Layers::out).
+    /// What a command, or the continuation of one, becomes on the wire: see [`out`](Layers::out).
     pub(crate) fn wrap(&mut self, plain: &[u8], is_command: bool) -> io::Result<()> {
         self.out.clear();
         let mut plain = plain;
@@ -56,8 +56,8 @@ impl Layers {
             Some(tls) => {
                 while !plain.is_empty() {
                     // The session takes what its buffer has room for.
-                    let taken = tls.writer().write(plain)?;
-                    plain = &plain[taken..];
+                    let byte_count = tls.writer().write(plain)?;
+                    plain = &plain[byte_count..];
                     while tls.wants_write() {
                         tls.write_tls(&mut self.out)?;
                     }

@@ -30,7 +30,7 @@ pub(crate) struct LoggedIn {
     pub(crate) is_compressed: bool,
 }
 
-/// What is asked of a connection beside its target.
+/// What is asked of a connection in addition to its target.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wishes {
     /// The compressed protocol, where the server has it.

@@ -1,4 +1,4 @@
-//! Connections: how they are made, what goes over them, and which server they go to.
+//! Connections: how they are opened, what goes over them, and which server they go to.
 
 pub(crate) mod client_error;
 pub(crate) mod connect;

@@ -271,9 +271,9 @@ impl Session {
 
     fn feed_prepared(&mut self, bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
         let Some(scanner) = &mut self.preparing else { return Err(ProtocolError::AfterEnd.into()) };
-        let (taken, answer) = scanner.feed(bytes)?;
+        let (byte_count, answer) = scanner.feed(bytes)?;
         let Some(answer) = answer else { return Ok(None) };
-        if taken < bytes.len() {
+        if byte_count < bytes.len() {
             return Err(ProtocolError::AfterEnd.into());
         }
         self.expects = Expects::Nothing;
@@ -377,8 +377,8 @@ impl Session {
                 while let Some(preparation) = next
                     && !bytes.is_empty()
                 {
-                    let (taken, answer) = scanner.feed(bytes).map_err(protocol)?;
-                    bytes = &bytes[taken..];
+                    let (byte_count, answer) = scanner.feed(bytes).map_err(protocol)?;
+                    bytes = &bytes[byte_count..];
                     match answer {
                         None => {}
                         Some(PrepareAnswer::Prepared(prepared)) => {

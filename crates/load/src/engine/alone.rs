@@ -11,12 +11,13 @@ use crate::connection::login::Wishes;
 use crate::connection::session::{Got, Parts, Session};
 use crate::driver::{Driver, Expects, Handles, Next, Nothing, Turn};
 use crate::engine::command_result::CommandResult;
-use crate::engine::user::SERVER_LOST;
+use crate::engine::user::answers::SERVER_LOST;
 use crate::error::{ExecutionError, LoadError};
 use crate::spec::LoadSpec;
 use crate::target::Limits;
 
-/// A connection to the first endpoint of a load, made when something is first sent; every wait is bounded by the limits of
+/// A connection to the first endpoint of a load, opened when something is first sent; every wait is bounded by the
+/// limits of
 /// the load.
 pub struct Alone {
     endpoints: Endpoints,

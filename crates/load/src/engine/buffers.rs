@@ -67,8 +67,8 @@ impl Buffers {
     pub(crate) fn content(&self, buffer: u16, length: usize) -> &[u8] {
         let begin = usize::from(buffer) * self.bytes_each;
         debug_assert!(buffer < self.count && length <= self.bytes_each);
-        // SAFETY: the range lies within the mapping, and the kernel, which has given this buffer to us, does not write
-        // to it until it is given back.
+        // SAFETY: the range lies within the mapping, and the kernel, which has handed this buffer to us, does not write
+        // to it until it is returned.
         unsafe {
             std::slice::from_raw_parts(self.content.begin.as_ptr().add(begin), length.min(self.bytes_each))
         }

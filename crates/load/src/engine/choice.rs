@@ -7,13 +7,13 @@ use crate::outcome::EngineUse;
 use crate::spec::LoadSpec;
 use crate::tuning::{Tuning, TuningError};
 
-/// Up to so many users, threads of their own are the best that was measured (bench/client-cost).
+/// Up to this many users, threads of their own are the best that was measured (bench/client-cost).
 const THREADS_USERS_MAX: u32 = 2;
-/// Up to so many users a loop for each CPU is better than one for all, which the next answer finds asleep.
+/// Up to this many users a loop for each CPU is better than one for all, which the next answer finds asleep.
 const FEW_USERS: u32 = 4;
 /// Users for which one more event loop is worth having where the server has CPUs of its own: elsewhere each takes from it.
 const USERS_PER_LOOP: u32 = 64;
-const USERS_PER_LOOP_BESIDE_SERVER: u32 = 4096;
+const USERS_PER_LOOP_ON_SERVER_MACHINE: u32 = 4096;
 
 pub(crate) struct Choice {
     /// Never [`EngineKind::Auto`].
@@ -21,7 +21,7 @@ pub(crate) struct Choice {
     loops: Option<u32>,
     connections: u32,
     cpus: u32,
-    is_beside_server: bool,
+    is_on_server_machine: bool,
     why: String,
     tuning: Tuning,
 }
@@ -30,7 +30,8 @@ pub(crate) struct Choice {
 pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choice, LoadError> {
     let connections = spec.connections.unwrap_or(spec.users_max).min(spec.users_max);
     let shares = connections < spec.users_max;
-    let is_beside_server = spec.endpoints.iter().any(|endpoint| endpoint.target.address.is_this_machine());
+    let is_on_server_machine =
+        spec.endpoints.iter().any(|endpoint| endpoint.target.address.is_this_machine());
     let (kind, why) = match spec.engine {
         EngineKind::Auto if shares => event_loops("users share connections, which event loops alone can do"),
         EngineKind::Auto if spec.loops.is_some() => event_loops("a number of event loops was asked for"),
@@ -52,10 +53,10 @@ pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choic
         other => (other, "it was asked for".to_string()),
     };
     if spec.tuning.min_complete.is_some() && kind != EngineKind::IoUring {
-        // Users that share connections fall back to epoll where io_uring can't be had.
+        // Users that share connections fall back to epoll where io_uring is not available.
         return Err(SpecError::Tuning(TuningError::NeedsIoUring).into());
     }
-    Ok(Choice { kind, loops: spec.loops, connections, cpus, is_beside_server, why, tuning: spec.tuning })
+    Ok(Choice { kind, loops: spec.loops, connections, cpus, is_on_server_machine, why, tuning: spec.tuning })
 }
 
 fn io_uring(why: &str) -> Result<(EngineKind, String), LoadError> {
@@ -64,7 +65,7 @@ fn io_uring(why: &str) -> Result<(EngineKind, String), LoadError> {
     Ok((engine, why.to_string()))
 }
 
-/// io_uring where it can be had.
+/// io_uring where it is available.
 fn event_loops(why: &str) -> (EngineKind, String) {
     match uring::try_it() {
         Ok(()) => (EngineKind::IoUring, why.to_string()),
@@ -73,13 +74,13 @@ fn event_loops(why: &str) -> (EngineKind, String) {
 }
 
 impl Choice {
-    /// Event loops, or threads, of a level with so many users.
+    /// Event loops, or threads, of a level with this many users.
     pub(crate) fn loops(&self, users: u32, asked: Option<u32>) -> u32 {
         if self.kind == EngineKind::Threads {
             return users;
         }
         let most = users.min(self.connections);
-        let each = if self.is_beside_server { USERS_PER_LOOP_BESIDE_SERVER } else { USERS_PER_LOOP };
+        let each = if self.is_on_server_machine { USERS_PER_LOOP_ON_SERVER_MACHINE } else { USERS_PER_LOOP };
         let best = if users <= FEW_USERS { users } else { users.div_ceil(each) };
         asked.or(self.loops).unwrap_or(best.min(self.cpus)).clamp(1, most)
     }

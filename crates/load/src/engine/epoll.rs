@@ -12,7 +12,7 @@ use crate::tuning::Tuning;
 
 /// What a loop receives into: one buffer for all its connections.
 const RECEIVE_BYTES: usize = 64 * 1024;
-/// News that are taken at once.
+/// Most events of one wait.
 const EVENTS_MAX: usize = 256;
 const WAKER: u64 = u64::MAX;
 
@@ -25,7 +25,7 @@ pub(crate) struct Epoll {
     partly_sent: Vec<Option<usize>>,
     /// The wait with a bound in nanoseconds is there (Linux 5.11).
     has_fine_timeouts: bool,
-    /// How long it looks for events before it sleeps.
+    /// How long it polls for events before it sleeps.
     busy_poll_ns: i64,
 }
 
@@ -67,7 +67,7 @@ impl Poller for Epoll {
 
     fn wait(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()> {
         self.events.clear();
-        let looked_ns = if self.busy_poll_ns > 0 { self.look_for_events(timeout_ns, core)? } else { 0 };
+        let looked_ns = if self.busy_poll_ns > 0 { self.poll_for_events(timeout_ns, core)? } else { 0 };
         if self.events.is_empty() {
             self.wait_for_events((timeout_ns - looked_ns).max(0))?;
         }
@@ -101,7 +101,7 @@ impl Poller for Epoll {
 
 impl Epoll {
     /// Looks for events over and over, for as long as it may; gives how long it did.
-    fn look_for_events(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<i64> {
+    fn poll_for_events(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<i64> {
         let begin_ns = monotonic_ns();
         let begin_cpu_ns = thread_cpu_ns();
         let mut looked_ns = 0;
@@ -121,7 +121,7 @@ impl Epoll {
             let timeout =
                 libc::timespec { tv_sec: timeout_ns / 1_000_000_000, tv_nsec: timeout_ns % 1_000_000_000 };
             // SAFETY: the pointer and count are those of memory that is ours for the length of the call, as is the
-            // timeout; no signal mask is given.
+            // timeout; there is no signal mask.
             unsafe { libc::epoll_pwait2(epoll, events, count, &timeout, std::ptr::null()) }
         } else {
             // To the millisecond, and rather late than over and over.
@@ -172,7 +172,7 @@ impl Epoll {
         }
     }
 
-    /// Gives whether the kernel has taken everything.
+    /// Returns whether the kernel has taken everything.
     #[inline]
     fn send_from(&mut self, slot: u32, session: &Session, mut sent: usize) -> io::Result<bool> {
         let bytes = session.to_send();
@@ -191,7 +191,7 @@ impl Epoll {
         Ok(true)
     }
 
-    /// Goes on where the kernel did not take all.
+    /// Continues where the kernel did not take all.
     fn send_rest(&mut self, slot: u32, core: &mut Core<'_>) {
         let Some(sent) = self.partly_sent[slot as usize] else { return };
         let Some(session) = core.session(slot) else { return };

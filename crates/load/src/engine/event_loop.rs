@@ -22,7 +22,7 @@ use crate::outcome::Cause;
 use crate::tuning::Tuning;
 
 /// The longest that a loop waits without looking whether the level is over, and whether an answer is overdue.
-const LOOK_NS: i64 = 100_000_000;
+const CHECK_NS: i64 = 100_000_000;
 
 /// Transactions of one user that a loop carries out one after the other although they send nothing.
 const UNSENT_AT_ONCE: u32 = 64;
@@ -30,7 +30,7 @@ const UNSENT_AT_ONCE: u32 = 64;
 /// Due time of a user without a timer.
 const NO_TIMER: i64 = i64::MIN;
 
-/// Tells a loop what has become of its connections' sockets, and sends for it.
+/// Reports to a loop what has become of its connections' sockets, and sends for it.
 pub(crate) trait Poller: Sized {
     /// `connections`: the most that there will be. `waker`: an eventfd that ends a wait.
     fn new(connections: usize, waker: RawFd, tuning: &Tuning) -> io::Result<Self>;
@@ -38,13 +38,14 @@ pub(crate) trait Poller: Sized {
     fn add(&mut self, slot: u32, session: &Session) -> io::Result<()>;
     /// Says goodbye on a connection and closes it, as soon as nothing of it is in the kernel's hands.
     fn close(&mut self, slot: u32, session: Session);
-    /// Sends what the session has to send; gives whether it is out already, else [`Core::sent`] is told when it is. The
+    /// Sends what the session has to send. Returns whether it is out already; else [`Core::sent`] is called when it is.
+    /// The
     /// bytes stay as they are until then, or until the answer is there.
     fn send(&mut self, slot: u32, session: &Session) -> io::Result<bool>;
-    /// Waits until something happens, at most so long, and tells the core of it.
+    /// Waits for `timeout_ns` at most until something happens, and hands it to the core.
     fn wait(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()>;
-    /// Gives up all connections, so that their sockets can be used by others. Those that the kernel does not give back
-    /// are told.
+    /// Gives up all connections, so that their sockets can be used by others. Returns those that the kernel does not
+    /// return.
     fn finish(self) -> Vec<u32>;
 }
 
@@ -81,7 +82,7 @@ pub(crate) struct Core<'l> {
     adds: Vec<u32>,
 }
 
-/// What a loop is given, and gives back: connections by their number.
+/// What a loop works on, and returns: connections by their number.
 pub(crate) type Connections = Vec<(u32, Option<Session>)>;
 
 /// Runs the users until the level is over.
@@ -171,13 +172,13 @@ impl<'l> Core<'l> {
         for user in 0..self.users.len() as u32 {
             self.advance(user, now_ns);
         }
-        let mut next_look_ns = now_ns + LOOK_NS;
+        let mut next_check_ns = now_ns + CHECK_NS;
         while self.users_left > 0 {
             self.carry_out(&mut poller);
             let mut now_ns = monotonic_ns();
             let next_timer_ns = self.timers.peek().map_or(i64::MAX, |Reverse((at_ns, _))| *at_ns);
             let has_to_send = !self.pieces.is_empty();
-            let timeout_ns = if has_to_send { 0 } else { (next_timer_ns.min(next_look_ns) - now_ns).max(0) };
+            let timeout_ns = if has_to_send { 0 } else { (next_timer_ns.min(next_check_ns) - now_ns).max(0) };
             if let Err(error) = poller.wait(timeout_ns, &mut self) {
                 self.at.shared.fail(Cause::Driver, format!("the event loop can't go on: {error}"));
                 break;
@@ -190,9 +191,9 @@ impl<'l> Core<'l> {
             if !self.pieces.is_empty() {
                 self.send_pieces(now_ns);
             }
-            if now_ns >= next_look_ns || self.at.shared.is_stopped() {
-                next_look_ns = now_ns + LOOK_NS;
-                self.look(now_ns);
+            if now_ns >= next_check_ns || self.at.shared.is_stopped() {
+                next_check_ns = now_ns + CHECK_NS;
+                self.check_level(now_ns);
             }
             if self.at.ring.wants_draining() {
                 self.at.shared.try_drain(self.at.ring);
@@ -203,8 +204,8 @@ impl<'l> Core<'l> {
             let departure = user.departure(self.at.shared);
             self.at.shared.ledger().depart(departure);
         }
-        let kept = poller.finish();
-        self.give_back(&kept)
+        let busy_slots = poller.finish();
+        self.give_back(&busy_slots)
     }
 
     /// Has the poller do what is due.
@@ -279,7 +280,7 @@ impl<'l> Core<'l> {
         self.slots.get(slot as usize)?.session.as_ref()
     }
 
-    /// Brings a user to its next transaction, as far as that goes now. After so many transactions that sent nothing the
+    /// Brings a user to its next transaction, as far as that goes now. After this many transactions that sent nothing the
     /// others come first.
     fn advance(&mut self, user: u32, mut now_ns: i64) {
         for _ in 0..UNSENT_AT_ONCE {
@@ -317,7 +318,7 @@ impl<'l> Core<'l> {
             }
             now_ns = monotonic_ns();
         }
-        // Later than whatever is being taken up now.
+        // Later than whatever begins now.
         self.wake_at(now_ns + 1, user);
     }
 
@@ -408,8 +409,8 @@ impl<'l> Core<'l> {
         }
     }
 
-    /// Looks for answers that are overdue, and ends what is to be ended.
-    fn look(&mut self, now_ns: i64) {
+    /// Publishes the loop's counters, finds answers that are overdue, and ends what is to be ended.
+    fn check_level(&mut self, now_ns: i64) {
         self.at.ring.answers.store(self.answers, Relaxed);
         self.at.ring.answer_delay_ns.store(self.answer_delay_ns, Relaxed);
         self.at.ring.busy_poll_cpu_ns.store(self.busy_poll_cpu_ns, Relaxed);
@@ -427,8 +428,8 @@ impl<'l> Core<'l> {
         }
     }
 
-    /// The level is over: whoever waits for nothing of the server's leaves; the others when they have their answer, or
-    /// when the time for that is over.
+    /// The level is over. A user who waits for nothing from the server ends now. The others end when they have their
+    /// answer, or when the time for that is over.
     fn stop(&mut self, now_ns: i64) {
         let is_over = self.at.shared.stop_is_over.load(Relaxed);
         for user in 0..self.users.len() as u32 {

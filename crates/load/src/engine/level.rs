@@ -45,9 +45,9 @@ pub struct Running {
 
 impl Running {
     /// Ends the warm-up: what is completed from now on counts into the result. The load continues without a pause.
-    /// Gives the exact begin of the window, in monotonic nanoseconds; a second call changes nothing, nor does the first
-    /// in a level with a number of transactions ([`LevelSpec::transactions_max`](crate::LevelSpec::transactions_max)), which is
-    /// measured from its begin.
+    /// Returns the exact begin of the window, in monotonic nanoseconds; a second call changes nothing. A level with a
+    /// number of transactions ([`LevelSpec::transactions_max`](crate::LevelSpec::transactions_max)) is measured from
+    /// its begin: there the first call changes nothing, either.
     pub fn begin_measuring(&mut self) -> i64 {
         if self.usage_at_begin.is_none() {
             self.usage_at_begin = Some(Usage::read(&self.shared.rings));
@@ -76,7 +76,7 @@ impl Running {
         live
     }
 
-    /// Gives each second's interval about 0.3 s after its end, and the last ones when the level is stopped (take them
+    /// Sends each second's interval about 0.3 s after its end, and the last ones when the level is stopped (take them
     /// from [`stop_with_intervals`](Running::stop_with_intervals)). It holds 1,024 of them; more are lost and counted.
     pub fn intervals(&self) -> &Receiver<Interval> {
         &self.intervals
@@ -114,7 +114,7 @@ impl Running {
         self.stop_with_intervals().0
     }
 
-    /// The same, and the intervals that were not taken from the channel yet, the last ones included.
+    /// The same, and the intervals that are still in the channel, the last ones included.
     pub fn stop_with_intervals(mut self) -> (LevelOutcome, Vec<Interval>) {
         let (window_begin_ns, window_end_ns) = self.end_window();
         let usage_at_end = Usage::read(&self.shared.rings);
@@ -186,10 +186,10 @@ impl Running {
         outcome.last_answer_ns = collected.closed.last_answer_ns;
         let ages = self.ages(&collected.closed.unanswered, outcome);
         outcome.in_flight = ages.all;
-        for ((name, one), in_flight) in
+        for ((name, tally), in_flight) in
             self.shared.transactions.iter().zip(window.transactions).zip(ages.transactions)
         {
-            let TransactionTally { response, service } = one;
+            let TransactionTally { response, service } = tally;
             outcome.by_transaction.push(TransactionOutcome {
                 kind: name.clone(),
                 response,
@@ -232,8 +232,8 @@ impl Running {
         if let Some(mut backlog) = self.shared.schedule.backlog() {
             let due_before = backlog.due(outcome.window_begin_ns);
             let at = |time_ns: i64| {
-                let looks = collected.backlog.iter().filter(|(at_ns, _)| *at_ns <= time_ns);
-                looks.map(|(_, backlog)| *backlog).next_back().unwrap_or(0)
+                let until_then = collected.backlog.iter().filter(|(at_ns, _)| *at_ns <= time_ns);
+                until_then.map(|(_, backlog)| *backlog).next_back().unwrap_or(0)
             };
             let in_window =
                 |(at_ns, _): &&(i64, u64)| (outcome.window_begin_ns..outcome.window_end_ns).contains(at_ns);
@@ -248,10 +248,10 @@ impl Running {
         }
     }
 
-    /// Ages of what was unanswered when the window ended: what users had taken, and what was due and never taken.
+    /// Ages of what was unanswered when the window ended: what users had begun or waited for, and what no user took.
     fn ages(&self, unanswered: &[PendingWork], outcome: &LevelOutcome) -> Ages {
         let mut ages = Ages::new(self.shared.sizes, outcome.response.max_ns());
-        unanswered.iter().for_each(|one| ages.record(one));
+        unanswered.iter().for_each(|pending| ages.record(pending));
         if outcome.window_end_ns > outcome.window_begin_ns {
             for (number, due_ns) in self.shared.schedule.never_taken(outcome.window_end_ns) {
                 let kind = self.shared.work.transaction_kind(None, number);

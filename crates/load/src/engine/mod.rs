@@ -45,14 +45,14 @@ use crate::spec::{LevelSpec, LoadSpec};
 use crate::target::{Limits, Target};
 use crate::tuning::SchedulingPolicy;
 
-/// Much more than a thread of the load needs; only what it touches is taken from memory. Scripts need more than
+/// Much more than a thread of the load needs; only what it touches takes memory. Scripts need more than
 /// programs do.
 const STACK_BYTES: usize = 1024 * 1024;
 const INTERVALS_QUEUED_MAX: usize = 1024;
 /// Threads that connect at the same time: a login is mostly waiting, but a server's backlog is short.
 const CONNECTING_MAX: usize = 8;
-/// Files that the rest of the process may want to open beside one socket a connection.
-const FILES_BESIDE: u64 = 512;
+/// Files that the rest of the process may want to open in addition to one socket per connection.
+const FILES_SPARE: u64 = 512;
 /// Levels get numbers of transactions of their own, so that none repeats what another did.
 const TRANSACTIONS_PER_LEVEL: u64 = 1 << 40;
 /// Largest weight of an endpoint.
@@ -150,8 +150,8 @@ impl Engine {
         self.level_with(&LevelSpec::users(users))
     }
 
-    /// Begins a level; connections that it does not need are idle. Connections that a level before has lost are made
-    /// again first.
+    /// Begins a level; connections that it does not need are idle. Connections that an earlier level has lost are
+    /// opened again first.
     ///
     /// # Errors
     /// More users than the load has, a level that still runs, no threads left, or what connecting gives.
@@ -260,7 +260,7 @@ impl Engine {
         let builder = thread::Builder::new().name(format!("load-{number}")).stack_size(STACK_BYTES);
         let thread = builder.spawn(move || {
             if let Some(cpus) = cpus {
-                // That these CPUs can be had was tried when the engine was made.
+                // That these CPUs are available was tried when the engine was created.
                 let _ = rustix::thread::sched_setaffinity(None, &cpus);
             }
             if let Some(policy) = policy {
@@ -395,7 +395,7 @@ fn drop_dead(sessions: &mut [Option<Session>], limits: &Limits) {
     }
 }
 
-/// How many CPUs the load's threads may run on; tries on a thread of its own whether they can be had.
+/// How many CPUs the load's threads may run on; tries on a thread of its own whether they are available.
 fn count_cpus(cpus: Option<&[u32]>) -> Result<u32, LoadError> {
     let Some(cpus) = cpus else {
         let allowed = rustix::thread::sched_getaffinity(None);
@@ -433,7 +433,7 @@ fn cpu_set(cpus: &[u32]) -> CpuSet {
 fn allow_files(connections: u64) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
-    let wanted = connections + FILES_BESIDE;
+    let wanted = connections + FILES_SPARE;
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| wanted.min(maximum)));
         // Where it can't be raised, opening the connection too many gives the clear error.

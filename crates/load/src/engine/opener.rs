@@ -30,7 +30,7 @@ pub(crate) struct Opener {
     loop_number: u32,
     jobs: Option<Sender<Job>>,
     queue: Arc<Mutex<Receiver<Job>>>,
-    /// Jobs that no thread has taken up, and threads that wait for one.
+    /// Jobs that no thread has begun, and threads that wait for one.
     open_jobs: Arc<AtomicUsize>,
     done: Sender<ConnectAttempt>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -52,15 +52,15 @@ impl Opener {
         (opener, opened)
     }
 
-    /// Has a connection made; it is told, and the loop woken, when that is done.
+    /// Has a connection opened. The result is sent, and the loop woken, when that is done.
     pub(crate) fn open(&mut self, slot: u32, connection: u32) {
         let job = Job { slot, connection };
         let waiting = self.open_jobs.fetch_add(1, Relaxed) + 1;
         if waiting > self.threads.len() && self.threads.len() < OPENING_MAX {
             self.spawn();
         }
-        let taken = self.jobs.as_ref().filter(|_| !self.threads.is_empty()).map(|jobs| jobs.send(job));
-        if taken.is_none_or(|sent| sent.is_err()) {
+        let queued = self.jobs.as_ref().filter(|_| !self.threads.is_empty()).map(|jobs| jobs.send(job));
+        if queued.is_none_or(|sent| sent.is_err()) {
             // Without a thread to be had, the loop does it itself.
             do_job(&self.shared, self.loop_number, job, &self.done);
         }

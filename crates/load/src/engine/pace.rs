@@ -39,7 +39,7 @@ enum Form {
 
 struct Arrivals {
     clock: ArrivalClock,
-    taken: u64,
+    count: u64,
 }
 
 impl Schedule {
@@ -50,7 +50,7 @@ impl Schedule {
                 // Levels of one load differ in their arrivals too.
                 let all = ArrivalClock::new(seed ^ first, *arrivals, rate.points())
                     .map_err(|error| LoadError::Schedule { why: error.to_string() })?;
-                let clock = Mutex::new(Arrivals { clock: all.clone(), taken: 0 });
+                let clock = Mutex::new(Arrivals { clock: all.clone(), count: 0 });
                 Form::Open { clock, all }
             }
         };
@@ -82,8 +82,8 @@ impl Schedule {
             Form::Open { clock, .. } => {
                 let mut arrivals = clock.lock().unwrap_or_else(PoisonError::into_inner);
                 let due_ns = self.begin_ns.saturating_add_unsigned(arrivals.clock.next()?);
-                let number = self.first + arrivals.taken;
-                arrivals.taken += 1;
+                let number = self.first + arrivals.count;
+                arrivals.count += 1;
                 Some(Ticket { number, by_arrival: true, due_ns })
             }
         }
@@ -109,14 +109,14 @@ impl Schedule {
             Form::Closed { .. } => None,
             Form::Open { clock, .. } => {
                 let arrivals = clock.lock().unwrap_or_else(PoisonError::into_inner);
-                Some((arrivals.clock.clone(), arrivals.taken))
+                Some((arrivals.clock.clone(), arrivals.count))
             }
         };
         let left = self.transactions_left.as_ref().map_or(u64::MAX, |left| left.load(Relaxed));
-        let due = rest.into_iter().flat_map(move |(mut clock, taken)| {
+        let due = rest.into_iter().flat_map(move |(mut clock, count)| {
             let times = std::iter::from_fn(move || clock.next());
             let times = times.map(move |due_ns| self.begin_ns.saturating_add_unsigned(due_ns));
-            (self.first + taken..).zip(times.take_while(move |due_ns| *due_ns < end_ns))
+            (self.first + count..).zip(times.take_while(move |due_ns| *due_ns < end_ns))
         });
         due.take(usize::try_from(left).unwrap_or(usize::MAX))
     }
@@ -159,7 +159,7 @@ impl Schedule {
     }
 }
 
-/// Counts what has become due, as time goes on.
+/// Counts what has become due, as time passes.
 pub(crate) struct Backlog {
     clock: ArrivalClock,
     next_due_ns: Option<u64>,
@@ -179,8 +179,8 @@ impl Backlog {
         self.due
     }
 
-    /// How many of them have not begun.
-    pub(crate) fn look(&mut self, schedule: &Schedule, now_ns: i64) -> u64 {
+    /// How many of them have not begun at that time.
+    pub(crate) fn unbegun(&mut self, schedule: &Schedule, now_ns: i64) -> u64 {
         let begun = schedule.begun.load(Relaxed);
         self.due(now_ns).saturating_sub(begun)
     }
@@ -239,13 +239,13 @@ mod tests {
         let tickets: Vec<Ticket> = (0..20).map(|_| schedule.take(0, 0, 100 * S).unwrap()).collect();
         assert!(tickets.iter().map(|ticket| ticket.number).eq(0..20));
         assert!(tickets.windows(2).all(|pair| pair[1].due_ns - pair[0].due_ns - S / 10 < 10));
-        assert_eq!(backlog.look(&schedule, 101 * S), 10);
+        assert_eq!(backlog.unbegun(&schedule, 101 * S), 10);
         tickets[..4].iter().for_each(|ticket| schedule.begin(ticket));
-        assert_eq!(backlog.look(&schedule, 102 * S), 16);
+        assert_eq!(backlog.unbegun(&schedule, 102 * S), 16);
     }
 
     #[test]
-    fn what_was_due_and_never_taken_is_known_by_number_and_time() {
+    fn what_was_due_and_never_taken_has_a_number_and_a_time() {
         let pacing = Pacing::Open { arrivals: Process::Uniform, rate: Profile::constant(10.0) };
         let bounded = schedule(pacing.clone(), Some(7));
         let schedule = schedule(pacing, None);

@@ -47,7 +47,7 @@ pub(crate) struct LevelState {
     client_limit: Mutex<Option<String>>,
 }
 
-/// What a level is made of, for [`LevelState::new`].
+/// The parts of a level, for [`LevelState::new`].
 pub(crate) struct Parts {
     pub(crate) work: Arc<dyn Work>,
     pub(crate) endpoints: Arc<Endpoints>,
@@ -124,7 +124,7 @@ impl LevelState {
     }
 
     pub(crate) fn wake(&self, loop_number: u32) {
-        // It fails only where the loop has been woken already and did not look yet.
+        // It fails only where the loop has been woken already and has not read it yet.
         let _ = rustix::io::write(&self.wakers[loop_number as usize], &1u64.to_ne_bytes());
     }
 
@@ -145,9 +145,9 @@ impl LevelState {
         }
     }
 
-    /// Ends the level, and its window here and now. The first failure is the one that is told.
+    /// Ends the level, and its window here and now. The first failure is the one that is reported.
     pub(crate) fn fail(&self, cause: Cause, message: String) {
-        // Several users may fail at once: whoever is told of, the level ended when the first of them ended its window.
+        // Several users may fail at once: whichever is reported, the level ended when the first of them ended its window.
         let (_, at_ns) = {
             let mut ledger = self.ledger();
             let now_ns = monotonic_ns();
@@ -164,7 +164,7 @@ impl LevelState {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether a lost connection may be made anew.
+    /// Whether a lost connection may be reopened.
     pub(crate) fn may_reconnect(&self) -> bool {
         !self.limits.reconnect.is_zero() || self.endpoints.fails_over()
     }

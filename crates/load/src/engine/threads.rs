@@ -10,13 +10,14 @@ use crate::connection::connect::{self, RECEIVE_BYTES};
 use crate::connection::exchange_error::ExchangeError;
 use crate::connection::session::Session;
 use crate::engine::shared::LevelState;
-use crate::engine::user::{Do, Pace, Teller, User, lost_between};
+use crate::engine::user::answers::lost_between;
+use crate::engine::user::{Do, Pace, Teller, User};
 use crate::measure::ring::Ring;
 use crate::measure::usage::run_delay_ns_of;
 use crate::outcome::Cause;
 
-/// How often a thread that waits for its time looks whether the level is over.
-const LOOK: Duration = Duration::from_millis(20);
+/// Time between two checks whether the level is over, in a thread that waits for its time.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(crate) struct Worker<'l> {
     at: Teller<'l>,
@@ -26,7 +27,7 @@ pub(crate) struct Worker<'l> {
     received: Box<[u8]>,
 }
 
-/// Runs one user's transactions until the level is over. Gives the connection back, where it can still be used.
+/// Runs one user's transactions until the level is over. Returns the connection, where it can still be used.
 pub(crate) fn run(shared: &Arc<LevelState>, number: u32, session: Option<Session>) -> Option<Session> {
     let ring = &shared.rings[number as usize];
     let thread_id = announce(ring);
@@ -54,7 +55,7 @@ pub(crate) fn run(shared: &Arc<LevelState>, number: u32, session: Option<Session
     worker.session
 }
 
-/// Tells the level which thread this is.
+/// Reports to the level which thread this is.
 pub(crate) fn announce(ring: &Ring) -> i32 {
     let thread_id = rustix::thread::gettid().as_raw_nonzero().get();
     // Waits for a time end within a microsecond of it, and not within the 50 that are usual. Where it can't be set they
@@ -80,7 +81,7 @@ impl Worker<'_> {
                 Pace::Begin => {}
                 Pace::Wait { until_ns } => {
                     now_ns = self.rest_until(until_ns);
-                    self.look_at_connection(now_ns);
+                    self.check_connection(now_ns);
                     continue;
                 }
                 Pace::Out => return,
@@ -172,7 +173,7 @@ impl Worker<'_> {
     }
 
     /// After a rest: the server may have ended the connection, or sent what nobody had asked for.
-    fn look_at_connection(&mut self, now_ns: i64) {
+    fn check_connection(&mut self, now_ns: i64) {
         let Some(error) = self.session.as_ref().and_then(|session| session.socket().unrest()) else { return };
         if let Some(session) = self.session.take() {
             lost_between(&self.at, Some(&mut self.user), session.endpoint, &error, now_ns);
@@ -186,7 +187,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Makes a new connection. `false`: none can be had.
+    /// Makes a new connection. `false`: none is available.
     fn connect(&mut self, now_ns: &mut i64) -> bool {
         self.at.ring.at_rest.store(true, Relaxed);
         let opened = connect::open_in_level(self.at.shared, self.user.number);
@@ -207,7 +208,7 @@ impl Worker<'_> {
             Err(error) => {
                 self.at
                     .shared
-                    .fail(Cause::ConnectionLost, format!("no connection could be made again: {error}"));
+                    .fail(Cause::ConnectionLost, format!("no connection could be opened again: {error}"));
                 false
             }
         }
@@ -220,7 +221,7 @@ impl Worker<'_> {
         let mut now_ns = monotonic_ns();
         while now_ns < until_ns && !self.at.shared.is_stopped() {
             let rest = Duration::from_nanos((until_ns - now_ns) as u64);
-            std::thread::sleep(rest.min(LOOK));
+            std::thread::sleep(rest.min(POLL_INTERVAL));
             now_ns = monotonic_ns();
         }
         self.at.ring.at_rest.store(false, Relaxed);

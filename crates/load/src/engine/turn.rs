@@ -3,7 +3,7 @@
 use crate::engine::shared::LevelState;
 use crate::measure::ring::{Event, Ring, What};
 
-/// Where a loop, or thread, tells what has been done.
+/// Where a loop, or thread, reports what has been done.
 pub(crate) struct Teller<'l> {
     pub(crate) shared: &'l LevelState,
     pub(crate) ring: &'l Ring,

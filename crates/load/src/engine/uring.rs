@@ -17,7 +17,7 @@ use crate::tuning::{MinComplete, Tuning};
 const BUFFER_BYTES: usize = 16 * 1024;
 const BUFFERS_MAX: usize = 512;
 const ENTRIES_MAX: usize = 4096;
-/// So many answers are read before the next requests go out, though more answers are there: nobody's request waits long
+/// Answers that are read before the next requests go out, though more answers are there. So nobody's request waits long
 /// for the reading of others' answers.
 const ANSWERS_AT_ONCE: usize = 32;
 /// Bytes that may come on a connection before what we send on it is out.
@@ -40,11 +40,11 @@ const OP_CANCEL: u64 = 3;
 struct Key {
     /// `None`: it is closing.
     slot: Option<u32>,
-    /// While it is closing: what is to be kept until then.
+    /// While it is closing: what must live until then.
     closing: Option<Session>,
     is_sending: bool,
     is_receiving: bool,
-    /// What came while it was still sending.
+    /// What arrived while it was still sending.
     early: Vec<u8>,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct Uring {
     news: Vec<cqueue::Entry>,
     wait_flags: u32,
     min_complete: Option<MinComplete>,
-    /// Sends that the kernel has not told the end of.
+    /// Sends whose end the kernel has not reported.
     sending: u32,
-    /// How long it looks for completions before it sleeps.
+    /// How long it polls for completions before it sleeps.
     busy_poll_ns: i64,
 }
 
@@ -188,7 +188,7 @@ impl Poller for Uring {
         let timeout = Timespec::new().nsec(100_000_000);
         while self.is_busy() && monotonic_ns() < deadline_ns {
             let cancelled = self.ring.submitter().register_sync_cancel(Some(timeout), CancelBuilder::any());
-            // Nothing to cancel is fine: then it has ended already, and is told below.
+            // Nothing to cancel is fine: then it has ended already, and its end is read below.
             let _ = cancelled;
             let _ = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout));
             let news: Vec<cqueue::Entry> = self.ring.completion().collect();
@@ -196,7 +196,7 @@ impl Poller for Uring {
                 self.ended(&entry);
             }
         }
-        let kept: Vec<u32> =
+        let busy_slots: Vec<u32> =
             self.keys.iter().filter(|key| key.is_busy()).filter_map(|key| key.slot).collect();
         let is_busy = self.is_busy();
         // SAFETY: neither is used after this, and the buffers outlive the ring that they are registered with.
@@ -209,7 +209,7 @@ impl Poller for Uring {
                 ManuallyDrop::drop(&mut self.buffers);
             }
         }
-        kept
+        busy_slots
     }
 }
 
@@ -230,7 +230,7 @@ impl Uring {
 
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what a request points to lives until its end has been told: a session's bytes stay as they are until
+        // SAFETY: what a request points to lives until its end has been reported: a session's bytes stay as they are until
         // then (see `Key`), as do the buffers.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit()?;
@@ -243,7 +243,7 @@ impl Uring {
     fn wait_for_news(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()> {
         let mut left_ns = timeout_ns;
         if self.busy_poll_ns > 0 {
-            left_ns = (timeout_ns - self.look_for_news(timeout_ns, core)?).max(0);
+            left_ns = (timeout_ns - self.poll_for_completions(timeout_ns, core)?).max(0);
             if !self.ring.completion().is_empty() {
                 return Ok(());
             }
@@ -261,7 +261,7 @@ impl Uring {
     }
 
     /// Looks for news over and over, for as long as it may; gives how long it did.
-    fn look_for_news(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<i64> {
+    fn poll_for_completions(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<i64> {
         let (begin_ns, begin_cpu_ns) = (monotonic_ns(), thread_cpu_ns());
         let mut looked_ns = 0;
         self.wait_for(0, 0)?;
@@ -276,7 +276,7 @@ impl Uring {
         Ok(looked_ns)
     }
 
-    /// Hands over what is to be done, and waits for so many completions, so long at most.
+    /// Hands over what is to be done, and waits for this many completions, for this long at most.
     #[inline]
     fn wait_for(&mut self, completions: u32, timeout_ns: i64) -> io::Result<()> {
         let timeout = Timespec::new()

@@ -1,44 +1,40 @@
 //! One user: walks through its driver's transactions, takes the times, and reports them. Reads and writes nothing itself,
 //! so that threads and event loops drive it alike.
 
+pub(crate) mod answers;
+
 use std::sync::atomic::Ordering::Relaxed;
 
 use whyso_clock::monotonic_ns;
 use whyso_wire::encode;
 
-use crate::connection::client_error::as_client_error;
-use crate::connection::exchange_error::ExchangeError;
-use crate::connection::session::{Got, Parts, Session, Sum};
+use crate::connection::session::{Parts, Session};
 use crate::driver::{Command, Driver, Expects, Kind, Next, Turn};
 use crate::engine::command_result::CommandResult;
 use crate::engine::pace::Ticket;
 use crate::engine::shared::LevelState;
 pub(crate) use crate::engine::turn::{Do, Pace, Teller};
-use crate::error::LoadError;
 use crate::measure::closing::Departure;
 use crate::measure::ring::What;
 use crate::outcome::{Cause, ErrorCode};
-
-/// What a lost connection counts as: CR_SERVER_LOST.
-pub(crate) const SERVER_LOST: ErrorCode = ErrorCode { errno: 2013, sqlstate: *b"HY000" };
 
 pub(crate) struct User {
     pub(crate) number: u32,
     driver: Box<dyn Driver>,
     phase: Phase,
-    /// Transactions that it has taken in this level.
+    /// Transactions that it has begun, or waits for, in this level.
     done: u64,
     ticket: Ticket,
     /// The ticket's transaction has not ended.
     has_ticket: bool,
     /// Since when it is at its transaction, where that has begun; else since when it is between two.
     since_ns: i64,
-    /// When the present attempt began.
     /// Begin and end of the pause that it is in, within a transaction.
     pause: Option<(i64, i64)>,
+    /// When the present attempt began.
     attempt_ns: i64,
     was_retried: bool,
-    /// When the command was handed over to be sent, or the connection to be made.
+    /// When the command was handed over to be sent, or the connection to be opened.
     asked_ns: i64,
     /// The command was sent, and has no answer yet.
     awaits_answer: bool,
@@ -48,9 +44,9 @@ pub(crate) struct User {
     piece: Vec<u8>,
     command: Command,
     heard: CommandResult,
-    /// What the connection was given up with, until there is a new one.
+    /// The error by which the connection was lost, until there is a new one.
     lost: Option<ErrorCode>,
-    /// The server's words with the last error.
+    /// The server's text with the last error.
     message: String,
 }
 
@@ -106,12 +102,12 @@ impl User {
         matches!(self.phase, Phase::Idle | Phase::Waiting)
     }
 
-    /// Since when it waits for an answer, or for a connection; each piece of a local file that was taken counts.
+    /// Since when it waits for an answer, or for a connection; each piece of a local file that was sent counts.
     pub(crate) fn waits_since_ns(&self) -> i64 {
         self.asked_ns.max(self.waits_since_ns)
     }
 
-    /// Comes to the next transaction.
+    /// Proceeds to the next transaction.
     #[inline]
     pub(crate) fn pace(&mut self, at: &Teller<'_>, now_ns: i64) -> Pace {
         if at.shared.is_stopped() {
@@ -247,165 +243,6 @@ impl User {
         transactions.store(transactions.load(Relaxed) + 1, Relaxed);
     }
 
-    /// The whole answer is there.
-    #[inline]
-    pub(crate) fn got(&mut self, at: &Teller<'_>, session: &mut Session, got: Got, now_ns: i64) -> Do {
-        session.command.clear();
-        if self.phase == Phase::Leaving {
-            self.phase = Phase::Out;
-            return Do::Out;
-        }
-        self.awaits_answer = matches!(got, Got::LocalFile);
-        let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
-        let queries = &at.ring.totals.queries;
-        match got {
-            Got::Fine => {
-                queries.store(queries.load(Relaxed) + 1, Relaxed);
-                let sum = session.sum();
-                let kind = self.kind_of(&sum);
-                let rows = u32::try_from(sum.rows).unwrap_or(u32::MAX);
-                at.tell(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows });
-                self.heard = CommandResult::Fine(sum);
-            }
-            Got::Prepared(prepared) => self.heard = CommandResult::Prepared(prepared),
-            Got::Error(code) => {
-                queries.store(queries.load(Relaxed) + 1, Relaxed);
-                self.message = session.message(self.command.expects == Expects::Prepared);
-                let kind = self.kind_of(&Sum::default());
-                self.tell_error(at, session.endpoint, kind, code, latency_ns, now_ns);
-                self.heard = CommandResult::Error(code);
-            }
-            Got::LocalFile => return self.send_file(at, session, now_ns),
-        }
-        self.go(at, session, now_ns)
-    }
-
-    /// Begins to send the content for our own LOAD DATA LOCAL; where none was sent, refuses.
-    #[cold]
-    fn send_file(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
-        if !at.shared.wishes.local_files {
-            let refused = ExchangeError::LocalInfile(session.message(false));
-            return self.failed(at, session, refused, now_ns);
-        }
-        session.begin_local_file();
-        self.send_piece(at, session, now_ns)
-    }
-
-    /// The next piece of the local file: the one before is sent.
-    #[cold]
-    pub(crate) fn send_piece(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
-        self.waits_since_ns = now_ns;
-        self.piece.clear();
-        let more = self.driver.local_file(&mut self.piece);
-        match session.local_file_piece(&self.piece, !more || self.piece.is_empty()) {
-            Ok(()) => Do::Send,
-            Err(error) => self.failed(at, session, error, now_ns),
-        }
-    }
-
-    #[inline]
-    fn kind_of(&self, sum: &Sum) -> u16 {
-        1 + match self.command.kind {
-            Kind::One(kind) => kind,
-            Kind::ByAnswer(first) if sum.result_sets > 0 => first,
-            Kind::ByAnswer(first) if sum.affected_rows > 0 => first + 1,
-            Kind::ByAnswer(first) => first + 2,
-        }
-    }
-
-    fn tell_error(
-        &self,
-        at: &Teller<'_>,
-        endpoint: u16,
-        kind: u16,
-        code: ErrorCode,
-        latency_ns: u64,
-        now_ns: i64,
-    ) {
-        at.tell(now_ns, endpoint, What::Error { kind, latency_ns, code });
-        let errors = &at.ring.totals.errors;
-        errors.store(errors.load(Relaxed) + 1, Relaxed);
-    }
-
-    /// There is no proper answer, and the connection can't be used any more.
-    #[cold]
-    pub(crate) fn failed(
-        &mut self,
-        at: &Teller<'_>,
-        session: &mut Session,
-        error: ExchangeError,
-        now_ns: i64,
-    ) -> Do {
-        session.command.clear();
-        let was_leaving = self.phase == Phase::Leaving;
-        if was_leaving || at.shared.is_stopped() || self.is_outside() {
-            self.phase = Phase::Out;
-            return Do::Out;
-        }
-        match error {
-            ExchangeError::Io(error) => {
-                self.message = error.to_string();
-                let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
-                let kind = self.kind_of(&Sum::default());
-                self.awaits_answer = false;
-                self.tell_error(at, session.endpoint, kind, SERVER_LOST, latency_ns, now_ns);
-                if at.shared.may_reconnect() {
-                    at.shared.endpoints.mark_down(session.endpoint, now_ns);
-                }
-                self.heard = CommandResult::Lost(SERVER_LOST);
-                self.lost = Some(SERVER_LOST);
-                // There is nothing that anything else could be sent on.
-                if self.go(at, session, now_ns) == Do::Reconnect {
-                    return Do::Reconnect;
-                }
-            }
-            error => {
-                let statement = self.driver.last_sent();
-                let message = match error {
-                    ExchangeError::LocalInfile(_) => format!("at {statement} {error}"),
-                    error => format!("the server's answer to {statement} breaks the protocol: {error}"),
-                };
-                at.shared.fail(Cause::Protocol, message);
-            }
-        }
-        self.phase = Phase::Out;
-        Do::Out
-    }
-
-    /// The new connection is there.
-    pub(crate) fn connected(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) {
-        let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
-        let kind = at.shared.connect_kind();
-        at.tell(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows: 0 });
-        let lost = self.lost.take();
-        if lost.is_some() {
-            at.shared.reconnects.fetch_add(1, Relaxed);
-        }
-        if self.phase == Phase::Inside {
-            self.heard = CommandResult::Connected { lost };
-        }
-    }
-
-    /// The connection that it asked for could not be made, which its driver is to hear. Gives a session to nowhere,
-    /// which stands in for the connection.
-    #[cold]
-    pub(crate) fn not_connected(&mut self, at: &Teller<'_>, error: &LoadError) -> Option<Session> {
-        let endpoint = at.shared.endpoints.home(self.number);
-        match Session::nowhere(endpoint) {
-            Ok(session) => {
-                let (code, message) = as_client_error(error);
-                self.message = message;
-                self.heard = CommandResult::Lost(code);
-                Some(session)
-            }
-            Err(error) => {
-                at.shared.fail(Cause::Driver, format!("no socket could be made: {error}"));
-                self.end();
-                None
-            }
-        }
-    }
-
     /// It needs a new connection although the one that it has is fine: it has carried enough, or is not at home.
     #[inline]
     pub(crate) fn wants_another(
@@ -470,37 +307,5 @@ impl User {
     /// It ends here, whatever it was at.
     pub(crate) fn end(&mut self) {
         self.phase = Phase::Out;
-    }
-}
-
-/// A connection has ended, or can't be used any more, while nothing was under way on it.
-#[cold]
-pub(crate) fn lost_between(
-    at: &Teller<'_>,
-    user: Option<&mut User>,
-    endpoint: u16,
-    error: &ExchangeError,
-    now_ns: i64,
-) {
-    let shared = at.shared;
-    if shared.is_stopped() {
-        return;
-    }
-    match error {
-        ExchangeError::Io(_) if shared.may_reconnect() => {
-            shared.endpoints.mark_down(endpoint, now_ns);
-            if let Some(user) = user {
-                user.tell_error(at, endpoint, shared.connect_kind(), SERVER_LOST, 0, now_ns);
-                user.lost = Some(SERVER_LOST);
-            }
-        }
-        ExchangeError::Io(error) => shared.fail(
-            Cause::ConnectionLost,
-            format!("the connection to the server was lost between two transactions: {error}"),
-        ),
-        _ => shared.fail(
-            Cause::Protocol,
-            "the server sent something between two transactions that nobody had asked for".to_string(),
-        ),
     }
 }

@@ -6,7 +6,7 @@
 use crate::measure::ring::{Event, What};
 use crate::outcome::UserTime;
 
-/// The window's edges, as far as they are known.
+/// The window's edges; `None` where one lies in the future.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
     pub(crate) begin_ns: Option<i64>,
@@ -16,10 +16,10 @@ pub(crate) struct Window {
 /// What a user was at when the level ended, or when it left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
-    /// Since when it was at that: begin of its time in the transaction, where that has begun; else the end of the one before,
-    /// or the level's begin.
+    /// Since when it was at that. That is the begin of its time in the transaction, where that has begun; else the end
+    /// of the one before, or the level's begin.
     pub(crate) since_ns: i64,
-    /// Due time of the transaction that it had taken and not ended.
+    /// Due time of the transaction that it had begun, or waited for, and not ended.
     pub(crate) due_ns: Option<i64>,
     /// The kind of that transaction, where there are several.
     pub(crate) transaction: Option<u16>,
@@ -49,7 +49,7 @@ pub(crate) struct Closing {
     in_flight_ns: i64,
     outside_ns: i64,
     paused_ns: i64,
-    /// When the last answer within the window, or before it, came.
+    /// When the last answer within the window, or before it, arrived.
     last_answer_ns: Option<i64>,
     unanswered: Vec<PendingWork>,
     departures: Vec<Departure>,
@@ -64,7 +64,7 @@ pub(crate) struct WindowEnd {
 }
 
 impl Closing {
-    /// Makes room for what so many users may leave: a transaction and a statement each.
+    /// Reserves room for what this many users may have in flight: a transaction and a statement each.
     pub(crate) fn new(users: usize) -> Closing {
         Closing {
             unanswered: Vec::with_capacity(2 * users),
@@ -81,11 +81,7 @@ impl Closing {
             What::Statement { kind, latency_ns, .. } | What::Error { kind, latency_ns, .. } => {
                 self.answered(end_ns, is_after);
                 if is_after {
-                    self.leave_unanswered(
-                        PendingKind::Statement { kind },
-                        end_ns - latency_ns as i64,
-                        window,
-                    );
+                    self.add_unanswered(PendingKind::Statement { kind }, end_ns - latency_ns as i64, window);
                 }
             }
             What::Transaction { transaction, response_ns, user_ns, .. } => {
@@ -93,14 +89,14 @@ impl Closing {
                 self.close_transaction(end_ns, user_ns, window);
                 if is_after {
                     let what = PendingKind::Transaction { kind: Some(transaction), has_begun: true };
-                    self.leave_unanswered(what, end_ns - response_ns as i64, window);
+                    self.add_unanswered(what, end_ns - response_ns as i64, window);
                 }
             }
             What::Uncounted { response_ns, user_ns } => {
                 self.close_transaction(end_ns, user_ns, window);
                 if is_after {
                     let what = PendingKind::Transaction { kind: None, has_begun: true };
-                    self.leave_unanswered(what, end_ns - response_ns as i64, window);
+                    self.add_unanswered(what, end_ns - response_ns as i64, window);
                 }
             }
             What::Outside { outside_ns } => {
@@ -113,7 +109,7 @@ impl Closing {
         }
     }
 
-    /// A user ends. Its time is counted by [`finish`](Closing::finish), when the window's end is known.
+    /// A user ends. Its time is counted by [`finish`](Closing::finish), once the window has ended.
     pub(crate) fn depart(&mut self, departure: Departure) {
         self.departures.push(departure);
     }
@@ -130,10 +126,10 @@ impl Closing {
             self.in_flight_ns += within(inside_from_ns, end_ns, window);
             if let Some(due_ns) = due_ns {
                 let what = PendingKind::Transaction { kind: transaction, has_begun };
-                self.leave_unanswered(what, due_ns, window);
+                self.add_unanswered(what, due_ns, window);
             }
             if let Some((kind, asked_ns)) = statement {
-                self.leave_unanswered(PendingKind::Statement { kind }, asked_ns, window);
+                self.add_unanswered(PendingKind::Statement { kind }, asked_ns, window);
             }
         }
         let is_empty = end_ns <= begin_ns;
@@ -174,7 +170,7 @@ impl Closing {
     }
 
     /// It ended after the window, or never. It counts where it was due within the window, or before.
-    fn leave_unanswered(&mut self, what: PendingKind, due_ns: i64, window: Window) {
+    fn add_unanswered(&mut self, what: PendingKind, due_ns: i64, window: Window) {
         if let Some(end_ns) = window.end_ns.filter(|end_ns| due_ns < *end_ns) {
             self.unanswered.push(PendingWork { what, age_ns: (end_ns - due_ns) as u64 });
         }
@@ -226,7 +222,7 @@ mod tests {
     fn a_transaction_that_waited_for_its_user_ages_from_when_it_was_due() {
         let mut closing = Closing::new(3);
         let edges = window(100, 200);
-        // Due at 110, taken when its user was free at 150, not ended.
+        // Due at 110, begun when its user was free at 150, not ended.
         closing.enter(&transaction(150, 60, 50), edges);
         let statement = Some((1, 160));
         closing.depart(Departure {
@@ -243,7 +239,7 @@ mod tests {
         let expected = UserTime { ended_ns: 50, in_flight_ns: 51, outside_ns: 9, ..UserTime::default() };
         assert_eq!(closed.user_time, expected);
         let ages: Vec<(PendingKind, u64)> =
-            closed.unanswered.iter().map(|one| (one.what, one.age_ns)).collect();
+            closed.unanswered.iter().map(|pending| (pending.what, pending.age_ns)).collect();
         let transaction = |kind, has_begun| PendingKind::Transaction { kind, has_begun };
         assert_eq!(
             ages,
@@ -275,10 +271,10 @@ mod tests {
     }
 
     /// One user's life from 0 on: pauses and transactions in turn, cut off where the level ends.
-    fn live(closing: &mut Closing, steps: &[(u16, u16)], window_at: (i64, i64), over_ns: i64) {
-        let known = |at_ns: i64| Window {
-            begin_ns: Some(window_at.0).filter(|begin_ns| at_ns >= *begin_ns),
-            end_ns: Some(window_at.1).filter(|end_ns| at_ns >= *end_ns),
+    fn live(closing: &mut Closing, steps: &[(u16, u16)], edges: (i64, i64), over_ns: i64) {
+        let window_at = |at_ns: i64| Window {
+            begin_ns: Some(edges.0).filter(|begin_ns| at_ns >= *begin_ns),
+            end_ns: Some(edges.1).filter(|end_ns| at_ns >= *end_ns),
         };
         let mut free_since_ns = 0;
         for (pause, length) in steps {
@@ -286,14 +282,14 @@ mod tests {
             let end_ns = due_ns + i64::from(*length);
             if due_ns > free_since_ns && due_ns < over_ns {
                 let what = What::Outside { outside_ns: u64::from(*pause) };
-                closing.enter(&Event { end_ns: due_ns, endpoint: 0, what }, known(due_ns));
+                closing.enter(&Event { end_ns: due_ns, endpoint: 0, what }, window_at(due_ns));
             }
             if end_ns >= over_ns {
                 let since_ns = if due_ns < over_ns { due_ns } else { free_since_ns };
                 closing.depart(Departure { since_ns, due_ns: Some(due_ns), ..NOBODY });
                 return;
             }
-            closing.enter(&transaction(end_ns, u64::from(*length), u64::from(*length)), known(end_ns));
+            closing.enter(&transaction(end_ns, u64::from(*length), u64::from(*length)), window_at(end_ns));
             free_since_ns = end_ns;
         }
         closing.depart(Departure { since_ns: free_since_ns, ..NOBODY });

@@ -27,7 +27,7 @@ pub(crate) struct LevelMeasures {
     pub(crate) bins_100ms: Vec<u32>,
     pub(crate) closed: WindowEnd,
     pub(crate) intervals_lost: u64,
-    /// Of an open loop: when it was looked at, and what it was.
+    /// Samples of an open loop's backlog: monotonic nanoseconds, and the number of transactions.
     pub(crate) backlog: Vec<(i64, u64)>,
 }
 
@@ -67,7 +67,7 @@ impl Collector {
         }
     }
 
-    /// Collects until `over` is closed: no thread tells anything any more then.
+    /// Collects until `over` is closed: no thread reports anything any more then.
     pub(crate) fn run(mut self, over: Receiver<()>) -> LevelMeasures {
         loop {
             let is_over = !matches!(over.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
@@ -77,7 +77,7 @@ impl Collector {
             if is_over {
                 return self.finish();
             }
-            self.look_at_backlog();
+            self.sample_backlog();
             self.publish_due();
             self.watch();
             self.probe();
@@ -137,21 +137,21 @@ impl Collector {
         }
     }
 
-    fn look_at_backlog(&mut self) {
+    fn sample_backlog(&mut self) {
         if let Some(backlog) = &mut self.backlog {
             let now_ns = monotonic_ns();
-            self.backlogs.push((now_ns, backlog.look(&self.shared.schedule, now_ns)));
+            self.backlogs.push((now_ns, backlog.unbegun(&self.shared.schedule, now_ns)));
         }
     }
 
-    /// The backlog as it was seen last before then; `None` in a closed loop.
+    /// The backlog in the last sample before then; `None` in a closed loop.
     fn backlog_at(&self, time_ns: i64) -> Option<u64> {
         self.backlog.as_ref()?;
-        let seen = self.backlogs.partition_point(|(at_ns, _)| *at_ns <= time_ns);
-        Some(seen.checked_sub(1).map_or(0, |last| self.backlogs[last].1))
+        let until_then = self.backlogs.partition_point(|(at_ns, _)| *at_ns <= time_ns);
+        Some(until_then.checked_sub(1).map_or(0, |last| self.backlogs[last].1))
     }
 
-    /// Looks after endpoints that are down, one look at a time.
+    /// Probes endpoints that are down, one round at a time.
     fn probe(&mut self) {
         let now_ns = monotonic_ns();
         let is_due = now_ns - self.probed_ns >= PROBE_EVERY_NS
@@ -165,11 +165,11 @@ impl Collector {
         let (endpoints, limits) = (self.shared.endpoints.clone(), self.shared.limits);
         let probing =
             move || down.into_iter().for_each(|endpoint| connect::probe(&endpoints, endpoint, &limits));
-        // Without a thread to be had it is tried again at the next look.
+        // If no thread can be started, the next call tries again.
         self.probe = std::thread::Builder::new().name("load-probe".to_string()).spawn(probing).ok();
     }
 
-    /// Shuts down the socket of every thread's connection that has waited for too long; its thread then tells why.
+    /// Shuts down the socket of every thread's connection that has waited for too long; its thread then reports why.
     fn watch(&mut self) {
         let now_ns = monotonic_ns();
         let stall_ns = i64::try_from(self.shared.limits.stall.as_nanos()).unwrap_or(i64::MAX);

@@ -7,8 +7,8 @@ const SUB_BUCKETS: u64 = 1 << SUB_BITS;
 const TOP_BITS: u32 = 42;
 const BUCKETS: usize = ((TOP_BITS - SUB_BITS + 1) as usize) << SUB_BITS;
 
-/// Counts of times in nanoseconds, 1 ns to 73 minutes, in 4,608 buckets (36 KiB): exact below 256 ns, from there
-/// each bucket at most 1/128 (0.8 %) wide. Sum, smallest and largest are exact.
+/// Counts of times in nanoseconds, 1 ns to 73 minutes, in 4,608 buckets (36 KiB). Buckets are exact below 256 ns. From
+/// there each is at most 1/128 (0.8 %) wide. Sum, smallest and largest are exact.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {
     counts: Box<[u64]>,
@@ -96,18 +96,18 @@ impl Histogram {
         if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 }
     }
 
-    /// The value that a share `quantile` (0 to 1) of all values does not exceed: the upper bound of the bucket that
-    /// holds the value of rank ⌈quantile · count⌉, so never below the true value, and above it by at most 1/128 of
-    /// it. 0 where there is no value.
+    /// Returns the value that a share `quantile` (0 to 1) of all values does not exceed. It is the upper bound of the bucket
+    /// that holds the value of rank ⌈quantile · count⌉. So it is never below the true value, and above it by at most 1/128
+    /// of it. 0 where there is no value.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         if self.count == 0 {
             return 0;
         }
         let rank = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut passed = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
+            passed += count;
+            if passed >= rank {
                 return upper_bound_of(bucket).min(self.max_ns);
             }
         }

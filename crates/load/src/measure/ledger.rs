@@ -8,8 +8,8 @@ use crate::measure::tally::{Sizes, Tally};
 
 /// Length of an interval, where no edge of the window cuts it.
 pub(crate) const INTERVAL_NS: i64 = 1_000_000_000;
-/// How long after its end an interval is kept open for events that a thread took the time of but has not yet told:
-/// a thread that was put aside in between, on a machine with more threads than CPUs.
+/// How long after its end an interval stays open for late events. A thread may take an event's time and be put aside
+/// before it enters the event, on a machine with more threads than CPUs.
 const GRACE_NS: i64 = 300_000_000;
 const BIN_NS: i64 = 100_000_000;
 /// A day of bins; a longer window is not binned beyond it.
@@ -30,7 +30,7 @@ pub(crate) struct Ledger {
     /// Ascending, without gaps, never empty while the level runs.
     open: VecDeque<Stretch>,
     spare: Vec<Tally>,
-    /// Events of the window whose interval was closed before they came.
+    /// Events of the window whose interval was closed before they arrived.
     late: Tally,
     window_begin_ns: Option<i64>,
     window_end_ns: Option<i64>,
@@ -41,7 +41,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Of a level of so many users.
+    /// Of a level of this many users.
     pub(crate) fn new(begin_ns: i64, sizes: Sizes, users: usize) -> Ledger {
         let tally = || Tally::new(sizes);
         let first = Stretch { begin_ns, end_ns: begin_ns + INTERVAL_NS, measured: false, tally: tally() };
@@ -89,9 +89,9 @@ impl Ledger {
         if self.window_end_ns.is_none()
             && let Some(begin_ns) = self.window_begin_ns
         {
-            // Intervals that have been told stay as they are.
-            let told_ns = self.open.front().map_or(begin_ns, |first| first.begin_ns);
-            let end_ns = (self.last_ns + 1).max(begin_ns).max(told_ns).min(now_ns);
+            // Intervals that have been reported stay as they are.
+            let reported_ns = self.open.front().map_or(begin_ns, |first| first.begin_ns);
+            let end_ns = (self.last_ns + 1).max(begin_ns).max(reported_ns).min(now_ns);
             while self.open.len() > 1 && self.open.back().is_some_and(|last| last.begin_ns >= end_ns) {
                 self.open.pop_back();
             }
@@ -147,7 +147,7 @@ impl Ledger {
         } else if self.is_measured(end_ns) {
             self.late.count(event);
         }
-        // Of a late event of the warm-up nothing is made: its interval has been told, and no result counts it.
+        // A late event of the warm-up is dropped: its interval has been reported, and no result counts it.
     }
 
     /// A user ends, with what it was at.
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(ledger.begin_window(S), S / 2 + 1);
         ledger.enter(transaction(S / 2 + 1));
         ledger.enter(transaction(2 * S));
-        // The time was taken before the window began, and told after.
+        // The time lies before the window's begin, and the event is entered after it.
         ledger.enter(transaction(S / 2));
         assert_eq!(ledger.end_window(2 * S + 1), (S / 2 + 1, 2 * S + 1));
         assert_eq!(ledger.end_window(3 * S), (S / 2 + 1, 2 * S + 1));

@@ -56,7 +56,7 @@ pub(crate) enum What {
     Paused {
         paused_ns: u64,
     },
-    /// An attempt was given up because of an error, this long after it had begun.
+    /// An attempt was abandoned because of an error, this long after it had begun.
     GivenUp {
         code: ErrorCode,
         lost_ns: u64,
@@ -80,9 +80,14 @@ const PAUSED: u64 = 8;
 const WORDS: usize = 5;
 
 impl Event {
-    /// Words: end; value; a second value, or an error's state; from the top: tag (8 bits), endpoint (16), free (8),
-    /// kind or error's kind (16), error number (16) or, over both of these, rows (32) or a transaction's kind; and the
-    /// user's time.
+    /// The words:
+    ///
+    /// 1. The end.
+    /// 2. The value.
+    /// 3. A second value, a statement's kind, or an error's state.
+    /// 4. From the top: tag (8 bits), endpoint (16), free (8), an error's kind (16) and number (16). A statement's rows
+    ///    (32), or a transaction's kind, take the place of the last two.
+    /// 5. The user's time.
     #[inline]
     pub(crate) fn pack(self) -> [u64; WORDS] {
         let end = self.end_ns as u64;
@@ -230,7 +235,7 @@ impl Ring {
         self.head.0.load(Relaxed) - self.tail.0.load(Relaxed) >= self.slots.len() as u64 / 4 * 3
     }
 
-    /// Takes out every event in order. Whoever calls it holds the lock of what `take` writes to, so that no two drain
+    /// Takes out every event in order. The caller holds the lock of what `take` writes to, so that no two drain
     /// at once.
     pub(crate) fn drain(&self, mut take: impl FnMut(Event)) {
         let head = self.head.0.load(Acquire);

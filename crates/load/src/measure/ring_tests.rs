@@ -53,9 +53,9 @@ fn a_full_ring_refuses_and_takes_again_after_draining() {
     }
     assert!(ring.wants_draining());
     assert!(!ring.push(numbered(0)));
-    let mut taken = 0;
-    ring.drain(|_| taken += 1);
-    assert_eq!(taken, CAPACITY_OF_ONE);
+    let mut drained = 0;
+    ring.drain(|_| drained += 1);
+    assert_eq!(drained, CAPACITY_OF_ONE);
     assert!(ring.push(numbered(0)));
 }
 
@@ -63,7 +63,7 @@ fn a_full_ring_refuses_and_takes_again_after_draining() {
 fn nothing_is_lost_or_reordered_between_two_threads() {
     let ring = Ring::new(CAPACITY_OF_ONE);
     let last = 200_000;
-    let seen = Mutex::new(Vec::new());
+    let ends_ns = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for i in 0..=last {
@@ -72,11 +72,11 @@ fn nothing_is_lost_or_reordered_between_two_threads() {
                 }
             }
         });
-        while seen.lock().unwrap().last() != Some(&last) {
-            let mut seen = seen.lock().unwrap();
-            ring.drain(|event| seen.push(event.end_ns));
+        while ends_ns.lock().unwrap().last() != Some(&last) {
+            let mut ends_ns = ends_ns.lock().unwrap();
+            ring.drain(|event| ends_ns.push(event.end_ns));
         }
     });
-    let seen = seen.into_inner().unwrap();
-    assert!(seen.iter().copied().eq(0..=last));
+    let ends_ns = ends_ns.into_inner().unwrap();
+    assert!(ends_ns.iter().copied().eq(0..=last));
 }

@@ -4,7 +4,7 @@ use crate::measure::histogram::Histogram;
 use crate::measure::ring::{Event, What};
 use crate::outcome::{ErrorCode, IntervalRow, TRANSACTION};
 
-/// How many of each there are to be told apart.
+/// How many of each are counted separately.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     /// Of statements, whole transactions before and "connect" after them.
@@ -92,9 +92,9 @@ impl Tally {
             What::Transaction { transaction, response_ns, service_ns, was_retried, .. } => {
                 self.response.record(response_ns);
                 self.service.record(service_ns);
-                if let Some(one) = self.transactions.get_mut(usize::from(transaction)) {
-                    one.response.record(response_ns);
-                    one.service.record(service_ns);
+                if let Some(counts) = self.transactions.get_mut(usize::from(transaction)) {
+                    counts.response.record(response_ns);
+                    counts.service.record(service_ns);
                 }
                 if was_retried {
                     self.retried.record(response_ns);
@@ -180,10 +180,13 @@ impl Tally {
             ..transactions(&self.response, &self.service)
         };
         rows.push(IntervalRow { statement: names.kinds.first().cloned().unwrap_or_default(), ..whole });
-        for (name, one) in names.transactions.iter().zip(&self.transactions) {
-            if one.response.count() > 0 {
+        for (name, transaction) in names.transactions.iter().zip(&self.transactions) {
+            if transaction.response.count() > 0 {
                 let statement = format!("{TRANSACTION}:{name}");
-                rows.push(IntervalRow { statement, ..transactions(&one.response, &one.service) });
+                rows.push(IntervalRow {
+                    statement,
+                    ..transactions(&transaction.response, &transaction.service)
+                });
             }
         }
         for (name, kind) in names.kinds.iter().zip(&self.kinds).skip(1) {
@@ -223,8 +226,8 @@ fn transactions(response: &Histogram, service: &Histogram) -> IntervalRow {
 
 /// A handful of codes at most: a list is quicker than a map.
 fn add_errors(errors: &mut Vec<(ErrorCode, u64)>, code: ErrorCode, count: u64) {
-    match errors.iter_mut().find(|(known, _)| *known == code) {
-        Some((_, known)) => *known += count,
+    match errors.iter_mut().find(|(counted_code, _)| *counted_code == code) {
+        Some((_, sum)) => *sum += count,
         None => errors.push((code, count)),
     }
 }

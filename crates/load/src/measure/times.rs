@@ -5,9 +5,9 @@ use crate::measure::histogram::Histogram;
 /// Times of what ended, with the ages of what was in flight when the window ended.
 ///
 /// A transaction in flight takes at least its age. So its age is a right-censored time, and a percentile is that of the
-/// estimate of Kaplan and Meier (1958): what is in flight shares its weight among all that took longer than its age.
-/// Without anything in flight that is the plain percentile. Where a percentile lies among ages that are longer than
-/// anything that ended, nobody knows it: it is given as a lower bound.
+/// estimate of Kaplan and Meier (1958). There, what is in flight shares its weight among all that took longer than its
+/// age. Without anything in flight that is the plain percentile. A percentile may lie among ages that are longer than
+/// anything that ended. Then nobody knows it, and it is a lower bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Times<'h> {
     pub ended: &'h Histogram,
@@ -32,11 +32,11 @@ impl Times<'_> {
     /// The time that a share `quantile` (0 to 1) does not exceed, as precise as [`Histogram::quantile_ns`]; 0 where there
     /// is nothing.
     pub fn quantile(&self, quantile: f64) -> Time {
-        let known = |ns: u64| Time { ns, is_lower_bound: false };
+        let exact = |ns: u64| Time { ns, is_lower_bound: false };
         match self.unknown_above() {
-            _ if self.in_flight.count() == 0 => known(self.ended.quantile_ns(quantile)),
+            _ if self.in_flight.count() == 0 => exact(self.ended.quantile_ns(quantile)),
             Some(share) if quantile > share => self.lower_bound(quantile),
-            _ => known(self.estimate(quantile)),
+            _ => exact(self.estimate(quantile)),
         }
     }
 

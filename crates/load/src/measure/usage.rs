@@ -66,7 +66,7 @@ impl ThreadUsage {
         }
         match cpu_ns_of(thread_id) {
             Some(cpu_ns) => ThreadUsage { cpu_ns, run_delay_ns: run_delay_ns_of(thread_id) },
-            // It ended between the two looks.
+            // It ended between the two reads.
             None => finished(),
         }
     }
@@ -106,14 +106,14 @@ mod tests {
     fn the_cpu_time_of_another_thread_is_its_own() {
         let ring = Ring::new(crate::measure::ring::CAPACITY_OF_ONE);
         std::thread::scope(|scope| {
-            let (tell, told) = std::sync::mpsc::channel();
+            let (sender, receiver) = std::sync::mpsc::channel();
             let (go, wait) = std::sync::mpsc::channel::<()>();
             scope.spawn(move || {
                 while whyso_clock::thread_cpu_ns() < 20_000_000 {}
-                tell.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+                sender.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
                 wait.recv().unwrap();
             });
-            ring.thread_id.store(told.recv().unwrap(), Relaxed);
+            ring.thread_id.store(receiver.recv().unwrap(), Relaxed);
             let usage = ThreadUsage::read(&ring);
             assert!((20_000_000..60_000_000).contains(&usage.cpu_ns), "{}", usage.cpu_ns);
             go.send(()).unwrap();

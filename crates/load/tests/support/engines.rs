@@ -65,7 +65,7 @@ pub(crate) fn stop(running: Running) -> LevelOutcome {
     outcome
 }
 
-/// Runs a level until it fails, is over, or has made so many transactions since it is measured.
+/// Runs a level until it fails, is over, or has done this many transactions since it is measured.
 pub(crate) fn run(engine: &mut Engine, level: &LevelSpec, transactions: u64) -> LevelOutcome {
     let mut running = engine.level_with(level).unwrap();
     running.begin_measuring();

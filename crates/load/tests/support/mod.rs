@@ -22,7 +22,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one with these options beside those that keep it to itself.
+    /// Starts one with these options in addition to those that isolate it.
     pub(crate) fn start(options: &[&str]) -> Server {
         let folder = tempfile::Builder::new()
             .prefix("whyso-load-")
@@ -42,8 +42,9 @@ impl Server {
             .env("TMPDIR", folder.path())
             .output()
             .expect("mariadb-install-db runs");
-        let told = || String::from_utf8_lossy(&installed.stdout) + String::from_utf8_lossy(&installed.stderr);
-        assert!(installed.status.success(), "mariadb-install-db failed: {}", told());
+        let output_text =
+            || String::from_utf8_lossy(&installed.stdout) + String::from_utf8_lossy(&installed.stderr);
+        assert!(installed.status.success(), "mariadb-install-db failed: {}", output_text());
         drop(alone);
         let child = spawn(folder.path(), options);
         let mut server = Server { folder, child };

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use whyso_load::{Address, Target, Tls};
 
-/// How often a listener looks whether someone connects, or whether it is to close.
-const LOOK: Duration = Duration::from_millis(1);
+/// Time between two checks of a listener whether someone connects, or whether it is to close.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// One side of a connection, as the peer sees it.
 pub(crate) trait Wire: Read + Write {
-    /// Closes it so that the other side is told of a reset: over TCP by RST, over a Unix socket as far as it can be.
+    /// Closes it so that the other side gets a reset: over TCP by RST, over a Unix socket as far as possible.
     fn reset(&self);
 }
 
@@ -45,8 +45,8 @@ struct PeerState {
     script: Box<Script>,
     is_up: AtomicBool,
     is_over: AtomicBool,
-    /// Connections ever taken.
-    taken: AtomicU32,
+    /// Number of connections that were ever accepted.
+    accepted: AtomicU32,
     /// Those of TCP that are open, to be shut down with the peer.
     streams: Mutex<Vec<(u32, TcpStream)>>,
 }
@@ -63,7 +63,7 @@ impl Peer {
             script: Box::new(script),
             is_up: AtomicBool::new(true),
             is_over: AtomicBool::new(false),
-            taken: AtomicU32::new(0),
+            accepted: AtomicU32::new(0),
             streams: Mutex::new(Vec::new()),
         });
         let (for_unix, for_tcp) = (shared.clone(), shared.clone());
@@ -80,17 +80,17 @@ impl Peer {
         target(Address::Tcp { host: self.address.ip().to_string(), port: self.address.port() })
     }
 
-    /// Connections that were ever taken.
+    /// Number of connections that were ever accepted.
     pub(crate) fn connections_taken(&self) -> u32 {
-        self.shared.taken.load(SeqCst)
+        self.shared.accepted.load(SeqCst)
     }
 
     /// Dies, over TCP: no one listens any more, and the connections are shut down.
     pub(crate) fn go_down(&self) {
         self.shared.is_up.store(false, SeqCst);
-        // The listener closes within its next look; nobody may be let in meanwhile.
+        // The listener closes within its next check; nobody may be let in meanwhile.
         while TcpStream::connect(self.address).is_ok() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         for (_, stream) in self.shared.streams().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
@@ -120,10 +120,10 @@ impl PeerState {
             match listener.accept() {
                 Ok((stream, _)) => {
                     stream.set_nonblocking(false).unwrap();
-                    let number = self.taken.fetch_add(1, SeqCst);
+                    let number = self.accepted.fetch_add(1, SeqCst);
                     self.serve(number, stream);
                 }
-                Err(_) => std::thread::sleep(LOOK),
+                Err(_) => std::thread::sleep(POLL_INTERVAL),
             }
         }
     }
@@ -133,7 +133,7 @@ impl PeerState {
         while !self.is_over.load(SeqCst) {
             if !self.is_up.load(SeqCst) {
                 listener = None;
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
                 continue;
             }
             let listening = listener.get_or_insert_with(|| TcpListener::bind(address).unwrap());
@@ -142,13 +142,13 @@ impl PeerState {
                 Ok((stream, _)) => {
                     stream.set_nonblocking(false).unwrap();
                     stream.set_nodelay(true).unwrap();
-                    let number = self.taken.fetch_add(1, SeqCst);
+                    let number = self.accepted.fetch_add(1, SeqCst);
                     self.streams().push((number, stream.try_clone().unwrap()));
                     self.serve(number, stream);
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
             }
         }
@@ -212,7 +212,7 @@ pub(crate) fn send(stream: &mut dyn Wire, bytes: &[u8]) {
 
 pub(crate) const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 
-/// Whether the peer goes on with a connection.
+/// Whether the peer continues with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     GoOn,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result, io};
 
 const TICK: Duration = Duration::from_millis(100);
-/// Lines of what a program said that are put to an error.
+/// Lines of a program's output that are added to an error.
 const LAST_LINES: usize = 6;
 
 /// How long a program may take.
@@ -32,10 +32,15 @@ pub(super) fn run(
 ) -> Result<String> {
     let program =
         Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let said = std::fs::File::create(log).map_err(io("cannot write", log))?;
+    let output = std::fs::File::create(log).map_err(io("cannot write", log))?;
     let errors_path = log.with_extension("errors");
     let errors = std::fs::File::create(&errors_path).map_err(io("cannot write", &errors_path))?;
-    command.stdin(Stdio::null()).stdout(said).stderr(errors).env_remove("MYSQL_PWD").env("LC_ALL", "C.UTF-8");
+    command
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .env_remove("MYSQL_PWD")
+        .env("LC_ALL", "C.UTF-8");
     let mut child = command.spawn().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::Build(format!(
             "'{program}' is needed for this and is not on the PATH: install it and try again"
@@ -77,7 +82,7 @@ pub(super) fn run(
     Err(Error::Build(format!("{why}{}", last_words(log, &errors_path))))
 }
 
-/// What a program said last, of errors first.
+/// The last lines of a program's output, those on standard error first.
 fn last_words(log: &Path, errors: &Path) -> String {
     let lines: Vec<String> = [log, errors]
         .iter()
@@ -112,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_says_is_given_and_its_failure_told_with_its_words() {
+    fn a_program_s_output_is_returned_and_its_failure_has_its_last_lines() {
         assert_eq!(shell("echo yes", &mut || 0).unwrap(), "yes\n");
         let error =
             shell("echo noise; echo 'E: no such package' >&2; exit 3", &mut || 0).unwrap_err().to_string();

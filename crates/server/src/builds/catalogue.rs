@@ -127,7 +127,7 @@ pub const ALL: [CatalogueBuild; 6] = [
 
 /// The build of this name.
 pub fn find(name: &str) -> Option<&'static CatalogueBuild> {
-    ALL.iter().find(|known| known.name == name)
+    ALL.iter().find(|build| build.name == name)
 }
 
 #[cfg(test)]
@@ -136,12 +136,12 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_good_and_checksums_are_whole() {
-        for (at, known) in ALL.iter().enumerate() {
-            assert!(super::super::check_name(known.name).is_ok(), "{known:?}");
-            assert!(ALL[at + 1..].iter().all(|other| other.name != known.name), "{known:?}");
-            if let Source::Maven { sha256, bytes, parts, .. } = &known.source {
+        for (at, build) in ALL.iter().enumerate() {
+            assert!(super::super::check_name(build.name).is_ok(), "{build:?}");
+            assert!(ALL[at + 1..].iter().all(|other| other.name != build.name), "{build:?}");
+            if let Source::Maven { sha256, bytes, parts, .. } = &build.source {
                 assert!(sha256.len() == 64 && sha256.chars().all(|digit| digit.is_ascii_hexdigit()));
-                assert!(*bytes > 1_000_000 && !parts.is_empty(), "{known:?}");
+                assert!(*bytes > 1_000_000 && !parts.is_empty(), "{build:?}");
             }
         }
     }

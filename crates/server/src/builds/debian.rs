@@ -1,6 +1,5 @@
-//! Fetches packages of another Debian suite than the machine's own, through the machine's apt: with
-//! its archive, proxy and key ring, but lists, state and cache of our own, so that nothing of the
-//! machine's packages is changed.
+//! Fetches packages of another Debian suite than the machine's own, through the machine's apt. It uses apt's archive,
+//! proxy and key ring, and lists, state and cache of its own. So the machine's packages stay unchanged.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,8 +55,8 @@ impl Suite {
         };
         let mut ask = Command::new("apt-get");
         ask.args(["indextargets", "--format", ARCHIVE_FORMAT, "Created-By: Packages"]);
-        let known = bounded::run(ask, &folder.join("archives.log"), LOOK_UP, &mut || 0)?;
-        let archive = archive_of(&known).ok_or_else(|| {
+        let targets = bounded::run(ask, &folder.join("archives.log"), LOOK_UP, &mut || 0)?;
+        let archive = archive_of(&targets).ok_or_else(|| {
             Error::Build(
                 "this machine's apt knows no Debian archive, or has not looked at it yet: run `apt-get update`, or use a build from Maven or a folder of your own".to_string(),
             )
@@ -79,12 +78,12 @@ impl Suite {
     pub(super) fn resolve(&self, packages: &[&str]) -> Result<Vec<Package>> {
         let mut arguments = vec!["install", "--no-install-recommends", "--print-uris", "-qq"];
         arguments.extend(packages);
-        let said = self.apt(&arguments, LOOK_UP, &|_| ())?;
-        let mut chosen: Vec<Package> = said.lines().filter_map(package_of).collect();
+        let uris = self.apt(&arguments, LOOK_UP, &|_| ())?;
+        let mut chosen: Vec<Package> = uris.lines().filter_map(package_of).collect();
         // a server needs no other program, and Perl only for scripts that are not used here
-        chosen.retain(|one| {
-            packages.contains(&one.name.as_str())
-                || (one.name.starts_with("lib") && !one.name.starts_with("libperl"))
+        chosen.retain(|package| {
+            packages.contains(&package.name.as_str())
+                || (package.name.starts_with("lib") && !package.name.starts_with("libperl"))
         });
         Ok(chosen)
     }
@@ -92,7 +91,7 @@ impl Suite {
     /// Downloads packages, which apt checks against the signed lists, and gives the files.
     pub(super) fn download(&self, packages: &[Package], on_bytes: &dyn Fn(u64)) -> Result<Vec<PathBuf>> {
         let mut arguments = vec!["download".to_string()];
-        arguments.extend(packages.iter().map(|one| format!("{}={}", one.name, one.version)));
+        arguments.extend(packages.iter().map(|package| format!("{}={}", package.name, package.version)));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         self.apt(&arguments, BOUNDS, on_bytes)?;
         let folder = self.folder.join("packages");
@@ -164,8 +163,8 @@ fn configuration(folder: &Path) -> String {
 }
 
 /// Where the machine takes Debian's packages from.
-fn archive_of(known: &str) -> Option<&str> {
-    known.lines().find_map(|line| {
+fn archive_of(targets: &str) -> Option<&str> {
+    targets.lines().find_map(|line| {
         let mut fields = line.split('|');
         match (fields.next(), fields.next(), fields.next()) {
             (Some("Debian"), Some("Debian"), Some(archive)) if !archive.is_empty() => Some(archive),
@@ -189,9 +188,9 @@ mod tests {
 
     #[test]
     fn the_archive_is_debian_s_own_and_not_its_security_updates_or_somebody_else_s() {
-        let known =
+        let targets =
             "Artifactory|x|https://one/\nDebian|Debian-Security|https://two/\nDebian|Debian|https://three/\n";
-        assert_eq!(archive_of(known), Some("https://three/"));
+        assert_eq!(archive_of(targets), Some("https://three/"));
         assert_eq!(archive_of("$(ORIGIN)|$(LABEL)|https://never-looked-at/\n"), None);
         assert_eq!(archive_of("Ubuntu|Ubuntu|https://four/\n"), None);
         assert_eq!(archive_of(""), None);

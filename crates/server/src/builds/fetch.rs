@@ -38,7 +38,7 @@ pub struct Progress<'a> {
 /// [`Error::BuildName`] if there is no such build. [`Error::Build`] with what is missing, or what failed. An unfinished build is removed.
 pub fn fetch(name: &str, on_progress: &dyn Fn(Progress<'_>)) -> Result<Manifest> {
     let Some(source) = catalogue::find(name) else {
-        let names: Vec<&str> = catalogue::ALL.iter().map(|known| known.name).collect();
+        let names: Vec<&str> = catalogue::ALL.iter().map(|build| build.name).collect();
         return Err(Error::BuildName(format!(
             "there is no build '{}' to fetch: those known are {}; an unpacked server of your own gets a name with `whyso server add NAME FOLDER`",
             name.escape_default(),
@@ -104,7 +104,8 @@ fn build_in(
                 debian::unpack(&file, &tree, &work.join("unpack.log"))?;
             }
             let asked = chosen.iter().filter(|package| packages.contains(&package.name.as_str()));
-            let versions: Vec<String> = asked.map(|one| format!("{} {}", one.name, one.version)).collect();
+            let versions: Vec<String> =
+                asked.map(|package| format!("{} {}", package.name, package.version)).collect();
             versions.join(", ")
         }
     };
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_refused_with_what_is() {
+    fn an_unknown_build_is_refused_with_the_list_of_builds() {
         let error = fetch("mysql-3.23", &|_| ()).unwrap_err();
         assert!(error.is_wrong_use() && error.to_string().contains("mysql-5.5, mariadb-11.4"), "{error}");
     }

@@ -3,11 +3,12 @@
 //! A build lies in `~/.cache/whyso/servers/NAME`: `build.json` describes it, and `tree` is the unpacked server. A build's name can replace a
 //! server's folder everywhere.
 //!
-//! Nothing here knows a download server's address: packages are asked for by name, through the
-//! machine's own `mvn` and `apt-get`, from the servers that these are configured for. What comes from Maven is
-//! checked against a SHA-256 that [`catalogue`] holds; what comes from Debian by apt, against the
-//! archive's signature with the machine's own key ring. Apt works on lists, a state and a cache of
-//! our own: the machine's packages are neither read nor changed.
+//! Nothing here knows a download server's address. The machine's own `mvn` and `apt-get` fetch packages by name, from
+//! the servers that these are configured for.
+//!
+//! [`catalogue`] holds the SHA-256 of what comes from Maven. For what comes from Debian, apt checks the archive's
+//! signature with the machine's own key ring. Apt works on lists, a state and a cache of our own: the machine's
+//! packages are neither read nor changed.
 
 mod bounded;
 pub mod catalogue;
@@ -160,7 +161,8 @@ fn tree_of(tree_or_name: &Path) -> Result<PathBuf> {
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let mut characters = name.chars();
     let begins_well = characters.next().is_some_and(|first| first.is_ascii_alphanumeric());
-    let continues_well = characters.all(|one| one.is_ascii_alphanumeric() || ".-_".contains(one));
+    let continues_well =
+        characters.all(|character| character.is_ascii_alphanumeric() || ".-_".contains(character));
     if begins_well && continues_well && name.len() <= MAX_NAME && !name.starts_with(FOLDER_PREFIX) {
         return Ok(());
     }

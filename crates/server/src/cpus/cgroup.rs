@@ -1,11 +1,11 @@
-//! Cgroups of one process, where they can be made: the CPUs that it may run on, the memory that it may use.
+//! Cgroups of one process, where they can be created: the CPUs that it may run on, the memory that it may use.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use super::CpuSet;
 
-/// Why a cgroup can't be made.
+/// Why a cgroup can't be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CgroupError {
     #[error("no cgroup file system is mounted")]
@@ -22,7 +22,8 @@ pub(crate) enum CgroupError {
     Read(#[from] std::io::Error),
 }
 
-/// A cgroup that is made before its process. The process joins it between fork and exec, and it is removed at the end.
+/// A cgroup that is created before its process. The process joins it between fork and exec, and it is removed at the
+/// end.
 pub(crate) struct Cgroup {
     pub(crate) version: u8,
     pub(crate) path: PathBuf,
@@ -33,7 +34,7 @@ impl Cgroup {
     /// Makes a cgroup of CPUs below the one that this process is in.
     ///
     /// # Errors
-    /// Why it can't be made here.
+    /// Why it can't be created here.
     pub(crate) fn create(name: &str, cpus: &CpuSet) -> Result<Cgroup, CgroupError> {
         let own = std::fs::read_to_string("/proc/self/cgroup")?;
         let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
@@ -112,11 +113,12 @@ impl Drop for Cgroup {
     }
 }
 
-/// The folder below which a cgroup can be made in version 2: one that holds processes hands out no controllers, so the one above must do.
+/// The folder below which a cgroup can be created in version 2. A folder that holds processes hands out no controllers,
+/// so the one above must do.
 fn delegating_folder(controller: &'static str, parent: &Path) -> Result<PathBuf, CgroupError> {
     let hands_out = |folder: &&Path| {
         let handed_out = std::fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
-        handed_out.split_whitespace().any(|one| one == controller)
+        handed_out.split_whitespace().any(|name| name == controller)
     };
     let found = parent.ancestors().take(3).find(hands_out);
     found.map(Path::to_path_buf).ok_or(CgroupError::NotDelegated(controller))
@@ -125,7 +127,7 @@ fn delegating_folder(controller: &'static str, parent: &Path) -> Result<PathBuf,
 /// Our folder in the v1 hierarchy of a controller.
 fn v1_parent(controller: &str, own: &str, mounts: &str) -> Option<PathBuf> {
     let line = own.lines().find(|line| {
-        line.split(':').nth(1).is_some_and(|list| list.split(',').any(|one| one == controller))
+        line.split(':').nth(1).is_some_and(|list| list.split(',').any(|name| name == controller))
     })?;
     let path = line.splitn(3, ':').nth(2)?;
     let mount = mounts.lines().find_map(|line| {

@@ -74,7 +74,7 @@ impl CpuSet {
 }
 
 impl fmt::Display for CpuSet {
-    /// What it came to: "CPUs 0-3 (1 socket, 4 cores, 4 threads)".
+    /// What it resolved to: "CPUs 0-3 (1 socket, 4 cores, 4 threads)".
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         write!(

@@ -6,9 +6,13 @@ use crate::error::{Error, Result};
 
 /// Resolves a list of CPUs or words on a topology.
 ///
-/// The words: `all`, `N sockets`, `N cores` (in all; shared out evenly over the sockets where both
-/// are given, else socket by socket), `N threads` (logical CPUs), and `no HT` (one thread of each
-/// core). They may be joined in any order, with or without commas.
+/// The words, joined in any order, with or without commas:
+///
+/// - `all`.
+/// - `N sockets`.
+/// - `N cores` in all: shared out evenly over the sockets where both are named, else socket by socket.
+/// - `N threads`: logical CPUs.
+/// - `no HT`: one thread of each core.
 ///
 /// # Errors
 ///
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_told_with_what_there_is() {
+    fn cpus_that_do_not_exist_are_refused_with_those_that_do() {
         let machine = small();
         let there_is = "this machine has CPUs 0-1 (1 socket, 2 cores, 2 threads) for us";
         assert_eq!(

@@ -12,8 +12,8 @@ pub struct Cpu {
     pub core: u32,
 }
 
-/// The logical CPUs that may be used, in the order in which they are handed out: socket by socket,
-/// core by core, the threads of a core together.
+/// The logical CPUs that may be used, in the order in which they are handed out. That is socket by socket and core by
+/// core, with the threads of a core together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     cpus: Vec<Cpu>,

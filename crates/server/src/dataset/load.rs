@@ -20,7 +20,7 @@ use crate::error::{Error, Result, refused};
 /// How rows get into the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// `LOAD DATA LOCAL INFILE`, answered from bytes that are made on the way.
+    /// `LOAD DATA LOCAL INFILE`, answered from bytes that are generated on the way.
     LoadData,
     /// `INSERT` with many rows each.
     Insert,
@@ -99,8 +99,8 @@ fn connections() -> usize {
     (cpus * 2).clamp(2, MAX_CONNECTIONS)
 }
 
-/// Whole tables where there are enough of them for the connections; else the parts of each, in turn
-/// from all tables, so that the connections seldom meet in one.
+/// Whole tables where there are enough of them for the connections. Else the parts of each, in turn from all tables, so
+/// that the connections seldom meet in one.
 fn parts(rows: u64, tables: &[u32], connections: usize) -> Vec<Part> {
     let part_rows = if tables.len() >= connections { rows } else { PART_ROWS.min(rows) };
     let mut parts = Vec::new();
@@ -125,15 +125,15 @@ struct Job {
 async fn run(job: &Arc<Job>, parts: Vec<Part>, connections: usize, on_rows: impl Fn(u64)) -> Result<()> {
     let workers = connections.min(parts.len());
     let queue = Arc::new(Mutex::new(parts.into_iter()));
-    let (told, mut rows_told) = mpsc::unbounded_channel();
+    let (rows_sender, mut rows_receiver) = mpsc::unbounded_channel();
     let mut set = JoinSet::new();
     for number in 0..workers {
-        let worker = work(Arc::clone(job), number, Arc::clone(&queue), told.clone());
+        let worker = work(Arc::clone(job), number, Arc::clone(&queue), rows_sender.clone());
         set.spawn(worker);
     }
-    drop(told);
+    drop(rows_sender);
     let mut rows_done = 0;
-    while let Some(rows) = rows_told.recv().await {
+    while let Some(rows) = rows_receiver.recv().await {
         rows_done += rows;
         on_rows(rows_done);
     }
@@ -147,7 +147,7 @@ async fn work(
     job: Arc<Job>,
     number: usize,
     queue: Arc<Mutex<std::vec::IntoIter<Part>>>,
-    told: mpsc::UnboundedSender<u64>,
+    rows_sender: mpsc::UnboundedSender<u64>,
 ) -> Result<()> {
     let mut connection = job.dsn.connect().await?;
     // Held for as long as the server works for this connection, also when we are gone: see `wait_for_former_loaders`.
@@ -175,8 +175,8 @@ async fn work(
         let bound = rows_time_max(&job.dsn, part.last_id + 1 - part.first_id);
         within(bound, &job.dsn, &format!("loading the table '{}'", Dataset::table_name(part.table)), async {
             match job.method {
-                Method::LoadData => load_data(&mut connection, &job, part, &told).await,
-                Method::Insert => insert(&mut connection, &job, part, &told).await,
+                Method::LoadData => load_data(&mut connection, &job, part, &rows_sender).await,
+                Method::Insert => insert(&mut connection, &job, part, &rows_sender).await,
             }
         })
         .await?;
@@ -197,7 +197,7 @@ async fn load_data(
     connection: &mut Conn,
     job: &Job,
     part: Part,
-    told: &mpsc::UnboundedSender<u64>,
+    rows_sender: &mpsc::UnboundedSender<u64>,
 ) -> Result<()> {
     let name = Dataset::table_name(part.table);
     let lines = Lines {
@@ -206,7 +206,7 @@ async fn load_data(
         table: part.table,
         next_id: part.first_id,
         last_id: part.last_id,
-        told: told.clone(),
+        rows_sender: rows_sender.clone(),
     };
     // set for this one statement, and gone with it: a server that asks for anything at another time
     // gets nothing, and one that asks now gets these rows, whatever file it names
@@ -222,14 +222,14 @@ async fn load_data(
         .map_err(refused(format!("load the table '{name}'")))
 }
 
-/// The rows of a part as lines, made when they are asked for.
+/// The rows of a part as lines, generated when they are asked for.
 struct Lines {
     seed: u64,
     rows: u64,
     table: u32,
     next_id: u64,
     last_id: u64,
-    told: mpsc::UnboundedSender<u64>,
+    rows_sender: mpsc::UnboundedSender<u64>,
 }
 
 impl Stream for Lines {
@@ -243,7 +243,7 @@ impl Stream for Lines {
         let mut lines = Vec::new();
         append(&mut lines, Form::Lines, self.seed, self.table, self.rows, self.next_id, last_of_chunk);
         // nobody listens any more where the loading was given up
-        let _ = self.told.send(last_of_chunk + 1 - self.next_id);
+        let _ = self.rows_sender.send(last_of_chunk + 1 - self.next_id);
         self.next_id = last_of_chunk + 1;
         Poll::Ready(Some(Ok(Bytes::from(lines))))
     }
@@ -253,7 +253,7 @@ async fn insert(
     connection: &mut Conn,
     job: &Job,
     part: Part,
-    told: &mpsc::UnboundedSender<u64>,
+    rows_sender: &mpsc::UnboundedSender<u64>,
 ) -> Result<()> {
     let name = Dataset::table_name(part.table);
     let rows_a_statement = (job.insert_bytes / MAX_ROW_BYTES).max(1) as u64;
@@ -273,7 +273,7 @@ async fn insert(
         // the comma after the last row
         statement.pop();
         connection.query_drop(statement).await.map_err(refused(format!("load the table '{name}'")))?;
-        let _ = told.send(last_id + 1 - next_id);
+        let _ = rows_sender.send(last_id + 1 - next_id);
         next_id = last_id + 1;
     }
     Ok(())

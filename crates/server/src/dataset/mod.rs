@@ -17,7 +17,7 @@ use crate::schema::{MarkedTable, claim, drop_marked, mark_table, marked_tables, 
 
 pub use load::Method;
 
-/// Of the way in which rows are made; a data set made in another way is another one.
+/// Version of the way in which rows are generated; a data set of another version is another one.
 const FORMAT: u32 = 1;
 const MAX_TABLES: u32 = 10_000;
 /// `id` and `k` are INTEGER.
@@ -69,7 +69,7 @@ impl Dataset {
             return Err(Error::Dataset(format!("a table has 1 to {MAX_ROWS} rows, not {}", self.rows)));
         }
         let is_name = !self.engine.is_empty()
-            && self.engine.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+            && self.engine.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
         if !is_name {
             return Err(Error::Dataset(format!(
                 "'{}' is no storage engine's name",
@@ -97,7 +97,7 @@ impl Dataset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Rows,
-    /// The secondary indexes are made, after the rows.
+    /// The secondary indexes are built, after the rows.
     Indexes,
 }
 
@@ -137,7 +137,7 @@ pub async fn ensure(dsn: &Dsn, dataset: &Dataset, progress: OnProgress<'_>) -> R
     ensure_by(dsn, dataset, None, progress).await
 }
 
-/// As [`ensure`], by one method and no other where one is given.
+/// As [`ensure`], by `method` only, where one is named.
 pub async fn ensure_by(
     dsn: &Dsn,
     dataset: &Dataset,
@@ -230,8 +230,8 @@ fn loader_lock(schema: &str, number: usize) -> String {
     lock_name(format!("whyso {number} {schema}"))
 }
 
-/// A loader that was interrupted may have left statements that the server is still at; they would find the tables that
-/// are made again under the same names. Its connections' locks say when they have ended.
+/// Waits until the locks of an interrupted loader's connections are free. The server may still run its statements, and
+/// these would find the tables that are created again under the same names.
 async fn wait_for_former_loaders(connection: &mut Conn, schema: &str) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(LOCK_SECONDS.into());
     for number in 0..load::MAX_CONNECTIONS {

@@ -1,5 +1,5 @@
-//! The rows of a data set: each is a function of seed, table and id alone, so that any part can be
-//! made by any connection, in any order, by any method, and comes out the same.
+//! The rows of a data set. Each is a function of seed, table and id only. So any connection can generate any part, in
+//! any order and by any method, with the same result.
 
 use whyso_random::SplitMix64;
 
@@ -82,7 +82,7 @@ fn append_number(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// The generator of one row: any row can be made without those before it.
+/// The generator of one row, which needs no row before it.
 fn random_of_row(seed: u64, table: u32, id: u64) -> SplitMix64 {
     let mut of_table = SplitMix64::new(seed ^ (u64::from(table) << 32).wrapping_add(0x5bd1_e995));
     SplitMix64::new(of_table.next_u64() ^ id.wrapping_mul(0xd6e8_feb8_6659_fd93))

@@ -27,8 +27,8 @@ pub enum Tls {
     /// Plain text; the default, as most benchmarks run in a network of their own.
     #[default]
     Disabled,
-    /// `tls=verify`: the certificate must be signed by `ca` (`ssl-ca=FILE`, PEM), or by one of the
-    /// public authorities where there is none, and be made out to the host.
+    /// `tls=verify`: the certificate must be made out to the host. It must be signed by `ca` (`ssl-ca=FILE`, PEM), or
+    /// by one of the public authorities where there is no `ca`.
     Verify { ca: Option<PathBuf> },
     /// `tls=insecure`: encrypted, but with any server that answers. The report shows it.
     Insecure,
@@ -45,7 +45,7 @@ pub struct Dsn {
     pub password: Option<String>,
     pub host: String,
     pub port: u16,
-    /// Where it is given, host and port play no part.
+    /// Where it is set, host and port play no part.
     pub socket: Option<PathBuf>,
     /// Never empty: [`DEFAULT_SCHEMA`] where the DSN names none.
     pub schema: String,

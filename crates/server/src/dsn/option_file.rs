@@ -92,8 +92,8 @@ fn parse(text: &str, path: &Path) -> Result<ClientOptions> {
     Ok(options)
 }
 
-/// The value of an option as the servers' own clients read it: quotes are taken off, a comment after
-/// an unquoted value is cut, and `\b \t \n \r \\ \s \" \'` are resolved.
+/// Parses the value of an option as the servers' own clients do. It removes quotes, cuts a comment after an unquoted
+/// value, and resolves `\b \t \n \r \\ \s \" \'`.
 pub(crate) fn unquote(value: &str) -> String {
     let quote = value.chars().next().filter(|first| *first == '"' || *first == '\'');
     let inner = match quote {

@@ -13,8 +13,13 @@ const SHAPE: &str = "mysql://user@host:port/schema or mysql://user@localhost/sch
 /// Parameters whose values hide nothing.
 const PARAMETERS: [&str; 4] = ["socket", "tls", "ssl-ca", "connect-timeout"];
 
-/// Returns the text of a DSN with whatever may be a password replaced by `***`, also where the rest can't be understood: what follows the
-/// user, a port that is no number, the values of parameters that no DSN has, and what other programs separate by `;` or `=`.
+/// Returns the text of a DSN with whatever may be a password replaced by `***`, also where the rest can't be
+/// understood. That covers:
+///
+/// - what follows the user
+/// - a port that is no number
+/// - the values of parameters that no DSN has
+/// - what other programs separate by `;` or `=`
 pub fn mask(text: &str) -> String {
     let mut masked = text.to_string();
     let start = text.find("://").map_or(0, |at| at + 3);
@@ -272,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dsn_that_makes_no_sense_is_told_so_without_its_password() {
+    fn a_dsn_that_makes_no_sense_is_refused_without_its_password() {
         let wrong = |why: &str, dsn: &str| format!("cannot understand the DSN '{dsn}': {why}");
         assert_eq!(parsed("db1:3306"), wrong(&format!("it does not have the form {SHAPE}"), "db1:3306"));
         assert!(parsed("mysql://u:secret/x@h:port/").contains("'mysql://u:***@h:***/'"));

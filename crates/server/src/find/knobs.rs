@@ -65,10 +65,10 @@ mod tests {
     #[test]
     fn the_machine_s_own_server_knows_its_knobs() {
         let knobs = super::super::find_in(None).unwrap().known_knobs().unwrap();
-        for known in
+        for name in
             ["innodb_flush_log_at_trx_commit", "innodb_adaptive_hash_index", "performance_schema", "log_bin"]
         {
-            assert!(knobs.contains_key(known), "{known}");
+            assert!(knobs.contains_key(name), "{name}");
         }
         assert!(knobs.len() > 300 && !knobs.contains_key("ndb_cluster_connection_pool"), "{}", knobs.len());
     }

@@ -76,8 +76,8 @@ impl Launch {
         command
     }
 
-    /// For `LD_LIBRARY_PATH`; nothing where it can stay as it is, and for a tree with a loader of its
-    /// own, whose libraries no other program must see.
+    /// For `LD_LIBRARY_PATH`; `None` where it can stay as it is. Also `None` for a tree with a loader of its own, whose
+    /// libraries no other program must use.
     pub(crate) fn library_path(&self) -> Option<OsString> {
         if self.libraries.is_empty() || self.loader.is_some() {
             return None;

@@ -115,8 +115,8 @@ pub fn probe(path: &Path) -> Result<Binary> {
             Ok(Binary { path, basedir, version: version.to_string(), flavor, launch })
         }
         _ => {
-            let said = [text, String::from_utf8_lossy(&output.stderr).into_owned()].concat();
-            let first_line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+            let answer = [text, String::from_utf8_lossy(&output.stderr).into_owned()].concat();
+            let first_line = answer.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
             Err(Error::Binary(format!(
                 "'{}' is no MySQL-compatible server: it answered --version with: {first_line}",
                 path.display()

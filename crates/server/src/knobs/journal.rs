@@ -53,13 +53,14 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether this change of another run was made after one. Journals of older versions have no order: there, one that found what the other set.
-    pub(super) fn is_later_than(&self, one: &Change) -> bool {
-        let is_later = match (self.order, one.order) {
-            (0, _) | (_, 0) => Some(&self.before) == one.after.as_ref(),
-            (this, other) => this > other,
+    /// Whether this change of another run is later than `other`. Journals of older versions have no order: there, a
+    /// change is later if it found the value that the other set.
+    pub(super) fn is_later_than(&self, other: &Change) -> bool {
+        let is_later = match (self.order, other.order) {
+            (0, _) | (_, 0) => Some(&self.before) == other.after.as_ref(),
+            (order, other_order) => order > other_order,
         };
-        self.name == one.name && is_later
+        self.name == other.name && is_later
     }
 }
 

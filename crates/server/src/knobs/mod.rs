@@ -119,7 +119,7 @@ impl Undo {
             {
                 return Err(Error::PerformanceSchema(
                     "another run of whyso has changed the Performance Schema's setup of this server and is still running: wait for its \
-                     end, or leave --pfs away"
+                     end, or leave out --pfs"
                         .to_string(),
                 ));
             }
@@ -215,7 +215,7 @@ impl Undo {
         if change.after.as_ref().is_some_and(|after| *after != now) {
             return Ok(Undone::LeftAlone { change, now });
         }
-        // Where it was not heard what the value came to, whose it is can't be told, and ours it most likely is. The same where this process ends
+        // Where the server did not answer with the new value, nobody knows whose value it is; ours, most likely. The same where this process ends
         // before it can note that the value is back: an earlier run may hand over what it was meanwhile.
         if let Some(newest) = self.journal.changes.last_mut().filter(|newest| newest.after.is_some()) {
             newest.after = None;
@@ -243,8 +243,9 @@ impl Undo {
                 continue;
             }
             let order_of = |(_, journal, at): &(PathBuf, Journal, usize)| journal.changes[*at].order;
-            let later = journal.changes.iter().enumerate().filter(|(_, one)| one.is_later_than(change));
-            let Some((at, first)) = later.min_by_key(|(_, one)| one.order) else { continue };
+            let later =
+                journal.changes.iter().enumerate().filter(|(_, candidate)| candidate.is_later_than(change));
+            let Some((at, first)) = later.min_by_key(|(_, candidate)| candidate.order) else { continue };
             if next.as_ref().is_none_or(|next| first.order < order_of(next)) {
                 next = Some((path, journal, at));
             }
@@ -340,7 +341,7 @@ fn text_of(value: mysql_async::Value) -> String {
     }
 }
 
-/// Sets it as a number where it looks like one, and as a text where the server wants that.
+/// Sets it as a number where the text is one, and as a text where the server wants that.
 async fn write_global(connection: &mut Conn, name: &str, value: &str) -> Result<()> {
     if let Some(number) = number_of(value) {
         match connection.query_drop(format!("SET GLOBAL {name} = {number}")).await {
@@ -366,7 +367,9 @@ fn number_of(value: &str) -> Option<String> {
         'G' => 30,
         'T' => 40,
         _ => {
-            let is_plain = value.chars().all(|one| one.is_ascii_digit() || one == '.' || one == '-');
+            let is_plain = value
+                .chars()
+                .all(|character| character.is_ascii_digit() || character == '.' || character == '-');
             return (is_plain && value.parse::<f64>().is_ok()).then(|| value.to_string());
         }
     };
@@ -424,7 +427,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_from_words() {
+    fn numbers_are_distinguished_from_words() {
         let number = |value: &str| number_of(value).unwrap_or("no".to_string());
         assert_eq!(number("1G"), "1073741824");
         assert_eq!(number("16k"), "16384");

@@ -13,7 +13,7 @@ use crate::error::{Error, Result, io};
 const MAX_DEPTH: u32 = 8;
 const MAX_COPIERS: usize = 8;
 
-/// What a copy came to.
+/// Size and way of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CopyResult {
     /// Allocated on disk; holes are left out.
@@ -45,10 +45,10 @@ fn copy_files(from: &Path, to: &Path, queue: &Mutex<Vec<(PathBuf, u64)>>, total:
         let outcome = copy_file(&from.join(&name), &to.join(&name));
         let mut total = total.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match (&mut *total, outcome) {
-            (Ok(so_far), Ok(one)) => {
-                so_far.bytes += one.bytes;
-                so_far.files += one.files;
-                so_far.reflinked_files += one.reflinked_files;
+            (Ok(so_far), Ok(copied)) => {
+                so_far.bytes += copied.bytes;
+                so_far.files += copied.files;
+                so_far.reflinked_files += copied.reflinked_files;
             }
             (Ok(_), Err(error)) => *total = Err(error),
             // another one failed: the copy is worth nothing any more
@@ -80,8 +80,8 @@ fn list(
                     from.display()
                 )));
             }
-            let made = to.join(&name);
-            std::fs::create_dir(&made).map_err(io("cannot make the folder", &made))?;
+            let subfolder = to.join(&name);
+            std::fs::create_dir(&subfolder).map_err(io("cannot make the folder", &subfolder))?;
             list(from, &name, to, skip, depth - 1, files)?;
         } else if facts.is_file() && !entry.file_name().to_str().is_some_and(skip) {
             files.push((name, facts.len()));

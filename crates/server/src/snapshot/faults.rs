@@ -41,22 +41,22 @@ fn is_whole(store: &Store, rows: u64) -> bool {
 }
 
 fn check(folder: &Path, output: &Output, what: &str) {
-    let said =
+    let output_text =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(!said.contains("panicked") && output.status.code() != Some(101), "{what}\n{said}");
+    assert!(!output_text.contains("panicked") && output.status.code() != Some(101), "{what}\n{output_text}");
     let store = store(folder);
-    assert!(is_whole(&store, 1) || !output.status.success(), "{what}\n{said}");
-    assert!(is_whole(&store, 2), "a snapshot that was only used is gone: {what}\n{said}");
+    assert!(is_whole(&store, 1) || !output.status.success(), "{what}\n{output_text}");
+    assert!(is_whole(&store, 2), "a snapshot that was only used is gone: {what}\n{output_text}");
     is_whole(&store, 3);
     // The next run keeps it, also where it is in the way.
     store.save(&facts(1), &folder.join("data")).unwrap();
-    assert!(is_whole(&store, 1), "{what}\n{said}");
+    assert!(is_whole(&store, 1), "{what}\n{output_text}");
     store.remove(&facts(3).key().unwrap()).unwrap();
     let keys = [facts(1).key().unwrap(), facts(2).key().unwrap()];
     for entry in std::fs::read_dir(&store.folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         // A later trim removes what is unfinished.
-        assert!(keys.contains(&name) || name.starts_with(UNFINISHED_PREFIX), "{name}: {what}\n{said}");
+        assert!(keys.contains(&name) || name.starts_with(UNFINISHED_PREFIX), "{name}: {what}\n{output_text}");
     }
 }
 

@@ -1,8 +1,7 @@
 //! Loaded data folders, kept to be restored in seconds.
 //!
-//! A snapshot is a copy of the data folder of a server that was shut down cleanly. It is found again
-//! by everything that its bytes depend on: the server program, the data set, and those knobs that
-//! change what lies on disk.
+//! A snapshot is a copy of the data folder of a server that was shut down cleanly. It is found by everything that its
+//! bytes depend on. These are the server program, the data set, and those knobs that change what lies on disk.
 
 pub(crate) mod copy;
 #[cfg(test)]
@@ -179,7 +178,7 @@ impl Store {
     ///
     /// [`Error::Dataset`] where `key` is none, [`Error::Io`].
     pub fn remove(&self, key: &str) -> Result<()> {
-        if key.is_empty() || !key.chars().all(|one| one.is_ascii_hexdigit()) {
+        if key.is_empty() || !key.chars().all(|character| character.is_ascii_hexdigit()) {
             return Err(Error::Dataset(format!("'{}' is no snapshot's key", key.escape_default())));
         }
         // first out of sight, so that no half of it is ever restored
@@ -307,7 +306,7 @@ fn is_redo_of_old(name: &str) -> bool {
     left_out(name) || name.starts_with("ib_logfile")
 }
 
-/// How a server came by its data set.
+/// How a server got its data set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Provision {
     /// From a snapshot, with the seconds of copying.
@@ -317,9 +316,9 @@ pub enum Provision {
 }
 
 impl ThrowAway {
-    /// Starts a server that holds the data set: from the store's snapshot where there is one; else
-    /// loaded, shut down, kept as a snapshot, and started again. A snapshot that can't be kept is no
-    /// failure, and said.
+    /// Starts a server that holds the data set, from the store's snapshot where there is one. Else it loads the data,
+    /// shuts the server down, saves a snapshot, and starts it again. A snapshot that can't be saved is reported, and is
+    /// no failure.
     pub async fn start_with_dataset(
         mut spec: StartSpec,
         dataset: &Dataset,
@@ -350,11 +349,11 @@ impl ThrowAway {
         let ended_cleanly = server.stop_server().await?;
         let not_kept = if ended_cleanly {
             let (store, data) = (store.clone(), server.data_dir());
-            let kept = in_background(move || {
+            let saving = in_background(move || {
                 store.save(&facts, &data)?;
                 store.trim(&facts.key()?)
             });
-            kept.await.err().map(|error| error.to_string())
+            saving.await.err().map(|error| error.to_string())
         } else {
             Some("the server did not shut down cleanly".to_string())
         };

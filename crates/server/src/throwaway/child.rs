@@ -18,8 +18,8 @@ pub(super) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts a process in a group of its own, on its CPUs, announced to the supervisor before it
-    /// becomes the program that it is to be.
+    /// Starts a process in a group of its own, on its CPUs. The supervisor learns of it before it becomes the program
+    /// that it is to be.
     pub(super) fn spawn(
         mut command: Command,
         home: &Home,

@@ -30,8 +30,8 @@ pub(super) struct Home {
     _lock: File,
 }
 
-/// Returns the default folder of throw-away servers: below `~/.cache/whyso`, so that snapshots
-/// can be reflinked, or else in `/var/tmp`; the first that lies on a disk and can be written.
+/// Returns the default folder of throw-away servers: the first that lies on a disk and can be written. It prefers
+/// `~/.cache/whyso`, so that snapshots can be reflinked, to `/var/tmp`.
 ///
 /// # Errors
 ///
@@ -89,12 +89,12 @@ impl Home {
             .mode(0o700)
             .create(&folder)
             .map_err(io("cannot make the server's folder", &folder))?;
-        let made = lock::own(&folder)
+        let home = lock::own(&folder)
             .and_then(|lock| Home::furnish(folder.clone(), &name, file_system, cpus, memory_bytes, lock));
-        if made.is_err() {
+        if home.is_err() {
             let _ = std::fs::remove_dir_all(&folder);
         }
-        made
+        home
     }
 
     fn furnish(
@@ -115,9 +115,9 @@ impl Home {
         let mut means = None;
         if let Some(cpus) = cpus {
             means = Some(match Cgroup::create(name, cpus) {
-                Ok(made) => {
-                    let means = Means::Cgroup { version: made.version, path: made.path.clone() };
-                    cgroups.push(made);
+                Ok(cgroup) => {
+                    let means = Means::Cgroup { version: cgroup.version, path: cgroup.path.clone() };
+                    cgroups.push(cgroup);
                     means
                 }
                 Err(why) => Means::Affinity { why_no_cgroup: why.to_string() },
@@ -127,7 +127,7 @@ impl Home {
             let bounded = Cgroup::bound_memory(name, bytes, cgroups.first());
             cgroups.extend(bounded.map_err(|why| {
                 Error::Binary(format!(
-                    "the server's memory can't be bounded here ({why}): leave the bound away"
+                    "the server's memory can't be bounded here ({why}): leave out the bound"
                 ))
             })?);
         }

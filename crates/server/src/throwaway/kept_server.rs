@@ -50,7 +50,7 @@ impl ThrowAway {
     /// [`ThrowAway::start`].
     pub async fn start_kept(spec: StartSpec, name: &str) -> Result<KeptServer> {
         crate::builds::check_name(name)?;
-        if kept_servers()?.iter().any(|one| one.name == name) {
+        if kept_servers()?.iter().any(|server| server.name == name) {
             return Err(Error::BuildName(format!(
                 "a server '{name}' was started already: stop it with `whyso server stop {name}`, or choose another name"
             )));
@@ -107,8 +107,8 @@ fn kept_below(parent: &Path) -> Result<Vec<KeptServer>> {
 /// [`Error::BuildName`] where none of that name is kept, [`Error::Build`] where it does not end.
 pub fn stop_kept(name: &str) -> Result<StopOutcome> {
     let all = kept_servers()?;
-    let Some(one) = all.iter().find(|one| one.name == name) else {
-        let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+    let Some(server) = all.iter().find(|server| server.name == name) else {
+        let names: Vec<&str> = all.iter().map(|server| server.name.as_str()).collect();
         let those =
             if names.is_empty() { "none was".to_string() } else { format!("{} were", names.join(", ")) };
         return Err(Error::BuildName(format!(
@@ -116,16 +116,16 @@ pub fn stop_kept(name: &str) -> Result<StopOutcome> {
             name.escape_default()
         )));
     };
-    if let Some(process) = &one.process
+    if let Some(process) = &server.process
         && !end(process, STOP_BOUND)
     {
         return Err(Error::Build(format!("the server '{name}', process {}, does not end", process.pid)));
     }
-    if lock::runs(&one.folder) {
+    if lock::runs(&server.folder) {
         return Err(Error::Build(format!(
             "the server '{name}' runs in another container or on another host: stop it there"
         )));
     }
-    std::fs::remove_dir_all(&one.folder).map_err(io("cannot remove", &one.folder))?;
-    Ok(if one.process.is_some() { StopOutcome::Now } else { StopOutcome::Before })
+    std::fs::remove_dir_all(&server.folder).map_err(io("cannot remove", &server.folder))?;
+    Ok(if server.process.is_some() { StopOutcome::Now } else { StopOutcome::Before })
 }

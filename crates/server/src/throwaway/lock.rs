@@ -1,5 +1,6 @@
-//! Who a throw-away server's folder belongs to, and whether its server runs: the process holds a lock on a file in it. A process's number says
-//! nothing in another container, or on another host that shares the folder; a lock is held there, too, and ends with its holder.
+//! Who a throw-away server's folder belongs to, and whether its server runs: the process holds a lock on a file in it.
+//! A process's number means nothing in another container, or on another host that shares the folder. A lock is held
+//! there, too, and ends with its holder.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -32,7 +33,7 @@ pub(super) enum Owner {
     Lives,
     /// Nobody. The folder is ours as long as this is held.
     Gone(File),
-    /// There is no lock: it is just being made, or an older version made it.
+    /// There is no lock: the folder is just being created, or an older version created it.
     Unknown,
 }
 

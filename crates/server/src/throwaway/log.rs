@@ -38,8 +38,8 @@ fn printable(line: &str) -> String {
 /// Lines that say what went wrong.
 const MARKS: [&str; 4] = ["[ERROR]", "[FATAL]", "got signal", "Assertion"];
 
-/// Of the last lines of a log those that tell most: up to eight that speak of an error, and the last
-/// four; in their order.
+/// Returns the most useful of the last lines of a log, in their order: up to eight that mention an error, and the last
+/// four.
 pub(super) fn telling(lines: &[String]) -> Vec<String> {
     let marked: Vec<usize> =
         (0..lines.len()).filter(|at| MARKS.iter().any(|mark| lines[*at].contains(mark))).collect();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_crash_the_signal_is_told_and_not_only_the_limits() {
+    fn of_a_crash_the_signal_is_shown_and_not_only_the_limits() {
         let mut lines = vec!["[Note] ready".to_string(), "[ERROR] mysqld got signal 6 ;".to_string()];
         lines.extend((0..30).map(|number| format!("limit {number}")));
         assert_eq!(

@@ -45,13 +45,12 @@ const LAST_LOG_LINES: usize = 200;
 pub struct Death {
     /// Such as "it was killed by signal 9".
     pub how: String,
-    /// Ready to be shown: control characters are taken out.
+    /// Ready to be shown: without control characters.
     pub last_log_lines: Vec<String>,
 }
 
-/// A server of our own. It ends, and its folder is removed, when this is dropped (killed, as its data
-/// is thrown away), when [`ThrowAway::stop`] is called (cleanly), and also when this process is
-/// killed: a supervisor sees to it.
+/// A server of our own. [`ThrowAway::stop`] ends it cleanly and removes its folder. Dropping it kills the server and
+/// removes the folder, too, as the data is thrown away. If this process is killed, a supervisor does the same.
 pub struct ThrowAway {
     // dropped in this order: first the server, then its home
     server: Option<ChildProcess>,
@@ -217,8 +216,8 @@ impl ThrowAway {
             }
             if Instant::now() > deadline {
                 let bound = self.spec.start_timeout.as_secs();
-                let said = last_error.map(|error| format!(" ({error})")).unwrap_or_default();
-                return Err(self.failed_start(format!("it did not answer within {bound} s{said}")));
+                let reason = last_error.map(|error| format!(" ({error})")).unwrap_or_default();
+                return Err(self.failed_start(format!("it did not answer within {bound} s{reason}")));
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result, io};
 /// Files that one option file may include, in all.
 const MAX_FILES: usize = 64;
 
-/// What the server writes to a path that it is given. It is written into the server's folder instead.
+/// Options that name a path which the server writes to. It writes into the server's folder instead.
 const WRITTEN: [&str; 17] = [
     "log_bin",
     "log_bin_index",
@@ -86,8 +86,8 @@ pub(super) fn relocations(settings: &[(String, String)], folder: &Path) -> Vec<S
         }
         let is_folder = name.ends_with("dir") || name.ends_with("directory") || name.ends_with("dir_path");
         let file_name = Path::new(value).file_name().unwrap_or_default();
-        let inside = if is_folder { folder.to_path_buf() } else { folder.join(file_name) };
-        options.push(format!("--{name}={}", inside.display()));
+        let relocated = if is_folder { folder.to_path_buf() } else { folder.join(file_name) };
+        options.push(format!("--{name}={}", relocated.display()));
     }
     options
 }

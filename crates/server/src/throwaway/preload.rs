@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Where programs look for libraries that are named without a folder.
+/// Where programs search for libraries that are named without a folder.
 const FOLDERS: [&str; 6] = [
     "/usr/local/lib",
     "/usr/lib/x86_64-linux-gnu",
@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn a_library_is_found_by_its_path_or_its_name() {
-        let known = library(Path::new("libc.so.6")).unwrap();
-        assert!(known.is_absolute() && known.is_file());
-        assert_eq!(library(&known).unwrap(), known);
+        let path = library(Path::new("libc.so.6")).unwrap();
+        assert!(path.is_absolute() && path.is_file());
+        assert_eq!(library(&path).unwrap(), path);
         let wrong = library(Path::new("/nowhere/libx.so")).unwrap_err();
         assert!(wrong.to_string().contains("/nowhere/libx.so"));
         assert!(library(Path::new("libnothing.so.77")).is_err());

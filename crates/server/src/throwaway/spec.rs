@@ -13,13 +13,13 @@ use crate::find::{Binary, Flavor};
 #[derive(Clone, Debug)]
 pub struct StartSpec {
     pub binary: Binary,
-    /// Where its folder is made; `None` for [`default_parent_dir`](super::default_parent_dir).
+    /// Where its folder is created; `None` for [`default_parent_dir`](super::default_parent_dir).
     pub parent_dir: Option<PathBuf>,
     /// Whether the folder may lie on a file system that keeps its files in memory.
     pub allow_in_memory: bool,
     /// A user's own option file. Its paths are brought into the server's own folder.
     pub defaults_file: Option<PathBuf>,
-    /// Knobs and values as given with `--set`; of equal names the last counts.
+    /// Knobs and values of `--set`; of equal names the last counts.
     pub set: Vec<(String, String)>,
     /// Options, (name, value), for what whyso is to see of the server; those in `set` count before them.
     pub to_be_watched: Vec<(String, String)>,
@@ -113,7 +113,7 @@ const OURS: [&str; 15] = [
 
 const MIB: u64 = 1 << 20;
 
-/// The settings of a throw-away server, ours and the user's, in the order in which they are given.
+/// The settings of a throw-away server, ours and the user's, in the order in which the server gets them.
 ///
 /// Everything else stays at the server's default, durability and the Performance Schema among it.
 pub(super) fn settings(spec: &StartSpec, memory_bytes: u64) -> Result<Vec<Setting>> {

@@ -1,12 +1,11 @@
 //! A small process that outlives us and ends what we started.
 //!
-//! It is forked, not executed, so that any program that uses this crate has it, and it is held by
-//! a pipe: as long as this process lives, the pipe is open; when it ends, however it ends, the kernel
-//! closes it. The supervisor then ends the servers that it knows of, within a bound, and removes
-//! their folder.
+//! It is forked, not executed, so that any program that uses this crate has it. A pipe holds it: the pipe is open as
+//! long as this process lives. When the process ends, however it ends, the kernel closes the pipe. The supervisor then
+//! ends the servers that it knows of, within a bound, and removes their folder.
 //!
-//! After a fork of a process with threads only async-signal-safe calls are allowed: what runs in the
-//! child makes system calls on memory that was prepared before, and neither allocates nor panics.
+//! After a fork of a process with threads only async-signal-safe calls are allowed. What runs in the child makes system
+//! calls on memory that was prepared before. It neither allocates nor panics.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -74,7 +73,7 @@ impl Supervisor {
 
     /// Reports to the supervisor that a child and all that it started are gone.
     pub(super) fn forget(&self, child: u32) {
-        // a supervisor that is gone can't be told, and has nothing to do any more
+        // a supervisor that is gone can't be reached, and has nothing to do any more
         let _ = send(self.pipe.as_fd(), FORGET, child as i32);
     }
 
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_supervisor_that_is_told_to_end_touches_nothing() {
+    fn a_supervisor_that_is_asked_to_end_touches_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let supervisor = Supervisor::start(folder.path(), &[]).unwrap();
         supervisor.end();

@@ -13,7 +13,7 @@ use crate::error::{Result, io};
 
 /// How long an orphaned server gets to end, first by itself and then killed.
 const END_BOUND: Duration = Duration::from_secs(5);
-/// A folder is locked right after it is made.
+/// A folder is locked right after it is created.
 const LOCKED_WITHIN: Duration = Duration::from_secs(60);
 
 /// What a sweep did with one folder.
@@ -26,9 +26,9 @@ pub struct Swept {
     pub left_because: Option<String>,
 }
 
-/// Removes the folders of throw-away servers below `parent` whose owner is gone, and ends their
-/// servers. A process is ended only if number, start time, boot, executable and user are those that
-/// its owner wrote down; a folder is removed only if it is ours and closed to others.
+/// Removes the folders of throw-away servers below `parent` whose owner is gone, and ends their servers. A process is
+/// ended only if number, start time, boot, executable and user are those that its owner wrote down. A folder is removed
+/// only if it is ours and closed to others.
 ///
 /// Folders whose owner lives are not mentioned in the result.
 ///
@@ -107,9 +107,8 @@ fn is_old(folder: &Path) -> bool {
     modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LOCKED_WITHIN))
 }
 
-/// Ends the process through a handle that was taken before its identity was checked once more, so
-/// that no other can be hit: first asked to end, then killed, within `bound` each. Returns whether it
-/// is gone.
+/// Ends the process through a handle that was opened before its identity was checked once more, so that no other can be
+/// hit. The process is first asked to end, then killed, within `bound` each. Returns whether it is gone.
 pub(super) fn end(server: &ProcessId, bound: Duration) -> bool {
     let Some(pid) = Pid::from_raw(server.pid as i32) else { return false };
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return !server.is_alive() };

@@ -1,5 +1,5 @@
-//! A tree of wrappers for installation scripts, which run a server's programs by their paths and know
-//! nothing of a loader that the tree brings along.
+//! A tree of wrappers for installation scripts. These run a server's programs by their paths, and don't know of a
+//! loader that the tree brings along.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,8 +14,8 @@ const PROGRAMS: [&str; 4] = ["mariadbd", "mysqld", "my_print_defaults", "resolve
 const FOLDERS: [&str; 4] = ["bin", "sbin", "libexec", "extra"];
 const LINKED: [&str; 2] = ["share", "lib"];
 
-/// Makes a tree in `at` that has the programs of the server's tree, each of them a script that runs
-/// the real one by its own loader, and links to its other files.
+/// Creates a tree in `at` that has the programs of the server's tree, and links to its other files. Each program is a
+/// script that runs the real one by its own loader.
 pub(super) fn tree(binary: &Binary, at: &Path) -> Result<PathBuf> {
     for folder in FOLDERS {
         for name in PROGRAMS {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrapper_hands_on_what_it_is_given_whatever_its_path_holds() {
+    fn a_wrapper_hands_its_arguments_on_whatever_its_path_holds() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("wrapper");
         let mut command = Command::new("printf");

@@ -28,7 +28,7 @@ pub(crate) async fn run(dsn: &Dsn, statements: &[&str]) {
     connection.disconnect().await.unwrap();
 }
 
-/// The undo journals in a folder; their locks stay beside them.
+/// The undo journals in a folder; their locks stay in the same folder.
 #[allow(dead_code)] // not every test file changes settings
 pub(crate) fn journals_in(folder: &Path) -> Vec<PathBuf> {
     let paths = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! A server of the tests' own that knows one setting, and breaks a connection when it is told to.
+//! A server of the tests' own that knows one setting, and breaks a connection on request.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +14,7 @@ pub(crate) const SETTING: &str = "max_connections";
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) value: u64,
-    /// Settings ever made.
+    /// Number of settings so far.
     pub(crate) sets: u64,
     /// Commands until the connection breaks, and whether the last of them is still carried out.
     pub(crate) breaks: Option<(u32, bool)>,

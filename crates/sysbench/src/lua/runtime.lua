@@ -474,7 +474,7 @@ local function run_event(env, own, tid)
    end
 end
 
--- Runs the script's body for a user; what fails is not said to be of a function.
+-- Runs the script's body for a user; what fails is reported without a function.
 local function load_for_user(env)
    call("", runtime.load_script, env)
 end
@@ -527,7 +527,7 @@ function runtime.command(user, tid)
    call("sysbench.cmdline.call_command", env.sysbench.cmdline.call_command, facts.command)
 end
 
--- What the coroutine of the global state does: calls what it is told to, as long as it is told to. `runtime.to_call`: the
+-- The body of the global state's coroutine: it calls what `runtime.to_call` names, again and again. `runtime.to_call`: the
 -- function's name, for messages, the function, and its argument.
 function runtime.caller(user)
    runtime.own_of_global_state.user = user

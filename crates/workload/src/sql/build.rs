@@ -42,7 +42,7 @@ pub(super) struct Builder {
     /// Steps of the blocks that are open, the innermost last; the first are the transaction's own.
     pub(super) open_steps: Vec<Vec<Step>>,
     pub(super) blocks: Vec<Block>,
-    /// What directives said of the statement that follows.
+    /// Directives that apply to the statement that follows.
     next: Next,
     /// Captures in the order of their statements.
     pub(super) captures: Vec<Gset>,
@@ -56,7 +56,7 @@ pub(super) struct Builder {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
-    /// No `\transaction` was seen.
+    /// No `\transaction` so far.
     Whole,
     Transaction,
     Session,
@@ -284,7 +284,7 @@ impl Builder {
         };
         self.end_section()?;
         let transactions = &mut self.workload.transactions;
-        if transactions.iter().any(|known| known.name == name) {
+        if transactions.iter().any(|transaction| transaction.name == name) {
             return Err(SqlFileError::DuplicateTransaction { name: name.to_string() });
         }
         transactions.push(Transaction { name: name.to_string(), weight, steps: Vec::new() });

@@ -199,7 +199,7 @@ impl SqlFileError {
     };
 }
 
-/// What is wrong, and at which line. Line 0 is what came from outside the file.
+/// What is wrong, and at which line. Line 0 is for what is not in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LineError {
     pub line: usize,

@@ -62,7 +62,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
-        let taken = if first.is_ascii_digit() || first == '.' {
+        let length = if first.is_ascii_digit() || first == '.' {
             let (token, length) = number(rest)?;
             tokens.push(token);
             length
@@ -87,7 +87,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
         } else {
             return Err(ExpressionError::UnknownCharacter { character: first, text: text.to_string() });
         };
-        rest = rest[taken..].trim_start();
+        rest = rest[length..].trim_start();
     }
     tokens.push(Token::End);
     Ok(tokens)

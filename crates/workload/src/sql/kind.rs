@@ -1,4 +1,4 @@
-//! What results of a statement are given by, where the file does not say.
+//! The names that results of statements get, where the file names none.
 
 use super::build::Builder;
 use super::lexer::name_at;
@@ -6,13 +6,13 @@ use super::lexer::name_at;
 impl Builder {
     /// Such as "select_account"; another statement with the same words gets a number.
     pub(super) fn derived_kind(&mut self, sql: &str) -> String {
-        if let Some((kind, _)) = self.kinds.iter().find(|(_, known)| known == sql) {
+        if let Some((kind, _)) = self.kinds.iter().find(|(_, statement)| statement == sql) {
             return kind.clone();
         }
         let base = kind_of(sql);
         let mut kind = base.clone();
         let mut number = 1;
-        while self.kinds.iter().any(|(known, _)| *known == kind) {
+        while self.kinds.iter().any(|(existing, _)| *existing == kind) {
             number += 1;
             kind = format!("{base}_{number}");
         }
@@ -21,7 +21,7 @@ impl Builder {
     }
 }
 
-/// The first word and the table or routine that it is about, such as "select_account", as far as the text tells.
+/// The first word and the table or routine that it is about, such as "select_account", as far as the text shows.
 fn kind_of(sql: &str) -> String {
     let words: Vec<String> = sql
         .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '='))

@@ -184,10 +184,10 @@ impl<'t> Lexer<'t> {
         line.trim_end()
     }
 
-    fn advance(&mut self, taken: &str) {
-        self.line += taken.matches('\n').count();
-        self.previous = taken.chars().next_back().unwrap_or(' ');
-        self.rest = &self.rest[taken.len()..];
+    fn advance(&mut self, text: &str) {
+        self.line += text.matches('\n').count();
+        self.previous = text.chars().next_back().unwrap_or(' ');
+        self.rest = &self.rest[text.len()..];
     }
 }
 

@@ -42,13 +42,13 @@ const DIRECTIVES: [&str; 20] = [
     "dictionary",
 ];
 
-/// Most rows that one LOAD DATA LOCAL may be given.
+/// Most rows of one LOAD DATA LOCAL.
 const LOCAL_ROWS_MAX: u64 = 1_000_000_000;
 
 /// Largest weight of a transaction.
 const WEIGHT_MAX: u32 = 1_000_000;
 
-/// What can be said of a SQL file, or a query, from outside.
+/// What the command line sets for a SQL file, or a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqlOptions {
     /// How statements are sent that say neither `\text` nor `\prepared`; `None`: prepared where they have parameters.
@@ -136,7 +136,7 @@ impl Workload {
         Ok(workload)
     }
 
-    /// Whether all that it sends only reads, as far as the texts tell: then it can be run in a READ ONLY session on any
+    /// Whether all that it sends only reads, as far as the texts show. Then it can be run in a READ ONLY session on any
     /// schema. What is not understood counts as writing.
     pub fn only_reads(&self) -> bool {
         self.first_write().is_none()

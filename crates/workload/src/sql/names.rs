@@ -11,8 +11,8 @@ use crate::workload::Variable;
 
 impl Names for Builder {
     fn variable(&mut self, name: &str) -> Result<u16, ExpressionError> {
-        let known = self.workload.variables.iter().position(|variable| variable.name == name);
-        if let Some(place) = known.and_then(|place| u16::try_from(place).ok())
+        let place = self.workload.variables.iter().position(|variable| variable.name == name);
+        if let Some(place) = place.and_then(|place| u16::try_from(place).ok())
             && self.defined.contains(&place)
         {
             return Ok(place);
@@ -34,19 +34,19 @@ impl Names for Builder {
     }
 
     fn dictionary(&mut self, name: &str) -> Result<u16, ExpressionError> {
-        let known = || self.workload.dictionaries.iter().map(|dictionary| dictionary.name.as_str());
-        match known().position(|known| known == name) {
+        let names = || self.workload.dictionaries.iter().map(|dictionary| dictionary.name.as_str());
+        match names().position(|existing| existing == name) {
             Some(place) => Ok(u16::try_from(place).unwrap_or(u16::MAX)),
             None => Err(ExpressionError::UnknownDictionary {
                 name: name.to_string(),
-                nearest: nearest_name(name, known()).map(str::to_string),
+                nearest: nearest_name(name, names()).map(str::to_string),
             }),
         }
     }
 }
 
 impl Builder {
-    /// The variable's place; it is made where it is new.
+    /// The variable's place; it is added where it is new.
     pub(super) fn place_of(&mut self, name: &str) -> u16 {
         let variables = &mut self.workload.variables;
         let place = variables.iter().position(|variable| variable.name == name).unwrap_or_else(|| {
@@ -71,7 +71,7 @@ impl Builder {
         if name.is_empty() {
             return Err(SqlFileError::DICTIONARY);
         }
-        if self.workload.dictionaries.iter().any(|known| known.name == name) {
+        if self.workload.dictionaries.iter().any(|dictionary| dictionary.name == name) {
             return Err(SqlFileError::DuplicateDictionary { name });
         }
         let values = DictionaryValues::Texts(Vec::new());

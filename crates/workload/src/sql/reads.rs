@@ -42,8 +42,8 @@ const SET_CHANGES: [&str; 8] = [
     "tx_read_only",
 ];
 
-/// Whether a statement (or several, with `;` between them) only reads, as far as its text tells: what functions of the
-/// user's own do, it does not. What is not understood counts as writing.
+/// Whether a statement (or several, with `;` between them) only reads, as far as its text shows. The text does not show
+/// what functions of the user's own do. What is not understood counts as writing.
 pub(crate) fn only_reads(sql: &str) -> bool {
     let words = words_outside_quotes(sql);
     let mut first = "";
@@ -95,7 +95,7 @@ fn words_outside_quotes(sql: &str) -> Vec<String> {
     let mut escaped = false;
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
-        let mut taken = first.len_utf8();
+        let mut length = first.len_utf8();
         match quote {
             Some(_) if escaped => escaped = false,
             Some(open) if first == '\\' && open != '`' => escaped = true,
@@ -108,11 +108,11 @@ fn words_outside_quotes(sql: &str) -> Vec<String> {
                 let word = name_at(rest);
                 if !word.is_empty() {
                     words.push(word.to_ascii_lowercase());
-                    taken = word.len();
+                    length = word.len();
                 }
             }
         }
-        rest = &rest[taken..];
+        rest = &rest[length..];
     }
     words
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_that_read_are_told_from_those_that_may_write() {
+    fn statements_that_read_are_distinguished_from_those_that_may_write() {
         for reads in [
             "SELECT * FROM t WHERE note = 'delete; update'",
             "select `update` from t for update",

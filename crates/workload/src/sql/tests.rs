@@ -110,7 +110,7 @@ fn loops_run_as_often_as_they_say_and_nest() {
 }
 
 #[test]
-fn a_loop_that_never_sends_is_given_up() {
+fn a_loop_that_never_sends_is_abandoned() {
     let workload = read("\\while true\n\\set x 1\n\\endwhile\nSELECT 1;");
     let program = Program::new(&workload, 1);
     let message = Cursor::new(1, 0, 0).next(&program).unwrap_err().to_string();
@@ -230,17 +230,17 @@ fn unique_values_are_taken_once_by_all_users_together() {
     let mut workload = read("-- \\dictionary ids file x\n-- \\set u unique_from(ids)\nSELECT :u;");
     workload.fill("ids", (0..40).map(|id: u32| id.to_string().into_bytes()).collect()).unwrap();
     let program = Program::new(&workload, 8);
-    let mut seen: Vec<String> = Vec::new();
+    let mut values: Vec<String> = Vec::new();
     for user in 0..8 {
         for k in 0..5 {
             let mut cursor = Cursor::new(1, user, k);
             let Turn::Send(call) = cursor.next(&program).unwrap() else { panic!() };
-            seen.push(show(cursor.value(&program, call.params[0])));
+            values.push(show(cursor.value(&program, call.params[0])));
         }
     }
-    seen.sort();
-    seen.dedup();
-    assert_eq!(seen.len(), 40);
+    values.sort();
+    values.dedup();
+    assert_eq!(values.len(), 40);
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn a_query_sets_its_session_once_and_its_own_variables_each_time() {
 }
 
 #[test]
-fn kinds_are_named_for_verb_and_table_and_can_be_given() {
+fn kinds_are_named_for_verb_and_table_or_by_the_file() {
     let text = "SELECT * FROM `shop`.`orders` o;\nselect * from shop.orders where id=1;\nSELECT * FROM `shop`.`orders` o;\n\
                 INSERT INTO a(b) VALUES (1);\nCALL make(1);\n-- \\kind mine\nSELECT 1;";
     assert_eq!(read(text).kinds(), ["select_orders", "select_orders_2", "insert_a", "call_make", "mine"]);

@@ -1,4 +1,4 @@
-//! A loop's connections: who uses which, and how they are made, lost and given back.
+//! A loop's connections: who uses which, and how they are opened, lost and returned.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use super::{Connections, Core, NO_TIMER};
 use crate::connection::exchange_error::ExchangeError;
 use crate::connection::session::Session;
 use crate::engine::opener::ConnectAttempt;
-use crate::engine::user::lost_between;
+use crate::engine::user::answers::lost_between;
 use crate::error::LoadError;
 use crate::outcome::Cause;
 
@@ -22,7 +22,7 @@ pub(super) struct Slot {
     pub(super) user: Option<u32>,
     /// Something was sent whose answer has not come.
     pub(super) is_asked: bool,
-    /// A connection for it is being made.
+    /// A connection for it is being opened.
     pub(super) is_opening: bool,
 }
 
@@ -33,7 +33,7 @@ impl Slot {
 }
 
 impl Core<'_> {
-    /// The connection that a user goes on with, where there is one.
+    /// The connection that a user continues with, where there is one.
     pub(super) fn acquire(&mut self, user: u32) -> Option<u32> {
         if let Some(slot) = self.held[user as usize] {
             return Some(slot);
@@ -47,7 +47,7 @@ impl Core<'_> {
         Some(slot)
     }
 
-    /// Gives a shared connection up, to whoever waits for one.
+    /// Gives a shared connection up, to a user who waits for one.
     pub(super) fn release(&mut self, user: u32, now_ns: i64) {
         if !self.is_shared {
             return;
@@ -60,8 +60,8 @@ impl Core<'_> {
         }
     }
 
-    /// Something has come that nobody asked for: a connection between two transactions that the server ends, which is
-    /// found out at its next use, or a server that does not keep to the protocol.
+    /// Bytes arrived that nobody asked for. Either the server ends a connection between two transactions, which is
+    /// found at its next use, or it does not keep to the protocol.
     #[cold]
     pub(super) fn unasked(&mut self, slot: u32) {
         if self.slots[slot as usize].session.is_some() {
@@ -111,7 +111,7 @@ impl Core<'_> {
         }
     }
 
-    /// Has a connection made, which takes its time elsewhere.
+    /// Has a connection opened, which takes its time elsewhere.
     pub(super) fn open(&mut self, slot: u32) {
         let state = &mut self.slots[slot as usize];
         if state.is_opening {
@@ -150,7 +150,7 @@ impl Core<'_> {
                 self.adds.push(slot);
             }
             Err(error) => {
-                let message = format!("no connection could be made again: {error}");
+                let message = format!("no connection could be opened again: {error}");
                 self.at.shared.fail(Cause::ConnectionLost, message);
                 self.users[user as usize].end();
             }
@@ -158,10 +158,10 @@ impl Core<'_> {
         self.advance(user, now_ns);
     }
 
-    /// Every connection by its number; `kept` are the places of those that the kernel has not given back.
-    pub(super) fn give_back(self, kept: &[u32]) -> Connections {
+    /// Every connection by its number; `busy_slots` are the places of those that the kernel has not returned.
+    pub(super) fn give_back(self, busy_slots: &[u32]) -> Connections {
         let give_back = |(number, slot): (usize, Slot)| {
-            let is_usable = !slot.is_asked && !kept.contains(&(number as u32));
+            let is_usable = !slot.is_asked && !busy_slots.contains(&(number as u32));
             match slot.session {
                 Some(session) if is_usable => (slot.connection, Some(session)),
                 Some(session) => {

@@ -15,7 +15,7 @@ pub(super) type Row = Vec<(String, Option<String>)>;
 pub enum SetupChange {
     /// Rows that have one value in a column get another.
     Column { table: String, key: String, names: Names, column: String, before: String, after: String },
-    /// Rows that are taken out, and rows that are put in.
+    /// Rows that are deleted, and rows that are inserted.
     Rows { table: String, keys: Vec<String>, removed: Vec<Row>, added: Vec<Row> },
 }
 

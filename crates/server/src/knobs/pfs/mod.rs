@@ -1,9 +1,8 @@
 //! What the Performance Schema is to count: presets of its setup tables, set on request and put back.
 //!
-//! What a server has is found by asking ([`SetupTables`]), what is to be changed is worked out from that alone
-//! ([`PfsRequest::changes`]), and each change says which rows it takes from which value to which
-//! ([`SetupChange`]), so that it can be undone where nobody else has touched them since. Nothing is
-//! ever emptied.
+//! The server is asked what it has ([`SetupTables`]). What changes follows from that only ([`PfsRequest::changes`]).
+//! Each change holds its rows, with the value before and after ([`SetupChange`]). So it can be undone where nobody else
+//! has touched the rows since. Nothing is ever emptied.
 
 mod change;
 mod names;
@@ -156,8 +155,8 @@ impl PfsRequest {
         let narrowed = !self.users.is_empty() || !self.hosts.is_empty() || !self.objects.is_empty();
         if !self.preset.counts() && (narrowed || self.timing.is_some()) {
             return Err(Error::PerformanceSchema(format!(
-                "--pfs {} counts nothing that could be timed or narrowed down: leave --pfs-timing, --pfs-user, --pfs-host and \
-                 --pfs-object away, or give another preset",
+                "--pfs {} counts nothing that could be timed or narrowed down: leave out --pfs-timing, --pfs-user, --pfs-host and \
+                 --pfs-object, or give another preset",
                 self.preset
             )));
         }
@@ -185,7 +184,7 @@ impl PfsRequest {
         }
         let mut options = vec![("performance_schema".to_string(), on.to_string())];
         let how = if self.timing == Some(Timing::No) { "COUNTED" } else { "ON" };
-        // Some locks are made at the start, and take up instrumentation then or never.
+        // Some locks are created at the start, and take up instrumentation then or never.
         let instruments = match self.preset {
             Preset::Synch => format!("wait/synch/%={how}"),
             Preset::Global | Preset::Thread => format!("%={how}"),

@@ -62,7 +62,7 @@ impl Names {
         }
         match &parts[..] {
             [] => "1 = 0".to_string(),
-            [one] => one.clone(),
+            [only] => only.clone(),
             several => format!("({})", several.join(" OR ")),
         }
     }
@@ -81,7 +81,7 @@ mod tests {
 
     fn expanded<'n>(names: &Names, all: &BTreeSet<&'n str>) -> BTreeSet<&'n str> {
         let is_in = |name: &&str| {
-            names.names.iter().any(|one| one == name)
+            names.names.iter().any(|listed| listed == name)
                 || names.beginnings.iter().any(|beginning| name.starts_with(beginning.as_str()))
         };
         all.iter().copied().filter(|name| is_in(name)).collect()

@@ -33,7 +33,8 @@ impl PfsRequest {
                  performance_schema.* TO it",
             );
         }
-        let has_some = found.instruments.iter().any(|one| self.enables(&one.name) == Some(true));
+        let has_some =
+            found.instruments.iter().any(|instrument| self.enables(&instrument.name) == Some(true));
         if !has_some && !matches!(self.preset, Preset::None | Preset::Default) {
             return Err(Error::PerformanceSchema(format!(
                 "this server's Performance Schema has no instrument that --pfs {} turns on: give another preset, such as global",
@@ -61,7 +62,7 @@ impl PfsRequest {
                  its folder with --server, or start it and give --dsn. For a server that has it and leaves it off: --pfs not-started",
             ),
             (_, State::CompiledOut) => no(
-                "this server was built without the Performance Schema: leave --pfs away, or use another build",
+                "this server was built without the Performance Schema: leave out --pfs, or use another build",
             ),
             (Preset::NotStarted, State::On) => no(
                 "the Performance Schema is on, and can be turned off only at the server's start: start the server with \
@@ -93,26 +94,28 @@ impl PfsRequest {
     }
 
     fn instruments(&self, found: &SetupTables) -> Vec<SetupChange> {
-        let all: BTreeSet<&str> = found.instruments.iter().map(|one| one.name.as_str()).collect();
+        let all: BTreeSet<&str> =
+            found.instruments.iter().map(|instrument| instrument.name.as_str()).collect();
         let mut enabled = Edits::new();
         let mut timed = Edits::new();
-        for one in &found.instruments {
-            let enables =
-                self.enables(&one.name).filter(|enables| *enables || !one.name.starts_with(ALWAYS_ON));
+        for instrument in &found.instruments {
+            let enables = self
+                .enables(&instrument.name)
+                .filter(|enables| *enables || !instrument.name.starts_with(ALWAYS_ON));
             if let Some(enables) = enables {
-                enabled.add(&one.name, &one.enabled, yes_or_no(enables));
+                enabled.add(&instrument.name, &instrument.enabled, yes_or_no(enables));
             }
-            let counts = enables.unwrap_or(one.enabled == YES);
+            let counts = enables.unwrap_or(instrument.enabled == YES);
             let times = match self.timing {
                 Some(Timing::No) => Some(false),
                 Some(Timing::Yes | Timing::Cycles) => counts.then_some(true),
                 None => enables,
             };
             if let Some(times) = times
-                && !one.timed.is_empty()
-                && !one.name.starts_with(MEMORY)
+                && !instrument.timed.is_empty()
+                && !instrument.name.starts_with(MEMORY)
             {
-                timed.add(&one.name, &one.timed, yes_or_no(times));
+                timed.add(&instrument.name, &instrument.timed, yes_or_no(times));
             }
         }
         let mut changes = enabled.changes("setup_instruments", "NAME", "ENABLED", &all);
@@ -158,12 +161,13 @@ impl PfsRequest {
         }
         if found.timers.is_empty() {
             return no(
-                "this server has no table setup_timers, so that its timers are fixed: leave --pfs-timing cycles away (waits are \
+                "this server has no table setup_timers, so that its timers are fixed: leave out --pfs-timing cycles (waits are \
                  timed by cycles wherever the machine has them)",
             );
         }
-        let is_there =
-            |name: &str| found.timers_there.iter().any(|one| one.name == name && one.frequency.is_some());
+        let is_there = |name: &str| {
+            found.timers_there.iter().any(|timer| timer.name == name && timer.frequency.is_some())
+        };
         if !is_there("CYCLE") {
             return no("the server has no timer CYCLE on this machine: give --pfs-timing yes or no");
         }
@@ -182,7 +186,7 @@ impl PfsRequest {
         if !found.has("setup_actors.USER") {
             return no(
                 "this server has no table setup_actors that this user may see, which --pfs-user and --pfs-host need: leave them \
-                 away, or GRANT SELECT, INSERT, UPDATE, DELETE ON performance_schema.* TO it",
+                 out, or GRANT SELECT, INSERT, UPDATE, DELETE ON performance_schema.* TO it",
             );
         }
         let any = ["%".to_string()];
@@ -202,9 +206,9 @@ impl PfsRequest {
             }
         }
         let mut changes = rows("setup_actors", &["HOST", "USER", "ROLE"], &found.actors, added);
-        // Threads that are there keep what was decided when they came.
+        // Running threads keep what was decided when they began.
         let mut edits = Edits::new();
-        let is_of = |names: &[String], name: &str| names.iter().any(|one| one == "%" || one == name);
+        let is_of = |names: &[String], name: &str| names.iter().any(|listed| listed == "%" || listed == name);
         for thread in &found.threads {
             let counts = is_of(users, &thread.user) && is_of(hosts, &thread.host);
             edits.add(&thread.id, &thread.instrumented, yes_or_no(counts));
@@ -219,7 +223,7 @@ impl PfsRequest {
         }
         if !found.has("setup_objects.OBJECT_NAME") {
             return no(
-                "this server has no table setup_objects that this user may see, which --pfs-object needs: leave it away, or GRANT \
+                "this server has no table setup_objects that this user may see, which --pfs-object needs: leave it out, or GRANT \
                  SELECT, INSERT, UPDATE, DELETE ON performance_schema.* TO it",
             );
         }
@@ -335,8 +339,8 @@ mod tests {
         let half = SetupTables { columns, ..without };
         assert!(refusal(Preset::CompiledOut, &half).contains("a build that has neither"));
         for state in [State::On, State::Off] {
-            let told = refusal(Preset::CompiledOut, &SetupTables { state, ..SetupTables::default() });
-            assert!(told.contains("-DPLUGIN_PERFSCHEMA=NO") && told.contains("--server"), "{told}");
+            let message = refusal(Preset::CompiledOut, &SetupTables { state, ..SetupTables::default() });
+            assert!(message.contains("-DPLUGIN_PERFSCHEMA=NO") && message.contains("--server"), "{message}");
         }
     }
 }

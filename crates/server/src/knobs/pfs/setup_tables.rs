@@ -117,11 +117,12 @@ impl SetupTables {
     }
 
     pub fn in_force(&self) -> EffectiveSetup {
-        let enabled: Vec<&Instrument> = self.instruments.iter().filter(|one| one.enabled == "YES").collect();
+        let enabled: Vec<&Instrument> =
+            self.instruments.iter().filter(|instrument| instrument.enabled == "YES").collect();
         EffectiveSetup {
             instruments: self.instruments.len(),
             enabled: enabled.len(),
-            timed: enabled.iter().filter(|one| one.timed == "YES").count(),
+            timed: enabled.iter().filter(|instrument| instrument.timed == "YES").count(),
             consumers: self
                 .consumers
                 .iter()
@@ -137,24 +138,26 @@ impl SetupTables {
 
     fn classes(&self) -> Vec<EffectiveClass> {
         let mut classes: BTreeMap<&str, EffectiveClass> = BTreeMap::new();
-        for one in &self.instruments {
-            let name = one.name.split('/').next().unwrap_or_default();
+        for instrument in &self.instruments {
+            let name = instrument.name.split('/').next().unwrap_or_default();
             let class = classes
                 .entry(name)
                 .or_insert_with(|| EffectiveClass { class: name.to_string(), ..EffectiveClass::default() });
             class.instruments += 1;
-            if one.enabled == "YES" {
+            if instrument.enabled == "YES" {
                 class.enabled += 1;
-                class.timed += usize::from(one.timed == "YES");
+                class.timed += usize::from(instrument.timed == "YES");
             }
         }
         classes.into_values().collect()
     }
 
     fn timed_instruments(&self) -> InstrumentNames {
-        let all: BTreeSet<&str> = self.instruments.iter().map(|one| one.name.as_str()).collect();
-        let timed = self.instruments.iter().filter(|one| one.timed == "YES");
-        let Names { beginnings, names } = Names::cover(&timed.map(|one| one.name.as_str()).collect(), &all);
+        let all: BTreeSet<&str> =
+            self.instruments.iter().map(|instrument| instrument.name.as_str()).collect();
+        let timed = self.instruments.iter().filter(|instrument| instrument.timed == "YES");
+        let Names { beginnings, names } =
+            Names::cover(&timed.map(|instrument| instrument.name.as_str()).collect(), &all);
         InstrumentNames { beginnings, names }
     }
 
