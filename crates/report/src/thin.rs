@@ -5,6 +5,7 @@
 //! stays visible. The page says which.
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_record::data::Kind;
 
 use crate::source::Column;
@@ -16,7 +17,7 @@ const NUMBERS_A_BUCKET: u64 = 3;
 /// Bucket lengths to choose from.
 const BUCKET_S: [i64; 9] = [2, 5, 10, 30, 60, 120, 300, 600, 3_600];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Form {
     Samples,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use whyso_series::{InFlight, UserSeconds};
 
 use crate::activities::Activity;
@@ -83,7 +84,7 @@ impl Instruments {
 }
 
 /// A line of `performance_timers`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Timer {
     pub name: String,
     /// Units of the timer in a second; `None` where the machine lacks it.
@@ -111,7 +112,7 @@ pub enum Pacing {
 }
 
 /// What threads of one role waited for on one file, in one way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct FileWait {
     pub path: String,
     /// "file_read", "file_write", "file_sync" or "kernel_lock".
@@ -300,7 +301,7 @@ pub struct SloInput {
 }
 
 /// Fractions of the machine's CPU time, 0 to 1; they add up to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct CpuUse {
     pub user: f64,
     pub system: f64,
@@ -310,7 +311,7 @@ pub struct CpuUse {
 }
 
 /// Names a series, as the recording does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 pub struct SeriesName {
     pub host: String,
     pub source: String,
