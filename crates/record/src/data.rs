@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
+use whyso_model::SeriesName;
 
 /// Whether a series counts up (rates are derived when read) or is a level.
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -31,6 +32,18 @@ pub struct SeriesKey {
     pub kind: Kind,
     /// "ns", "bytes", "pages", "1" (a plain count), "ratio", …
     pub unit: String,
+}
+
+impl SeriesKey {
+    /// Returns what names the series, without its kind and its unit.
+    pub fn name(&self) -> SeriesName {
+        SeriesName {
+            host: self.host.clone(),
+            source: self.source.clone(),
+            metric: self.metric.clone(),
+            instance: self.instance.clone(),
+        }
+    }
 }
 
 /// Number of a series within one recording, from 0.

@@ -376,7 +376,7 @@ mod tests {
         #[test]
         fn nothing_that_a_server_says_breaks_out_of_a_cell(text in ".*") {
             let run = RunInfo {
-                server: whyso_record::run::ServerFacts { endpoint: text.clone(), ..Default::default() },
+                server: whyso_model::ServerFacts { endpoint: text.clone(), ..Default::default() },
                 ..RunInfo::default()
             };
             let told = markdown(&run, &Explanation::default(), &Extras::default());

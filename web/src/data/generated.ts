@@ -274,7 +274,7 @@ export type FileText = {
   lines: Array<[number, string]>;
 };
 
-/** What threads of one role waited for on one file, in one way. */
+/** What threads of one role waited for on one file, in one way. States and roles are the names that the recording has: it may come from a version that knows others. */
 export type FileWait = {
   path: string;
   /** "file_read", "file_write", "file_sync" or "kernel_lock". */
@@ -1026,6 +1026,7 @@ export type SeriesHead = {
 /** Names a series, as the recording does. */
 export type SeriesName = { host: string, source: string, metric: string, instance: string };
 
+/** Facts about the server under test. */
 export type ServerFacts = {
   /** As the server says it, such as "10.11.14-MariaDB-0+deb12u2". */
   version: string;
