@@ -18,7 +18,7 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// `/sys/devices/system/clocksource/…/current_clocksource`.
     pub clocksource: String,
-    /// "kvm", "none", …, as far as can be told.
+    /// "kvm", "none", …, where it can be found out.
     pub virtualization: String,
     /// File system and device that hold the server's data, where it is local.
     pub data_filesystem: String,

@@ -407,7 +407,7 @@ export type HostFacts = {
   memory_bytes: number;
   /** `/sys/devices/system/clocksource/…/current_clocksource`. */
   clocksource: string;
-  /** "kvm", "none", …, as far as can be told. */
+  /** "kvm", "none", …, where it can be found out. */
   virtualization: string;
   /** File system and device that hold the server's data, where it is local. */
   data_filesystem: string;
