@@ -14,6 +14,7 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 const NS_PER_S: i64 = 1_000_000_000;
 
@@ -40,7 +41,7 @@ pub fn process_cpu_ns() -> i64 {
 }
 
 /// One instant on both clocks, and the boot that the monotonic one belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Anchor {
     pub monotonic_ns: i64,
     pub wall_ns: i64,

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, wall_ns};
+use whyso_model::ServerFacts;
 use whyso_model::{NotMeasured, RunSpec, SettingReason};
-use whyso_record::run::{RunInfo, ServerFacts};
+use whyso_record::run::RunInfo;
 use whyso_server::answers::{answered, log_out, within};
 use whyso_server::{CpuSet, Dsn};
 use whyso_watch::{GLOBAL_VARIABLES, Watcher, global_variables, host_facts, server_facts};

@@ -3,7 +3,7 @@
 use whyso_series::{InFlight, UserSeconds};
 
 use crate::level::{Level, levels_evidence};
-use crate::model::{Finding, LevelInput, Pacing};
+use crate::model::{Finding, LevelInput, LoopKind};
 
 /// Where throughput × (mean response time + think time) / users is below this, a warning reports it.
 const EXPLAINED_SHARE_MIN: f64 = 0.95;
@@ -33,7 +33,7 @@ pub fn silence_s(since_answer_s: f64, oldest_s: f64, longest_s: f64) -> Option<f
 /// Why a level's response times say nothing of a part of the users' time, in sentences; empty where that is not so. In an
 /// open loop what is due and unanswered shows as the backlog.
 pub(crate) fn stuck(input: &LevelInput, seconds: f64) -> String {
-    let is_closed = matches!(input.pacing, Pacing::Closed | Pacing::ClosedWithPauses);
+    let is_closed = matches!(input.pacing, LoopKind::Closed | LoopKind::ClosedWithPauses);
     let (true, Some(in_flight), Some(time)) = (is_closed, &input.in_flight, &input.user_seconds) else {
         return String::new();
     };
@@ -131,7 +131,7 @@ mod tests {
         // Just at the bound, and thinking users.
         assert_eq!(stuck(level(2.4, 45.6, 0.0)), "");
         assert_eq!(stuck(level(0.1, 1.0, 0.0)), "");
-        assert_eq!(stuck(LevelInput { pacing: Pacing::Open, ..level(23.9, 24.0, 0.0) }), "");
+        assert_eq!(stuck(LevelInput { pacing: LoopKind::Open, ..level(23.9, 24.0, 0.0) }), "");
         assert_eq!(stuck(LevelInput { in_flight: None, user_seconds: None, ..level(23.9, 24.0, 0.0) }), "");
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::activities::Activities;
 use crate::model::{
-    Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, Machine,
-    Pacing, Pauses, Regime, SampledClass, StatementTime,
+    Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, LoopKind,
+    Machine, Pauses, Regime, SampledClass, StatementTime,
 };
 use crate::sessions::Sessions;
 use whyso_inference::bins::BINS_PER_S;
@@ -79,7 +79,7 @@ pub(crate) struct Level<'a> {
     pub(crate) activities: Option<Activities>,
     pub(crate) ended_waits: &'a [EndedWaits],
     pub(crate) lock_objects: &'a [LockObject],
-    pub(crate) pacing: Pacing,
+    pub(crate) pacing: LoopKind,
     /// What sessions did, by samples of the process list.
     pub(crate) sessions: Option<Sessions>,
     /// Whether something else loaded the server, and nothing saw its requests. Their mean time is then that of the sampled sessions,
@@ -127,7 +127,7 @@ impl<'a> Level<'a> {
         };
         let sessions = Sessions::of(&input.counters, &input.gauges);
         let measured_ms = positive(input.latency_mean_ms);
-        let is_untraced = input.pacing == Pacing::Recorded && measured_ms.is_none();
+        let is_untraced = input.pacing == LoopKind::Recorded && measured_ms.is_none();
         let sampled_ms = sessions.as_ref().filter(|_| is_untraced && input.transactions > 0);
         let sampled_ms = sampled_ms.and_then(|sessions| {
             positive(sessions.in_statement_s(seconds) * 1e3 / input.transactions as f64)
@@ -189,7 +189,7 @@ impl<'a> Level<'a> {
 
     /// What throughput and times are of: a transaction, or a request where something else loaded the server.
     pub(crate) fn unit(&self) -> &'static str {
-        if self.pacing == Pacing::Recorded { "request" } else { "transaction" }
+        if self.pacing == LoopKind::Recorded { "request" } else { "transaction" }
     }
 
     /// What it differs from the others in: "8 users", or "1,000/s" in a sweep over rates.

@@ -105,7 +105,9 @@ impl<'a> Neighbours<'a> {
 #[cfg(test)]
 mod tests {
     use crate::explain;
-    use crate::model::{Cause, Counter, CpuUse, Explanation, Input, LevelInput, Machine, Pacing, SeriesName};
+    use crate::model::{
+        Cause, Counter, CpuUse, Explanation, Input, LevelInput, LoopKind, Machine, SeriesName,
+    };
 
     /// A recorded server on two CPUs: 5 ms per request, of which the thread ran for 0.5 and was ready for the rest.
     fn explained(neighbours: &[(&str, &str, f64)], idle: f64) -> Explanation {
@@ -135,7 +137,7 @@ mod tests {
             end_ns: 10_000_000_000,
             transactions: 2_000,
             latency_mean_ms: 5.0,
-            pacing: Pacing::Recorded,
+            pacing: LoopKind::Recorded,
             cpu: Some(CpuUse { user: 1.0 - idle, idle, ..CpuUse::default() }),
             server_cpu_s: Some(1.0),
             counters,

@@ -2,7 +2,7 @@
 //! degrading.
 
 use crate::level::{Level, levels_evidence};
-use crate::model::{Finding, Pacing, Peak, Regime, UsersInterval, users_words};
+use crate::model::{Finding, LoopKind, Peak, Regime, UsersInterval, users_words};
 use whyso_inference::bins::BINS_PER_S;
 
 /// Levels this close to the best are the same for any purpose, however narrow the intervals.
@@ -185,7 +185,7 @@ pub(crate) fn peak_finding(shape: &Shape, levels: &[Level], is_usable: bool) -> 
             whyso_words::number((top.per_s - top.half_width).max(0.0)),
             whyso_words::number(top.per_s + top.half_width),
         )
-    } else if top_level.is_some_and(|level| level.pacing == Pacing::Recorded) {
+    } else if top_level.is_some_and(|level| level.pacing == LoopKind::Recorded) {
         String::new()
     } else {
         " (the level was too short for an interval)".to_string()

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
+use ts_rs::TS;
 
 use crate::model::{Counter, PfsSetup, Timer};
 
@@ -30,7 +31,8 @@ pub struct TimerCost {
 
 /// What timing cost over a window, and what it would have cost otherwise. CPU times are in seconds, over the whole window; `None` where
 /// the server does not say what its timers take.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, TS)]
+#[ts(rename = "PfsTiming")]
 pub struct Timing {
     /// Length of the window.
     pub seconds: f64,
@@ -47,7 +49,8 @@ pub struct Timing {
 }
 
 /// Events of one class over a window, and what timing them cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, TS)]
+#[ts(rename = "PfsClassTiming")]
 pub struct ClassTiming {
     pub class: String,
     pub timer: String,
@@ -62,7 +65,8 @@ pub struct ClassTiming {
 }
 
 /// A timer, and what it would cost if it served every class.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, TS)]
+#[ts(rename = "PfsTimerChoice")]
 pub struct TimerChoice {
     #[serde(flatten)]
     pub timer: Timer,

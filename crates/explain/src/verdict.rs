@@ -3,7 +3,7 @@
 use crate::generator::saturated_why;
 use crate::in_flight;
 use crate::level::Level;
-use crate::model::{LevelInput, Machine, Pacing};
+use crate::model::{LevelInput, LoopKind, Machine};
 use crate::other_clients::other_clients;
 
 /// Returns a level with its verdict; only its regime is not known yet.
@@ -24,7 +24,7 @@ pub(crate) fn judge<'a>(input: &'a LevelInput, machine: &Machine) -> Level<'a> {
 /// Why a level shows nothing about the server; `None` where it does.
 fn invalid_why(level: &Level, machine: &Machine) -> Option<String> {
     // Of what something else loads, the number of users may not be known.
-    if level.users == 0 && level.pacing != Pacing::Recorded {
+    if level.users == 0 && level.pacing != LoopKind::Recorded {
         return Some("no users".to_string());
     }
     if level.seconds <= 0.0 {

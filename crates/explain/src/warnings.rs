@@ -2,7 +2,7 @@
 //! short or cut short, errors, and what was not measured.
 
 use crate::level::{Level, levels_evidence, levels_of};
-use crate::model::{Evidence, Finding, Input, Pacing, Steadiness};
+use crate::model::{Evidence, Finding, Input, LoopKind, Steadiness};
 use whyso_inference::bins::BINS_PER_S;
 use whyso_inference::steady;
 
@@ -102,7 +102,7 @@ pub(crate) fn too_short(levels: &[Level]) -> Option<Finding> {
         .iter()
         .filter(|level| level.verdict.valid && level.verdict.steadiness == Steadiness::TooShort)
         // What was recorded has no throughput from tenth to tenth of a second, however long it is.
-        .filter(|level| level.pacing != Pacing::Recorded)
+        .filter(|level| level.pacing != LoopKind::Recorded)
         .collect();
     let text = format!(
         "Too short, or with too few transactions, to say whether throughput was steady and how sure its mean is: {}. \

@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use whyso_explain::explain;
 use whyso_explain::model::{
-    ActionInput, Cause, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, Machine, Moments, Pacing,
-    Pauses, SeriesName, StatementTime, StatementWork,
+    ActionInput, Cause, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, LoopKind, Machine,
+    Moments, Pauses, SeriesName, StatementTime, StatementWork,
 };
 
 /// Ordinary numbers, and those that break formulas.
@@ -145,7 +145,7 @@ prop_compose! {
         cpu in option::of(cpu()),
         counters in counters(),
         (pacing, service_mean_ms, lost_ms) in (
-            prop_oneof![Just(Pacing::Closed), Just(Pacing::ClosedWithPauses), Just(Pacing::Open), Just(Pacing::Recorded)],
+            prop_oneof![Just(LoopKind::Closed), Just(LoopKind::ClosedWithPauses), Just(LoopKind::Open), Just(LoopKind::Recorded)],
             number(),
             number(),
         ),

@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test reads its recordings")]
 
 use whyso_explain::explain_at;
-use whyso_explain::model::{Cause, Gain, Input, Pacing};
+use whyso_explain::model::{Cause, Gain, Input, LoopKind};
 
 fn input(name: &str) -> Input {
     let path = format!("{}/tests/data/gains/{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -78,7 +78,7 @@ fn an_open_loop_and_an_unknown_demand_have_no_estimate() {
     let suspects = explain_at(&recorded, Some(8)).suspects;
     assert!(suspects.iter().all(|suspect| suspect.predicted_gain.is_none()), "{suspects:#?}");
     let mut open = input("row-lock");
-    open.levels.last_mut().unwrap().pacing = Pacing::Open;
+    open.levels.last_mut().unwrap().pacing = LoopKind::Open;
     let suspects = explain_at(&open, Some(8)).suspects;
     assert!(suspects.iter().all(|suspect| suspect.predicted_gain.is_none()), "{suspects:#?}");
 }

@@ -9,6 +9,7 @@
 //! Hampel filter.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::bins::{BINS_MIN, BINS_PER_S, mean_of, median};
 use crate::trend;
@@ -59,7 +60,7 @@ pub enum Warmup {
 }
 
 /// Whether throughput stayed the same over a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Steadiness {
     Steady,

@@ -9,6 +9,7 @@ use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
 use nalgebra::storage::Owned;
 use nalgebra::{DVector, Dyn, Matrix3, OMatrix, U3, Vector3};
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::estimate::Estimate;
 use crate::interval::t_quantile_975;
@@ -30,7 +31,7 @@ const CURVE_POINTS: usize = 64;
 const ROOM_POWER: f64 = 1.5;
 
 /// Universal Scalability Law: X(N) = λN / (1 + σ(N−1) + κN(N−1)).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct UslFit {
     /// Transactions per second of one user.
     pub lambda: Estimate,

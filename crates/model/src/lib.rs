@@ -12,6 +12,8 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod facts;
+mod file_wait;
 mod lock_wait;
 pub mod measures;
 mod moments;
@@ -21,11 +23,14 @@ mod pause;
 pub mod performance_schema;
 pub mod role;
 mod run_spec;
+mod series_name;
 mod size;
 pub mod slo;
 pub mod state;
 mod stop;
 
+pub use facts::{HostFacts, ServerFacts};
+pub use file_wait::FileWait;
 pub use lock_wait::{LockKind, LockWait};
 pub use moments::Moments;
 pub use not_measured::{Missing, NotMeasured};
@@ -34,6 +39,7 @@ pub use pause::PauseRow;
 pub use performance_schema::PerformanceSchema;
 pub use role::Role;
 pub use run_spec::{RunSpec, SettingReason, Stacks};
+pub use series_name::SeriesName;
 pub use size::parse_size;
 pub use state::{STATES, State};
 pub use stop::Stop;

@@ -1,9 +1,10 @@
 //! A connection that waits for a lock.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// What sort of lock a connection waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum LockKind {
     /// InnoDB's, on rows of a table or on the table.

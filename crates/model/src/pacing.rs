@@ -1,18 +1,21 @@
 //! When transactions of a load begin.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// When a user's next transaction begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum Pacing {
     /// When the one before has ended, after a pause.
     Closed {
         /// The pause; `None`: there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
         think: Option<ThinkTime>,
         /// How many users are at work, as `--stages` gives it; `None`: all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
         stages: Option<String>,
     },
     /// When it is due by a schedule, whatever the server does.
@@ -28,7 +31,7 @@ impl Default for Pacing {
 }
 
 /// The pause between a user's transactions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct ThinkTime {
     /// Mean, in milliseconds.
     pub mean_ms: f64,
@@ -37,7 +40,7 @@ pub struct ThinkTime {
 }
 
 /// Transactions that become due in an open loop.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalRate {
     /// A constant number per second.
@@ -47,7 +50,7 @@ pub enum ArrivalRate {
 }
 
 /// How arrivals of an open loop lie in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Independent of each other.

@@ -1,9 +1,10 @@
 //! How a server's Performance Schema was set in a run.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// How the Performance Schema was set, and what was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct PerformanceSchema {
     /// Preset of `--pfs`, such as "global"; `None`: nothing was asked for.
@@ -26,7 +27,7 @@ pub struct PerformanceSchema {
 }
 
 /// Whether a server's Performance Schema is on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "kebab-case")]
 pub enum PfsState {
     /// A build without it.
@@ -40,7 +41,7 @@ pub enum PfsState {
 }
 
 /// How the setup tables are set, in numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct EffectiveSetup {
     pub instruments: usize,
@@ -59,7 +60,7 @@ pub struct EffectiveSetup {
 }
 
 /// How the instruments of one class are set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct EffectiveClass {
     pub class: String,
@@ -70,7 +71,7 @@ pub struct EffectiveClass {
 }
 
 /// A timer of the server; its numbers are `None` where the machine lacks it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct AvailableTimer {
     pub name: String,
@@ -83,7 +84,7 @@ pub struct AvailableTimer {
 }
 
 /// Instruments by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct InstrumentNames {
     /// Every name that begins so; the empty one stands for all.

@@ -1,13 +1,14 @@
 //! The plan of a run, as it was asked for and as it was resolved.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::Pacing;
 use crate::performance_schema::PerformanceSchema;
 use crate::slo::Requirement;
 
 /// The plan of a run. What its command has no such option for is absent or empty.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct RunSpec {
     /// Name of the workload; of a recorded server, the command that loads it.
@@ -61,7 +62,7 @@ pub struct RunSpec {
 }
 
 /// A setting of the server, and why it was set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct SettingReason {
     pub name: String,
@@ -70,7 +71,7 @@ pub struct SettingReason {
 }
 
 /// How stacks of the server's threads were sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Stacks {
     #[serde(rename = "none")]

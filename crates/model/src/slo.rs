@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// The kind that stands for whole transactions.
 const TRANSACTION: &str = "transaction";
@@ -20,7 +21,7 @@ const TRANSACTION: &str = "transaction";
 /// assert_eq!(required.to_string(), "p95 ≤ 2 ms");
 /// assert!(required.holds(Some(1.9)) && !required.holds(Some(2.1)));
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Requirement {
     /// "transaction" for all of them, a kind of transaction (its name, or "transaction:" and its name), or a kind of
     /// statement.
@@ -31,7 +32,7 @@ pub struct Requirement {
 }
 
 /// Which number of a distribution of times is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     Average,

@@ -11,7 +11,7 @@ use whyso_record::run::{RunInfo, Window};
 
 use crate::Error;
 use crate::compare::{CompareBy, check_matters, facts, is_the_servers, values};
-use crate::level_series::{add_chosen_within, series_name};
+use crate::level_series::add_chosen_within;
 
 /// Parts this long come from roll-ups, where a recording has them.
 const ROLLED_UP_S_MIN: f64 = 80.0;
@@ -227,7 +227,7 @@ fn add_metrics(recording: &Recording, window: Window, inputs: &mut [LevelInput])
 
 /// From the mean rate of a counter, or the mean of a gauge.
 fn add_mean(input: &mut LevelInput, key: &SeriesKey, mean: f64) {
-    let (series, unit) = (series_name(key), key.unit.clone());
+    let (series, unit) = (key.name(), key.unit.clone());
     match key.kind {
         Kind::Counter => {
             let seconds = (input.end_ns - input.begin_ns) as f64 / 1e9;

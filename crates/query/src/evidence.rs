@@ -2,7 +2,7 @@
 
 use whyso_explain::hidden::{Source, without};
 use whyso_explain::model::{
-    ActionInput, Explanation, Input, LevelInput, LevelVerdict, Machine, Pacing, SloInput, StatementTime,
+    ActionInput, Explanation, Input, LevelInput, LevelVerdict, Machine, SloInput, StatementTime,
     StatementWork,
 };
 use whyso_model::{NotMeasured, RunSpec};
@@ -174,7 +174,7 @@ pub fn level_input(level: &Level) -> LevelInput {
         server_cpu_s: None,
         counters: Vec::new(),
         gauges: Vec::new(),
-        pacing: pacing(&result.pacing),
+        pacing: (&result.pacing).into(),
         service_mean_ms: result.service_ms.mean,
         lost_ms_by_code: result.lost_ms_by_code.clone(),
         statements: result.by_statement.iter().map(statement_time).collect(),
@@ -194,15 +194,6 @@ pub fn level_input(level: &Level) -> LevelInput {
 fn warmup_steady(level: &Level) -> Option<bool> {
     let could_show = level.warmup.seconds() >= SHORTEST_WARMUP_S && !level.result.is_recorded();
     could_show.then_some(level.warmup_steady)
-}
-
-fn pacing(recorded: &whyso_model::Pacing) -> Pacing {
-    match recorded {
-        whyso_model::Pacing::Closed { think: None, .. } => Pacing::Closed,
-        whyso_model::Pacing::Closed { think: Some(_), .. } => Pacing::ClosedWithPauses,
-        whyso_model::Pacing::Open { .. } => Pacing::Open,
-        whyso_model::Pacing::Recorded => Pacing::Recorded,
-    }
 }
 
 fn statement_time(statement: &StatementResult) -> StatementTime {

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use whyso_explain::model::{FileWait, LevelInput};
+use whyso_explain::model::LevelInput;
+use whyso_model::FileWait;
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
 use whyso_record::run::Window;
 
 use crate::Error;
-
-const SOURCE: &str = "file_waits";
 
 /// Path, state, role.
 type Key = [String; 3];
@@ -17,10 +16,10 @@ type Key = [String; 3];
 /// # Errors
 /// Where the recording's files can't be read.
 pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
-    if !recording.row_sources().iter().any(|source| source == SOURCE) {
+    if !recording.row_sources().iter().any(|source| source == FileWait::SOURCE) {
         return Ok(());
     }
-    let tables = recording.rows(SOURCE)?;
+    let tables = recording.rows(FileWait::SOURCE)?;
     for level in levels {
         level.file_waits = in_window(&tables, level.begin_ns, level.end_ns);
     }
@@ -36,10 +35,10 @@ pub type MainFiles = BTreeMap<(String, String), (String, f64)>;
 /// # Errors
 /// Where the recording's files can't be read.
 pub fn main_files(recording: &Recording, window: Window) -> Result<MainFiles, Error> {
-    if !recording.row_sources().iter().any(|source| source == SOURCE) {
+    if !recording.row_sources().iter().any(|source| source == FileWait::SOURCE) {
         return Ok(MainFiles::new());
     }
-    let waits = in_window(&recording.rows(SOURCE)?, window.begin_ns, window.end_ns);
+    let waits = in_window(&recording.rows(FileWait::SOURCE)?, window.begin_ns, window.end_ns);
     let mut sums: BTreeMap<(String, String), f64> = BTreeMap::new();
     for wait in &waits {
         *sums.entry((wait.role.clone(), wait.state.clone())).or_default() += wait.ns;
@@ -85,19 +84,16 @@ fn in_window(tables: &[TextRows], begin_ns: i64, end_ns: i64) -> Vec<FileWait> {
 }
 
 fn sums(table: &TextRows) -> BTreeMap<Key, [f64; 2]> {
-    let column = |name: &str| table.columns.iter().position(|column| column == name);
-    let names = ["path", "state", "role", "count", "ns"].map(column);
-    let [Some(path), Some(state), Some(role), Some(count), Some(ns)] = names else {
-        return BTreeMap::new();
-    };
+    let place = |name: &str| table.columns.iter().position(|column| column == name);
     let mut sums: BTreeMap<Key, [f64; 2]> = BTreeMap::new();
+    if FileWait::COLUMNS.into_iter().any(|name| place(name).is_none()) {
+        return sums;
+    }
     for row in &table.rows {
-        let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-        let number =
-            |at: usize| text(at).parse::<f64>().ok().filter(|number| number.is_finite()).unwrap_or(0.0);
-        let sum = sums.entry([text(path), text(state), text(role)]).or_default();
-        sum[0] += number(count);
-        sum[1] += number(ns);
+        let wait = FileWait::from_cells(|name| row.get(place(name)?)?.as_deref());
+        let sum = sums.entry([wait.path, wait.state, wait.role]).or_default();
+        sum[0] += wait.count;
+        sum[1] += wait.ns;
     }
     sums
 }
@@ -108,9 +104,9 @@ mod tests {
 
     fn table(t_ns: i64, rows: &[(&str, &str, &str)]) -> TextRows {
         TextRows {
-            source: SOURCE.to_string(),
+            source: FileWait::SOURCE.to_string(),
             t_ns,
-            columns: ["path", "state", "role", "count", "ns"].map(str::to_string).to_vec(),
+            columns: FileWait::COLUMNS.map(str::to_string).to_vec(),
             rows: rows
                 .iter()
                 .map(|(path, count, ns)| {

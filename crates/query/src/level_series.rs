@@ -1,6 +1,6 @@
 //! What series did over the windows of levels.
 
-use whyso_explain::model::{Counter, Gauge, LevelInput, SeriesName};
+use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::Window;
@@ -38,18 +38,9 @@ pub(crate) fn add_chosen_within(
     Ok(())
 }
 
-pub(crate) fn series_name(key: &SeriesKey) -> SeriesName {
-    SeriesName {
-        host: key.host.clone(),
-        source: key.source.clone(),
-        metric: key.metric.clone(),
-        instance: key.instance.clone(),
-    }
-}
-
 /// What one series did over a level's window.
 fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64]) {
-    let series = series_name(key);
+    let series = key.name();
     let unit = key.unit.clone();
     match key.kind {
         Kind::Counter => {

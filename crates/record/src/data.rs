@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+use whyso_model::SeriesName;
 
 /// Whether a series counts up (rates are derived when read) or is a level.
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Cumulative and raw, as the source gives it; it may reset.
@@ -17,7 +19,7 @@ pub enum Kind {
 
 /// What a series is. Two keys that differ in `kind` or `unit` alone are the same series.
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 pub struct SeriesKey {
     /// Machine that the number is about: "client", "server", or a host name.
     pub host: String,
@@ -30,6 +32,18 @@ pub struct SeriesKey {
     pub kind: Kind,
     /// "ns", "bytes", "pages", "1" (a plain count), "ratio", …
     pub unit: String,
+}
+
+impl SeriesKey {
+    /// Returns what names the series, without its kind and its unit.
+    pub fn name(&self) -> SeriesName {
+        SeriesName {
+            host: self.host.clone(),
+            source: self.source.clone(),
+            metric: self.metric.clone(),
+            instance: self.instance.clone(),
+        }
+    }
 }
 
 /// Number of a series within one recording, from 0.
@@ -73,7 +87,8 @@ pub struct Reading {
 
 /// Something that happened; drawn on every chart.
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[ts(rename = "RunEvent")]
 pub struct Event {
     pub t_ns: i64,
     pub host: String,

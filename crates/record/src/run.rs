@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use whyso_clock::Anchor;
-use whyso_model::{NotMeasured, Pacing, RunSpec, Stacks};
+use whyso_model::{HostFacts, NotMeasured, Pacing, RunSpec, ServerFacts, Stacks};
 pub use whyso_series::{InFlight, UserSeconds};
 
 /// The format of recordings that this version writes, and the newest that it knows: a higher one may hold what it would misread. What is
@@ -12,7 +13,7 @@ pub use whyso_series::{InFlight, UserSeconds};
 pub const FORMAT: u32 = 2;
 
 /// A recording's format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(transparent)]
 pub struct Format(pub u32);
 
@@ -30,7 +31,7 @@ impl Format {
 }
 
 /// The whole of `run.json`. Times are monotonic nanoseconds, see [`whyso_clock`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct RunInfo {
     #[serde(default = "Format::first")]
     pub format: Format,
@@ -100,7 +101,7 @@ impl RunInfo {
 }
 
 /// What the server did for one execution of a statement, alone and with warm caches, by its own counts for the session.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct StatementWork {
     /// Kind of statement, as in [`LevelResult::by_statement`].
     pub kind: String,
@@ -116,48 +117,8 @@ pub struct StatementWork {
     pub rows_rejected: Option<u64>,
 }
 
-/// Facts about the machine that whyso runs on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HostFacts {
-    pub hostname: String,
-    pub kernel: String,
-    pub os: String,
-    pub cpu_model: String,
-    pub sockets: u32,
-    pub cores: u32,
-    pub logical_cpus: u32,
-    pub memory_bytes: u64,
-    /// `/sys/devices/system/clocksource/…/current_clocksource`.
-    pub clocksource: String,
-    /// "kvm", "none", …, as far as it can be found out.
-    pub virtualization: String,
-    /// File system and device that hold the server's data, where it is local.
-    pub data_filesystem: String,
-    /// Anything else worth a line, such as the CPU governor or transparent huge pages.
-    pub other: BTreeMap<String, String>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServerFacts {
-    /// As the server reports it, such as "10.11.14-MariaDB-0+deb12u2".
-    pub version: String,
-    pub version_comment: String,
-    /// "MariaDB" or "MySQL".
-    pub flavor: String,
-    /// Where it was reached, without the password.
-    pub endpoint: String,
-    pub throw_away: bool,
-    pub pid: Option<u32>,
-    /// CPUs that the server may run on, where it is local.
-    pub cpus: Vec<u32>,
-    /// Every global variable at the start, with the values of credentials masked.
-    pub variables: BTreeMap<String, String>,
-    /// Variables whose value at the end differs from the start: name → value at the end.
-    pub variables_changed: BTreeMap<String, String>,
-}
-
 /// How a run or a level ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum RunEnd {
     Complete { at_ns: i64 },
@@ -165,7 +126,7 @@ pub enum RunEnd {
 }
 
 /// Something that was done during the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct ActionRecord {
     /// As it was asked for, such as "SET GLOBAL innodb_io_capacity = 2000".
     pub text: String,
@@ -175,7 +136,7 @@ pub struct ActionRecord {
     pub error: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Window {
     pub begin_ns: i64,
     pub end_ns: i64,
@@ -187,7 +148,7 @@ impl Window {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// A level of the sweep.
@@ -200,7 +161,7 @@ pub enum Purpose {
 }
 
 /// One level of load: a warm-up and a measured window.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Level {
     /// Position in the run, from 0.
     pub index: u32,
@@ -215,7 +176,7 @@ pub struct Level {
     pub ended: RunEnd,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct LevelResult {
     /// Length of the measured window.
     pub seconds: f64,
@@ -278,6 +239,7 @@ pub struct LevelResult {
     pub intervals_lost: u64,
     /// Clients' sessions by the server's process list; `None` where it was not read, or whyso itself was the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     pub sessions: Option<SessionsResult>,
     /// What was due and unanswered when the window ended; `None` where it was not recorded.
     #[serde(default)]
@@ -288,7 +250,7 @@ pub struct LevelResult {
 }
 
 /// Clients' sessions, as samples of the server's process list show them. whyso's own are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct SessionsResult {
     /// Times that the process list was read.
     pub looks: u64,
@@ -307,7 +269,7 @@ impl LevelResult {
 }
 
 /// One percentile of a transaction's times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct PercentileResult {
     /// Above 0, at most 100.
     pub percentile: f64,
@@ -319,7 +281,7 @@ pub struct PercentileResult {
 }
 
 /// How the load was driven.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct EngineResult {
     /// "threads", "epoll" or "io-uring"; empty where it was not recorded.
     pub kind: String,
@@ -342,7 +304,7 @@ pub struct EngineResult {
 }
 
 /// How the schedule of an open loop was kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct ArrivalsResult {
     /// Transactions that became due in the window.
     pub due: u64,
@@ -358,7 +320,7 @@ pub struct ArrivalsResult {
 }
 
 /// One endpoint's share of a level.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct EndpointResult {
     /// As "db1:3306".
     pub address: String,
@@ -371,7 +333,7 @@ pub struct EndpointResult {
 }
 
 /// A time in which an endpoint could not be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct OutageResult {
     /// When the first connection to it was lost (monotonic nanoseconds).
     pub begin_ns: i64,
@@ -380,7 +342,7 @@ pub struct OutageResult {
 }
 
 /// One requirement of a service level, and what was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct SloResult {
     /// "transaction", or a kind of transaction or of statement.
     pub kind: String,
@@ -398,7 +360,7 @@ pub struct SloResult {
     pub held: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Latency {
     pub mean: f64,
     pub p50: f64,
@@ -409,6 +371,7 @@ pub struct Latency {
     /// Percentiles above this one, and the max, are lower bounds: something in flight when the window ended was older than
     /// all that had ended. `None`: all are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     pub lower_bounds_above: Option<f64>,
 }
 
@@ -420,7 +383,7 @@ impl Latency {
 }
 
 /// One kind of transaction; times as those of all of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct TransactionResult {
     /// Its name, such as "new_order".
     pub kind: String,
@@ -432,7 +395,7 @@ pub struct TransactionResult {
     pub service_ms: Latency,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct StatementResult {
     /// Such as "point_select" or "commit".
     pub kind: String,
@@ -446,7 +409,7 @@ pub struct StatementResult {
 }
 
 /// What the load generator itself used during the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Client {
     /// User and system CPU of the threads that drive the load.
     pub cpu_s: f64,

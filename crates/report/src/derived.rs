@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_explain::model::{CpuUse, Explanation};
 use whyso_record::data::{Kind, LoadInterval, SeriesKey};
 use whyso_record::run::{Level, RunInfo};
@@ -14,7 +15,7 @@ const NS_PER_MS: f64 = 1e6;
 const BIN_NS: i64 = 100_000_000;
 
 /// CPU of the machine and of the two processes during one level's measured window, as the explanation has it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, TS)]
 pub(crate) struct LevelCpu {
     pub(crate) level: u32,
     /// Fractions of the machine's CPU time; `None` where it was not recorded.

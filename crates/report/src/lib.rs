@@ -48,6 +48,8 @@ mod text;
 mod thin;
 mod threads;
 mod timeline;
+#[cfg(test)]
+mod typescript;
 mod why;
 
 pub use compare::{CompareTable, compare, compare_markdown, compare_tables};

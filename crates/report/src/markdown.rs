@@ -378,7 +378,7 @@ mod tests {
         #[test]
         fn no_text_of_a_server_breaks_out_of_a_cell(text in ".*") {
             let run = RunInfo {
-                server: whyso_record::run::ServerFacts { endpoint: text.clone(), ..Default::default() },
+                server: whyso_model::ServerFacts { endpoint: text.clone(), ..Default::default() },
                 ..RunInfo::default()
             };
             let page = markdown(&run, &Explanation::default(), &Extras::default());

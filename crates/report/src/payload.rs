@@ -8,6 +8,7 @@ use base64::Engine;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_explain::model::Explanation;
 use whyso_profile::CallTree;
 use whyso_record::data::{Event, LoadInterval, SeriesKey};
@@ -42,8 +43,8 @@ pub struct Payload {
     pub blocks_base64: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct Head<'a> {
+#[derive(Serialize, TS)]
+pub(crate) struct Head<'a> {
     format: u32,
     run: &'a RunInfo,
     explanation: &'a Explanation,
@@ -64,40 +65,45 @@ struct Head<'a> {
 }
 
 /// What the server's threads did.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, TS)]
 struct ProfileHead {
     /// Absent where nothing traced the server's threads.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     threads: Option<ThreadsHead>,
     /// Absent where nothing traced the server's threads.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     timeline: Option<TimelineHead>,
     /// Absent where no stacks were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     flame: Option<FlameHead>,
 }
 
 /// Tables that are added up over levels, or over any other window.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, TS)]
 struct TablesHead<'a> {
     /// Absent where no commands of clients were followed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     statements: Option<StatementsHead>,
     /// Of each level; none where nobody looked who waits.
-    locks: Vec<LocksHead>,
+    locks: Vec<LocksHead<'a>>,
     /// Absent where nothing was read of the Performance Schema.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     pfs: Option<PfsHead<'a>>,
 }
 
 /// Where in the blocks something lies.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Serialize, TS)]
 struct Place {
     block: u32,
     slot: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 struct SeriesHead {
     #[serde(flatten)]
     key: SeriesKey,

@@ -6,6 +6,7 @@
 //! - a gauge becomes an envelope (least, quartiles, greatest of every bucket), so that a spike of one sample stays visible.
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_record::data::Kind;
 
 use crate::source::Column;
@@ -17,7 +18,7 @@ const NUMBERS_A_BUCKET: u64 = 3;
 /// Bucket lengths to choose from.
 const BUCKET_S: [i64; 9] = [2, 5, 10, 30, 60, 120, 300, 600, 3_600];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Form {
     Samples,

@@ -1,9 +1,10 @@
 //! Where the users of a level were when its window ended, and what they did with their time.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Transactions that were due when a window ended, and had not ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct InFlight {
     pub transactions: u64,
     /// Since the oldest was due; 0 where there is none.
@@ -16,7 +17,7 @@ pub struct InFlight {
 
 /// What all users together did with the time of a window, in seconds. `ended`, `in_flight` and `outside` add up to the
 /// number of users times the window's length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct UserSeconds {
     /// Within the window, in transactions that ended in it.
     pub ended: f64,

@@ -1,4 +1,5 @@
-//! What the tests of all crates share: how a test reports that it could not test something here, and faults of the file system ([`faults`]).
+//! What the tests of all crates share: how a test reports that it could not test something here, and faults of the file system
+//! ([`faults`]). Also declarations of types for the page ([`typescript`]).
 //!
 //! A test that returns early looks like one that passed. So each such return calls [`not_tested`] or [`tracer_not_tested`].
 //! Both print the reason past the test harness, which hides the output of a test that passes. Both add a line to the file that
@@ -12,6 +13,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod faults;
+pub mod typescript;
 
 use std::fmt::Display;
 use std::fs::OpenOptions;

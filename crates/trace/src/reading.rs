@@ -154,6 +154,23 @@ pub struct FileWait {
     pub ns: u64,
 }
 
+impl FileWait {
+    /// Returns the row that a recording has of it. A file without a path has its inode instead.
+    pub fn row(&self) -> whyso_model::FileWait {
+        let path = match &self.path {
+            Some(path) => path.display().to_string(),
+            None => format!("inode {}, closed", self.inode),
+        };
+        whyso_model::FileWait {
+            path,
+            state: self.state.name().to_string(),
+            role: self.role.name().to_string(),
+            count: self.count as f64,
+            ns: self.ns as f64,
+        }
+    }
+}
+
 /// Sums of threads that are gone, and of those that live while a reading is made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {

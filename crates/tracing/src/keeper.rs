@@ -317,19 +317,8 @@ fn pauses_table(t_ns: i64, pauses: &[Pauses]) -> TextRows {
 
 /// Waits for files since the tracing began.
 fn files_table(t_ns: i64, files: &[FileWait]) -> TextRows {
-    let columns = ["path", "state", "role", "count", "ns"].map(str::to_string).to_vec();
-    let row = |wait: &FileWait| {
-        let path = match &wait.path {
-            Some(path) => path.display().to_string(),
-            None => format!("inode {}, closed", wait.inode),
-        };
-        vec![
-            Some(path),
-            Some(wait.state.name().to_string()),
-            Some(wait.role.name().to_string()),
-            Some(wait.count.to_string()),
-            Some(wait.ns.to_string()),
-        ]
-    };
-    TextRows { source: "file_waits".to_string(), t_ns, columns, rows: files.iter().map(row).collect() }
+    let columns = whyso_model::FileWait::COLUMNS.map(str::to_string).to_vec();
+    let row = |wait: &FileWait| wait.row().into_cells().map(Some).to_vec();
+    let source = whyso_model::FileWait::SOURCE.to_string();
+    TextRows { source, t_ns, columns, rows: files.iter().map(row).collect() }
 }

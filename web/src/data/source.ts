@@ -1,6 +1,5 @@
 import { Block } from './codec.ts';
-import type { Column, Head, LinesHead, SourceTexts } from './model.ts';
-import type { PfsLines } from './pfs.ts';
+import type { Column, Head, LinesHead, PfsLines, SourceTexts } from './model.ts';
 import { Cumulative, inMode, summed, weight, type Mode } from '../lib/derive.ts';
 
 /** A request for lines: these seconds of the run, for this many pixels. */

@@ -2,7 +2,7 @@
 
 import { SvelteSet } from 'svelte/reactivity';
 import type { DataSource } from '../data/source.ts';
-import type { Evidence, Level, SeriesName, Verdict } from '../data/model.ts';
+import type { Evidence, Level, SeriesName, LevelVerdict } from '../data/model.ts';
 import type { Mode } from './derive.ts';
 import { numbersIn, type Filter } from './filter.ts';
 import { samplesOf, type Samples } from './samples.ts';
@@ -116,7 +116,7 @@ export class Desk {
     return this.source.head.run.levels.find((level) => level.index === index);
   }
 
-  verdict(index: number): Verdict | undefined {
+  verdict(index: number): LevelVerdict | undefined {
     return this.source.head.explanation.levels.find((verdict) => verdict.index === index);
   }
 

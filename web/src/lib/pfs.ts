@@ -1,6 +1,6 @@
 /** The Performance Schema's views as tables, and what differs between two levels, as `whyso pfs` has them. Pure. */
 
-import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsTiming, PfsView } from '../data/pfs.ts';
+import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsTiming, PfsView } from '../data/model.ts';
 import { bytes, nanoseconds, number, percent, whole } from './words.ts';
 
 export const PERS = ['second', 'statement', 'transaction'] as const;

@@ -1,6 +1,6 @@
 /** Geometry of the charts against users or rates. Pure. */
 
-import type { Regime, Verdict } from '../data/model.ts';
+import type { Regime, LevelVerdict } from '../data/model.ts';
 
 export type Scale = (value: number) => number;
 
@@ -53,7 +53,7 @@ export interface Zone {
 }
 
 /** Runs of levels in the same regime, as stretches of the axis that meet half way between levels. */
-export function zones(verdicts: Verdict[], x: Scale, left: number, right: number): Zone[] {
+export function zones(verdicts: LevelVerdict[], x: Scale, left: number, right: number): Zone[] {
   const judged = [...verdicts].sort((a, b) => a.users - b.users).filter((candidate) => candidate.regime !== 'unknown');
   const found: Zone[] = [];
   for (const [index, verdict] of judged.entries()) {

@@ -1,6 +1,6 @@
 /** The headline of the page: built from the findings, without a new judgement. Pure. */
 
-import type { Head, RunInfo, Verdict } from '../data/model.ts';
+import type { Head, RunInfo, LevelVerdict } from '../data/model.ts';
 import { axisOf } from './axis.ts';
 import { processOf } from './runkind.ts';
 import { howUnsteady } from './steadiness.ts';
@@ -33,7 +33,7 @@ export function badgesOf(head: Head): Badge[] {
   const { run, explanation, problems } = head;
   const badges: Badge[] = [];
   const axis = axisOf(run);
-  const named = (verdict: Verdict) => {
+  const named = (verdict: LevelVerdict) => {
     const level = run.levels.find((level) => level.index === verdict.index);
     return level ? axis.name(level) : users(verdict.users);
   };

@@ -39,6 +39,7 @@ function reportOf(note = '') {
         block: tree,
         folded: 0,
         folded_below: 0.0001,
+        observer_share: 0,
         levels: [a, b].map((level, at) => ({
           level: level.index,
           seconds: 2,

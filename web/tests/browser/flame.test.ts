@@ -51,6 +51,7 @@ function reportOf(calls: Call[], change: (flame: FlameHead) => void = () => {}, 
     block: tree as number,
     folded: 0,
     folded_below: 0.0001,
+    observer_share: 0,
     samples: null,
     levels: [first, second].map((level, at) => ({
       level: level?.index ?? 0,

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { deflateRawSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { PfsColumn, PfsLines, PfsRow, PfsView } from '../../src/data/pfs.ts';
+import type { PfsColumn, PfsLines, PfsRow, PfsView } from '../../src/data/model.ts';
 import { headOf, HOSTILE, launch, open, reportHtml, variant } from './report.ts';
 
 let browser: Browser;

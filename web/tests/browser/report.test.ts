@@ -55,6 +55,11 @@ test('the time budget is drawn level by level, with its remainder, and says what
       ],
       // Where the parts hold more than the response time, the remainder hangs from the axis.
       unaccounted_ms: at === 1 ? -0.3 : 0.1,
+      classes: [],
+      cpu_split: null,
+      client_wakeup_ms: 0,
+      remote: false,
+      recorded: false,
       notes: ['A note.'],
     }));
   });
@@ -269,7 +274,7 @@ test('a sweep over rates is drawn and described against rates', async () => {
     for (const [place, level] of head.run.levels.entries()) {
       level.users = 128;
       level.result.rate_per_s = 500 * 2 ** place;
-      level.result.arrivals = { due: 1, held: place === 0 };
+      level.result.arrivals = { due: 1, due_per_s: 1, backlog_begin: 0, backlog_end: 0, backlog_max: 0, held: place === 0, late_ms: level.result.latency_ms };
     }
     head.explanation.peak = null;
     head.explanation.headline = 'The server kept up with 500/s, and not with 1,000/s.';
@@ -290,7 +295,7 @@ test('a run without levels, findings and series is still a page', async () => {
   const changed = variant((head) => {
     head.run.levels = [];
     head.run.ended = { how: 'cut_short', at_ns: head.end_ns, why: 'the server died' };
-    head.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, headline: '', unusable: [], findings: [] };
+    head.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, actions: [], budgets: [], about: null, limit: null, suspects: [], headline: '', unusable: [], findings: [] };
     head.cpu_by_level = [];
   });
   const { page, complaints } = await open(browser, changed.url);

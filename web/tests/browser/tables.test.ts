@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FlameHead, Head, LocksHead, StatementRow } from '../../src/data/model.ts';
+import type { FlameHead, Head, LockKind, LocksHead, StatementRow } from '../../src/data/model.ts';
 import { deflateRawSync } from 'node:zlib';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -65,10 +65,12 @@ test('statements stand by any column, follow the level and the filter, and show 
 
 test('lock waits stand by kind, table and instrument, with who held and who waited', async () => {
   const none: LocksHead = {
-    level: second.index, seconds: 10, looks: 20, row_locks_counted: null, requests_waited_s: null, objects: [], instruments: [], tables: [], not_measured: ['waits by instrument: off'],
+    level: second.index, window: '', seconds: 10, looks: 20,
+    snapshots: { taken: 20, failed: 0, last_good_s_before_end: 0, last_took_ms: 1, are_good: true, contradiction: null, text: '' },
+    row_locks_counted: null, requests_waited_s: null, objects: [], instruments: [], tables: [], not_measured: ['waits by instrument: off'],
     left: { objects: 0, instruments: 0, tables: 0 },
   };
-  const object = (lock: string, samples: number, held: string | null) => ({
+  const object = (lock: LockKind, samples: number, held: string | null) => ({
     lock, object: 'shop.orders', index: lock === 'row' ? 'PRIMARY' : '', mode: 'X', samples, share: 1, waited_s: samples / 2, statement: HOSTILE, held_by: { statement: held, share: 0.9 },
   });
   const changed = variant((head) => {
@@ -104,7 +106,7 @@ test('lock waits stand by kind, table and instrument, with who held and who wait
 function withLines(): { url: string; remove: () => void } {
   const [tree, times, samples, lines, texts] = [610_000, 610_001, 610_002, 610_003, 610_004];
   const flame: FlameHead = {
-    metrics: ['cpu', 'lock', 'io', 'other'], threads: ['connection', 'background'], modules: ['', 'mariadbd'], names: [['<Total>', 0], ['walk', 1]], nodes: 2, block: tree, folded: 0, folded_below: 0.0001,
+    metrics: ['cpu', 'lock', 'io', 'other'], threads: ['connection', 'background'], modules: ['', 'mariadbd'], names: [['<Total>', 0], ['walk', 1]], nodes: 2, block: tree, folded: 0, folded_below: 0.0001, observer_share: 0,
     knows_lines: true, lines: { nodes: 4, block: lines, texts_block: texts },
     levels: [{ level: first?.index ?? 0, seconds: 10, transactions: 100, block: times, columns: Array.from({ length: 8 }, (_, at) => ({ total_us: at === 0 ? 350_000 : 100_000, half_us: 0, samples: 3 })) }],
     samples: {

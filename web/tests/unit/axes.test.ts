@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { levelScale, linear, logTicks, spread, ticks, zones } from '../../src/lib/scale.ts';
 import { unitOf, withUnit } from '../../src/lib/units.ts';
-import type { Verdict } from '../../src/data/model.ts';
+import type { LevelVerdict } from '../../src/data/model.ts';
 
 test('CPU time per second is CPUs, other time is not', () => {
   expect(unitOf('counter', 'ns', 'rate', 'user_ns').suffix).toBe('CPUs');
@@ -28,8 +28,8 @@ describe('axes', () => {
   });
 
   test('shade neighbouring levels of one regime as one zone, leaving out what was not judged', () => {
-    const verdict = (users: number, regime: Verdict['regime']): Verdict => ({
-      index: users, users, transactions_per_s: 1, transactions_per_s_ci95: null, steadiness: { is: 'steady' }, regime, valid: true, invalid_why: '',
+    const verdict = (users: number, regime: LevelVerdict['regime']): LevelVerdict => ({
+      index: users, users, transactions_per_s: 1, transactions_per_s_ci95: null, steadiness: { is: 'steady' }, regime, valid: true, invalid_why: '', cpu: null, server_cpus: null, client_cpus: 0,
     });
     const found = zones([verdict(1, 'ramping_up'), verdict(2, 'ramping_up'), verdict(3, 'unknown'), verdict(4, 'peak')], (users) => users * 10, 0, 50);
     expect(found).toEqual([{ regime: 'ramping_up', left: 0, right: 30 }, { regime: 'peak', left: 30, right: 50 }]);

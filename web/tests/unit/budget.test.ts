@@ -16,6 +16,11 @@ function budget(unaccounted_ms: number): Budget {
       { part: 'lock', ms: 8 - unaccounted_ms, series: [series] },
     ],
     unaccounted_ms,
+    classes: [],
+    cpu_split: null,
+    client_wakeup_ms: 0,
+    remote: false,
+    recorded: false,
     notes: [],
   };
 }

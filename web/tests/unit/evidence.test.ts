@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Evidence, Growth, Head, Level, SeriesName, Verdict } from '../../src/data/model.ts';
+import type { Evidence, Growth, Head, Level, SeriesName, LevelVerdict } from '../../src/data/model.ts';
 import { axisOf } from '../../src/lib/axis.ts';
 import { evidenceOf } from '../../src/lib/evidence.ts';
 import { machineKind, verdictOf } from '../../src/lib/summary.ts';
@@ -36,7 +36,7 @@ test('a guessed machine is called virtual only once', () => {
 
 test('the headline is that of the explanation, which leads with what makes a result unusable', () => {
   const { run } = head;
-  const levels = [{ users: 8 }] as Verdict[];
+  const levels = [{ users: 8 }] as LevelVerdict[];
   const headline = 'Not usable: the server drifted. As measured, throughput peaks at 8 users: 846 transactions/s.';
   expect(verdictOf({ run, explanation: { ...head.explanation, levels, headline } })).toBe(headline);
   expect(verdictOf({ run: { ...run, ended: null }, explanation: { ...head.explanation, levels: [], headline: '' } })).toBe('This recording is running.');

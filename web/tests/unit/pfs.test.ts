@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsView } from '../../src/data/pfs.ts';
+import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsView } from '../../src/data/model.ts';
 import { columnsOf, dividedIn, differencesOf, linesOf, type Per, timingRows, wordsOf } from '../../src/lib/pfs.ts';
 import { fixture } from './fixtures.ts';
 
@@ -115,7 +115,7 @@ test('the cost of timing is per second, per statement and a share, and a timer t
     ],
     cpu_s: 26.5254,
     cpu_s_if_all: null,
-    timers: [{ name: 'CYCLE', overhead_cycles: 36, cpu_s: 26.5254, cpu_s_if_all: 32.42 }],
+    timers: [{ name: 'CYCLE', frequency: null, resolution: null, overhead_cycles: 36, cpu_s: 26.5254, cpu_s_if_all: 32.42 }],
   });
   expect(rows.map((row) => row.name)).toEqual(['wait', 'stage', 'idle', '<Total>']);
   expect(rows[1]).toMatchObject({ timed: 0, perSecond: 0 });

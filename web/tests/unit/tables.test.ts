@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LockObject, StatementRow, StatementsHead } from '../../src/data/model.ts';
+import type { LockKind, LockObject, StatementRow, StatementsHead } from '../../src/data/model.ts';
 import { placeOfLevel } from '../../src/lib/levelchoice.ts';
 import { kindsOf, lockPlace } from '../../src/lib/locks.ts';
 import { columnsOf, rowsBy } from '../../src/lib/statements.ts';
@@ -28,7 +28,7 @@ test('rows stand by any column, those of which it is not known last, and a state
 });
 
 test('lock waits add up by kind, and a time that is not known adds none', () => {
-  const lock = (kind: string, samples: number, waited_s: number | null): LockObject => ({
+  const lock = (kind: LockKind, samples: number, waited_s: number | null): LockObject => ({
     lock: kind, object: 't.a', index: 'PRIMARY', mode: 'X', samples, share: 1, waited_s, statement: null, held_by: { statement: null, share: 1 },
   });
   expect(kindsOf([lock('metadata', 2, null), lock('row', 3, 1.5), lock('row', 4, 0.5)])).toEqual([

@@ -1,7 +1,7 @@
 //! Records processes of any kind.
 
+use whyso_model::ServerFacts;
 use whyso_model::{Missing, NotMeasured, RunSpec};
-use whyso_record::run::ServerFacts;
 use whyso_tracing::{Counting, Processes, Tracing};
 use whyso_watch::{WatchSpec, Watcher};
 

@@ -1,7 +1,7 @@
 //! Shares of samples: states of the process list, and the part of CPU time that was in the server's own code.
 
 use whyso_explain::explain;
-use whyso_explain::model::{Counter, Gauge, Input, LevelInput, Machine, Pacing, SeriesName};
+use whyso_explain::model::{Counter, Gauge, Input, LevelInput, LoopKind, Machine, SeriesName};
 
 use crate::simulate::{Seeds, Tally, ar1};
 
@@ -38,7 +38,7 @@ pub(crate) fn of_process_list(seeds: Seeds, case: u64, snapshots: f64, phi: f64,
             users: SESSIONS as u32,
             end_ns: 60_000_000_000,
             transactions: 6_000,
-            pacing: Pacing::Recorded,
+            pacing: LoopKind::Recorded,
             counters: vec![
                 counter("sessions", "looks", "", snapshots),
                 counter("sessions", "in_statement", "Waiting for row lock", in_lock),

@@ -1,9 +1,10 @@
 //! Activities by name.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// What a thread does on a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
     Connect,
@@ -154,7 +155,7 @@ impl Activity {
 
 /// CPU time that the server's threads spent on one activity, per transaction, by sampled stacks. Threads that work in the background count, too: the
 /// activities add up to the server's CPU time, not to the part `cpu`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct ActivityTime {
     pub activity: Activity,
     pub ms: f64,

@@ -21,7 +21,7 @@ pub(crate) use objects::{described, main_object};
 pub(crate) use words::{findings, series_evidence};
 
 use crate::level::Level;
-use crate::model::{Estimate, Pacing, SeriesName};
+use crate::model::{Estimate, LoopKind, SeriesName};
 
 /// Sampler of the tracer's sums.
 pub(crate) const SOURCE: &str = "trace";
@@ -69,7 +69,7 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
         repeat: level.repeat,
         response_ms,
         remote: !is_server_traced,
-        recorded: level.pacing == Pacing::Recorded,
+        recorded: level.pacing == LoopKind::Recorded,
         ..Budget::default()
     };
     let client_queue_ms = client_queue_ms(level, response_ms);
@@ -82,7 +82,7 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
             budget.push(Part::ClientPause, pause_ms, Vec::new());
         }
         budget.push(Part::ClientCpu, held_ms - pause_ms, vec![held.series]);
-        if !matches!(level.pacing, Pacing::Closed | Pacing::Recorded) {
+        if !matches!(level.pacing, LoopKind::Closed | LoopKind::Recorded) {
             budget.notes.push(
                 "client_cpu is derived: the time between a user's transactions is taken off what the generator held \
                  connections for, and both are large."
@@ -194,7 +194,7 @@ impl Sums<'_, '_> {
 /// In an open loop, the time from when a transaction was due until its first attempt was sent. In a closed one a
 /// transaction is due when it is sent.
 fn client_queue_ms(level: &Level, response_ms: f64) -> f64 {
-    if level.pacing != Pacing::Open {
+    if level.pacing != LoopKind::Open {
         return 0.0;
     }
     let attempts_lost_ms = level.lost_ms / level.transactions as f64;
@@ -203,7 +203,7 @@ fn client_queue_ms(level: &Level, response_ms: f64) -> f64 {
 
 /// Time of the users out of transactions, for one transaction. `sent_ms` is that within one.
 fn outside_ms(level: &Level, sent_ms: f64) -> f64 {
-    if matches!(level.pacing, Pacing::Closed | Pacing::Recorded) {
+    if matches!(level.pacing, LoopKind::Closed | LoopKind::Recorded) {
         return 0.0;
     }
     let users_ms = f64::from(level.users) * level.seconds * 1e3 / level.transactions as f64;

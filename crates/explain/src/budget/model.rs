@@ -1,13 +1,14 @@
 //! The time budget as data.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use super::part::Part;
 use crate::activities::ActivityTime;
 use crate::model::{Estimate, SeriesName};
 
 /// Where the time of a level's mean transaction went. `parts` and `unaccounted_ms` add up to `response_ms`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Budget {
     /// Index of the level.
     pub level: u32,
@@ -40,7 +41,7 @@ pub struct Budget {
     pub notes: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct PartTime {
     pub part: Part,
     pub ms: f64,
@@ -49,7 +50,7 @@ pub struct PartTime {
 }
 
 /// Time of a part that was spent on one wait class: the part as it was counted, divided as the sampled stacks are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct ClassTime {
     pub part: Part,
     /// Such as "redo_flush"; empty for what no rule names.
@@ -67,7 +68,7 @@ impl ClassTime {
 }
 
 /// `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks does not have it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct CpuSplit {
     pub samples: u64,
     /// Share in user mode, 0 to 1, with its 95 % interval (E. B. Wilson's score interval, 1927).

@@ -1,9 +1,10 @@
 //! The leaves of the time budget: their names, which are fixed, and what each stands for.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// One leaf of the budget. Leaves do not overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     ClientQueue,

@@ -82,7 +82,7 @@ fn pauses_are_no_part_of_a_transaction() {
     // Eight users for a second are 8,000 ms, 400 transactions of 2 ms are 800; a pause of 17.9 ms per transaction.
     let mut input =
         traced(8, 400, 2.0, &[("request_ns", 1.9), ("request_cpu_ns", 1.9), ("client_held_ns", 18.1)]);
-    input.pacing = Pacing::ClosedWithPauses;
+    input.pacing = LoopKind::ClosedWithPauses;
     let budget = of(&input).unwrap();
     assert!(near(budget.ms(Part::ClientCpu), 0.1), "{}", budget.ms(Part::ClientCpu));
     assert!(budget.notes[0].contains("derived"), "{:?}", budget.notes);
@@ -91,7 +91,7 @@ fn pauses_are_no_part_of_a_transaction() {
 #[test]
 fn what_an_open_loop_queues_does_not_count_attempts_that_failed() {
     let mut input = traced(8, 400, 10.0, &[("request_ns", 6.0), ("request_cpu_ns", 6.0)]);
-    input.pacing = Pacing::Open;
+    input.pacing = LoopKind::Open;
     input.service_mean_ms = 4.0;
     input.lost_ms_by_code = [("1213 (40001)".to_string(), 800.0)].into();
     let budget = of(&input).unwrap();

@@ -1,10 +1,11 @@
 //! What a finding is based on.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use super::SeriesName;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Evidence {
     /// A result of these levels (by index), such as "transactions_per_s", "cpu".

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+use whyso_model::{FileWait, Pacing, SeriesName};
 use whyso_series::{InFlight, UserSeconds};
 
 use crate::activities::Activity;
@@ -84,7 +86,7 @@ impl Instruments {
 }
 
 /// A line of `performance_timers`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Timer {
     pub name: String,
     /// Units of the timer in a second; `None` where the machine lacks it.
@@ -96,10 +98,10 @@ pub struct Timer {
     pub overhead_cycles: Option<f64>,
 }
 
-/// When a user's next transaction begins.
+/// When a user's next transaction begins, as far as findings depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pacing {
+pub enum LoopKind {
     /// As soon as the one before has ended.
     #[default]
     Closed,
@@ -111,17 +113,15 @@ pub enum Pacing {
     Recorded,
 }
 
-/// What threads of one role waited for on one file, in one way.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FileWait {
-    pub path: String,
-    /// "file_read", "file_write", "file_sync" or "kernel_lock".
-    pub state: String,
-    /// Role of the threads, such as "connection".
-    pub role: String,
-    pub count: f64,
-    /// Sum of the waits in the window.
-    pub ns: f64,
+impl From<&Pacing> for LoopKind {
+    fn from(pacing: &Pacing) -> LoopKind {
+        match pacing {
+            Pacing::Closed { think: None, .. } => LoopKind::Closed,
+            Pacing::Closed { think: Some(_), .. } => LoopKind::ClosedWithPauses,
+            Pacing::Open { .. } => LoopKind::Open,
+            Pacing::Recorded => LoopKind::Recorded,
+        }
+    }
 }
 
 /// Something that was done during a run, such as a change of a setting.
@@ -189,7 +189,7 @@ pub struct LevelInput {
     /// Mean of every gauge over the window.
     pub gauges: Vec<Gauge>,
     #[serde(default)]
-    pub pacing: Pacing,
+    pub pacing: LoopKind,
     /// Mean time of a transaction's last, successful attempt; 0 where it was not recorded.
     #[serde(default)]
     pub service_mean_ms: f64,
@@ -301,29 +301,13 @@ pub struct SloInput {
 }
 
 /// Fractions of the machine's CPU time, 0 to 1; they add up to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct CpuUse {
     pub user: f64,
     pub system: f64,
     pub iowait: f64,
     pub steal: f64,
     pub idle: f64,
-}
-
-/// Names a series, as the recording does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct SeriesName {
-    pub host: String,
-    pub source: String,
-    pub metric: String,
-    pub instance: String,
-}
-
-impl SeriesName {
-    /// Whether it is of the generator, or of its machine where the server is on another one.
-    pub(crate) fn is_of_generator(&self) -> bool {
-        self.host == "client"
-    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,13 +5,13 @@ mod input;
 mod output;
 
 pub use whyso_inference::{Estimate, Steadiness, UslFit};
+pub use whyso_model::{FileWait, SeriesName};
 pub use whyso_series::{InFlight, UserSeconds};
 
 pub use self::evidence::Evidence;
 pub use self::input::{
-    ActionInput, Counter, CpuUse, DeedShare, EndedWaits, FileWait, Gauge, Input, Instruments, LevelInput,
-    Machine, Pacing, PfsSetup, SampledActivity, SampledClass, SeriesName, SloInput, StatementTime,
-    StatementWork, Timer,
+    ActionInput, Counter, CpuUse, DeedShare, EndedWaits, Gauge, Input, Instruments, LevelInput, LoopKind,
+    Machine, PfsSetup, SampledActivity, SampledClass, SloInput, StatementTime, StatementWork, Timer,
 };
 pub use self::output::{
     ActionEffect, Doubt, Drift, Explanation, Finding, Growth, LevelVerdict, OtherClients, Peak, ProcessTime,

@@ -1,13 +1,14 @@
 //! What comes out of an explanation.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use whyso_inference::{Estimate, Steadiness, UslFit};
 
 use super::{CpuUse, Evidence, FileWait, SeriesName};
 use crate::budget::Budget;
 use crate::suspects::{Limit, Possible, Suspect};
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Explanation {
     /// One a level of the input, same order.
     pub levels: Vec<LevelVerdict>,
@@ -47,7 +48,7 @@ pub struct Explanation {
     pub findings: Vec<Finding>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct LevelVerdict {
     pub index: u32,
     pub users: u32,
@@ -76,11 +77,12 @@ pub struct LevelVerdict {
     pub client_cpus: f64,
     /// What clients did that are neither the load nor whyso; `None` where nothing separates them from the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     pub other_clients: Option<OtherClients>,
 }
 
 /// What other clients did over a level's measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct OtherClients {
     /// Connections that had a request under way at some time of the window.
     pub connections: u64,
@@ -91,7 +93,7 @@ pub struct OtherClients {
 }
 
 /// Where the time of all threads of the watched processes went in one window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct ProcessTime {
     /// Index of the level in the recording.
     pub level: u32,
@@ -106,7 +108,7 @@ pub struct ProcessTime {
 }
 
 /// Time in one state.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct StateTime {
     pub state: String,
     pub s: f64,
@@ -119,7 +121,7 @@ impl ProcessTime {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
     RampingUp,
@@ -143,7 +145,7 @@ pub fn users_words((low, high): UsersInterval) -> String {
 }
 
 /// Something that makes a result unusable.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Doubt {
     /// "drift", "generator", "unsteady", "cut-short", "other-load", "steal" or "no-result".
     pub id: String,
@@ -152,7 +154,7 @@ pub struct Doubt {
 }
 
 /// Where throughput peaks: an interval of users, not a point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Peak {
     /// Users of the level with the highest throughput.
     pub users: u32,
@@ -165,7 +167,7 @@ pub struct Peak {
 }
 
 /// One quantity per transaction at the best level and at the last.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Growth {
     pub series: SeriesName,
     pub unit: String,
@@ -182,10 +184,11 @@ pub struct Growth {
     /// Place in [`Explanation::growth`] of a counter that counts the same and stands before this one. A table shows both in one row.
     /// `None` for the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     pub same_as: Option<usize>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Drift {
     pub users: u32,
     pub first_per_s: f64,
@@ -197,7 +200,7 @@ pub struct Drift {
 }
 
 /// Throughput of the level in which something was done, before, during and after it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct ActionEffect {
     pub text: String,
     /// Index of the level that was measured at that time; `None` where none was.
@@ -211,7 +214,7 @@ pub struct ActionEffect {
 }
 
 /// One sentence of the result, with its evidence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Finding {
     /// Stable and short, such as "peak", "regimes", "server-cpu-full", "generator-bottleneck".
     pub id: String,

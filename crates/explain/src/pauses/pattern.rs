@@ -4,7 +4,7 @@ use whyso_model::Moments;
 
 use super::model::{Kind, Pauses, Regular};
 use crate::level::Level;
-use crate::model::Pacing;
+use crate::model::LoopKind;
 
 /// Pauses of two threads are alike where their mean lengths are within this factor.
 const ALIKE: f64 = 1.2;
@@ -102,12 +102,12 @@ pub(super) fn unmeant(level: &Level) -> Vec<Pattern> {
         return Vec::new();
     }
     let of_load =
-        level.pauses.iter().filter(|pause| pause.client == "load" || level.pacing == Pacing::Recorded);
+        level.pauses.iter().filter(|pause| pause.client == "load" || level.pacing == LoopKind::Recorded);
     let of_load: Vec<Pauses> = of_load.cloned().collect();
     let mut found = patterns(&Level { pauses: &of_load, ..level.clone() });
     found.retain(|pattern| pattern.share(level) >= SHARE_MIN);
     found.retain(|pattern| match pattern.kind {
-        Kind::NextCommand => matches!(level.pacing, Pacing::Closed | Pacing::Recorded),
+        Kind::NextCommand => matches!(level.pacing, LoopKind::Closed | LoopKind::Recorded),
         Kind::RestOfRequest => true,
         Kind::InRequest => pattern.regular.period && pattern.period.mean_ns >= stall_period_min_ns(level),
         Kind::Timer | Kind::Own | Kind::Idle => false,

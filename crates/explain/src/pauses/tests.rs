@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::explain;
-use crate::model::{Counter, Finding, Input, LevelInput, Pacing, SeriesName};
+use crate::model::{Counter, Finding, Input, LevelInput, LoopKind, SeriesName};
 use whyso_random::noise::Noise;
 
 const MS: f64 = 1e6;
@@ -115,7 +115,7 @@ fn answers_that_wait_for_the_generators_threads_are_no_pauses() {
 
 #[test]
 fn threads_of_clients_that_think_are_idle_by_design() {
-    for pacing in [Pacing::ClosedWithPauses, Pacing::Open] {
+    for pacing in [LoopKind::ClosedWithPauses, LoopKind::Open] {
         assert_eq!(findings_of(vec![LevelInput { pacing, ..level(vec![waiting(1)]) }]), []);
     }
 }
@@ -123,7 +123,7 @@ fn threads_of_clients_that_think_are_idle_by_design() {
 #[test]
 fn where_the_load_is_not_ours_a_pattern_is_no_fault() {
     let pauses = vec![Pauses { client: "unknown".to_string(), ..waiting(1) }];
-    let text = only(LevelInput { pacing: Pacing::Recorded, ..level(pauses) });
+    let text = only(LevelInput { pacing: LoopKind::Recorded, ..level(pauses) });
     assert!(text.contains("1 of 64 connection threads waits 400 ms (± 3 ms) for its next command"), "{text}");
     assert!(text.ends_with("(delayed acknowledgements).") && !text.contains("at once"), "{text}");
 }
@@ -159,7 +159,7 @@ fn a_stall_once_a_second_is_found_with_the_timer_that_has_its_period() {
 #[test]
 fn a_request_that_comes_in_pieces_is_found_however_the_load_is_paced() {
     let pieces = Pauses { in_request: true, length: moments(20.0, 41.0, 0.8), requests: 20.5, ..waiting(1) };
-    let text = only(LevelInput { pacing: Pacing::Open, ..level(vec![pieces]) });
+    let text = only(LevelInput { pacing: LoopKind::Open, ..level(vec![pieces]) });
     let expected =
         "1 of 64 connection threads waits 41 ms (± 800 µs) for the rest of a request (in poll), each time";
     assert!(text.contains(expected) && text.ends_with("TCP_NODELAY ends)."), "{text}");

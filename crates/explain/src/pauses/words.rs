@@ -5,7 +5,7 @@ use super::model::LOST;
 use super::pattern::{Pattern, is_alike, patterns, unmeant, waits_for_commands_ns};
 use crate::budget::{SOURCE, series_evidence};
 use crate::level::{Level, levels_evidence, names};
-use crate::model::{Evidence, Finding, Pacing, SeriesName};
+use crate::model::{Evidence, Finding, LoopKind, SeriesName};
 
 /// No more patterns than this are reported.
 const SHOWN_MAX: usize = 3;
@@ -162,7 +162,7 @@ fn advice(pattern: &Pattern, patterns_of_level: &[Pattern], level: &Level) -> (S
                       the one before is acknowledged (Nagle's algorithm, which TCP_NODELAY ends).";
         return (advice.to_string(), Vec::new());
     }
-    if level.pacing == Pacing::Recorded {
+    if level.pacing == LoopKind::Recorded {
         let advice = "The load is not whyso's own: this may be how its clients work, or a timer of theirs, or the network's \
                       (delayed acknowledgements).";
         return (advice.to_string(), Vec::new());

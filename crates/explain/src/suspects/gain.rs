@@ -15,7 +15,7 @@ use super::case::{Case, FULL};
 use super::model::{Cause, Gain, Suspect};
 use super::rows_read;
 use crate::level::Level;
-use crate::model::{Pacing, Part};
+use crate::model::{LoopKind, Part};
 use whyso_inference::closed::{ClosedNetwork, Station};
 
 /// No estimate goes beyond this.
@@ -143,7 +143,7 @@ struct System {
 impl System {
     fn new(case: &Case, all: &[HeldTime]) -> Option<System> {
         let (level, machine) = (case.level, case.machine);
-        if matches!(level.pacing, Pacing::Open | Pacing::Recorded) || machine.server_cpus == 0 {
+        if matches!(level.pacing, LoopKind::Open | LoopKind::Recorded) || machine.server_cpus == 0 {
             return None;
         }
         let users = f64::from(level.users.max(1));
@@ -162,7 +162,7 @@ impl System {
             usable: 1.0,
             delay_ms: 0.0,
             pause_ms: match level.pacing {
-                Pacing::ClosedWithPauses => (cycle_ms - case.response_ms).max(0.0),
+                LoopKind::ClosedWithPauses => (cycle_ms - case.response_ms).max(0.0),
                 _ => 0.0,
             },
             unclaimed_ms: unclaimed_ms(case, all),

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::claim::Claim;
 use super::model::Cause;
 use crate::generator;
-use crate::model::{Pacing, Part};
+use crate::model::{LoopKind, Part};
 
 /// Requests of a recording from which anything can be concluded.
 const REQUESTS_MIN: u64 = 30;
@@ -29,7 +29,7 @@ pub(super) fn hardly_asked(case: &Case) -> Option<Claim> {
         return Some(claim);
     }
     // Few requests may end because those that were sent are held up.
-    if level.pacing != Pacing::Recorded || level.transactions >= REQUESTS_MIN || case.sessions().is_some() {
+    if level.pacing != LoopKind::Recorded || level.transactions >= REQUESTS_MIN || case.sessions().is_some() {
         return None;
     }
     let why = format!(
@@ -107,7 +107,7 @@ fn unsaturated(case: &Case) -> Option<Claim> {
     let level = case.level;
     let pauses =
         1.0 - case.transactions * case.response_ms / (f64::from(level.users).max(1.0) * level.seconds * 1e3);
-    let paused = level.pacing != Pacing::Closed && pauses > 0.5;
+    let paused = level.pacing != LoopKind::Closed && pauses > 0.5;
     if 1.0 - used < IDLE_MIN || generator::saturated_why(level, case.machine).is_some() {
         return None;
     }
@@ -154,7 +154,7 @@ fn unsaturated(case: &Case) -> Option<Claim> {
         false => not_queued_ms.min(case.cpu_ms() + case.client_cpu_ms()),
     };
     let what = match level.pacing {
-        Pacing::Recorded => "the request's own work, which nothing queues for, holds",
+        LoopKind::Recorded => "the request's own work, which nothing queues for, holds",
         _ => "the transaction's own work, which nothing queues for, holds",
     };
     let claim = Claim::new(Cause::Unsaturated, what, why)

@@ -1,11 +1,12 @@
 //! A suspect as data, and the names of the causes, which are fixed.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::model::Evidence;
 
 /// Something that may keep the server from going faster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Suspect {
     pub id: Cause,
     /// Share of the mean response time that was measured to be its own, 0 to 1.
@@ -23,7 +24,8 @@ pub struct Suspect {
 }
 
 /// How the time that a suspect holds came to be known; the surest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, TS)]
+#[ts(rename = "SuspectClass")]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// By clocks: the tracer's account, the server's timed counters, the load generator.
@@ -36,14 +38,14 @@ pub enum Class {
 }
 
 /// Bounds, not an estimate with an interval of confidence; 1 is no gain.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Gain {
     pub low: f64,
     pub high: f64,
 }
 
 /// A cause that a setting, a version or a count points to, and that no measured time shows. It has no share, and never comes first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Possible {
     pub id: Cause,
     /// One sentence: what points to it.
@@ -52,7 +54,7 @@ pub struct Possible {
 }
 
 /// Every cause that whyso can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     Cpu,

@@ -1,9 +1,10 @@
 //! What can bound throughput.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// What bounds throughput at a level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Limit {
     pub id: Resource,
     /// Share of the mean response time that it holds, 0 to 1.
@@ -13,7 +14,7 @@ pub struct Limit {
 }
 
 /// A resource that transactions wait for, or a queue in front of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     Cpu,

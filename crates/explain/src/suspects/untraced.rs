@@ -275,7 +275,7 @@ pub(super) fn unknown(case: &Case) -> Option<String> {
 mod tests {
     use crate::explain;
     use crate::model::{
-        Cause, Counter, CpuUse, Explanation, Gauge, Input, LevelInput, LockObject, Machine, Pacing,
+        Cause, Counter, CpuUse, Explanation, Gauge, Input, LevelInput, LockObject, LoopKind, Machine,
         SeriesName,
     };
 
@@ -300,7 +300,7 @@ mod tests {
             end_ns: 10_000_000_000,
             transactions: 200,
             queries: 200,
-            pacing: Pacing::Recorded,
+            pacing: LoopKind::Recorded,
             counters: counters
                 .into_iter()
                 .map(|(series, increase)| Counter { series, unit: "1".to_string(), increase })

@@ -1,6 +1,6 @@
 //! Causes that lie with CPUs: the server's, the generator's, and those that others take.
 
-use whyso_explain::model::{Cause, DeedShare, EndedWaits, Pacing};
+use whyso_explain::model::{Cause, DeedShare, EndedWaits, LoopKind};
 
 use crate::run_builder::RunBuilder;
 use crate::stopped;
@@ -61,7 +61,8 @@ fn too_few_users() {
     );
     // Users that pause most of the time wake idle CPUs at each statement; what is missing is users all the same.
     let shares = [("request_cpu_ns", 0.4), ("transit_in_ns", 0.5), ("transit_in_wakeup_ns", 0.45)];
-    let paused = RunBuilder::new().level(8, 0.5, 0.9).pacing(Pacing::ClosedWithPauses, 7_500).traced(&shares);
+    let paused =
+        RunBuilder::new().level(8, 0.5, 0.9).pacing(LoopKind::ClosedWithPauses, 7_500).traced(&shares);
     paused.is(Cause::Unsaturated);
 }
 

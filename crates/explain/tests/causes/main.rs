@@ -11,7 +11,7 @@ mod without_time;
 
 use run_builder::RunBuilder;
 use whyso_explain::explain_at;
-use whyso_explain::model::{Cause, Evidence, Pacing};
+use whyso_explain::model::{Cause, Evidence, LoopKind};
 
 /// Throughput rose until this level, which stands above the best one.
 fn stopped(users: u32, response_ms: f64, idle: f64) -> RunBuilder {
@@ -211,7 +211,7 @@ fn a_recording_in_which_next_to_nothing_was_asked_names_nothing_else() {
     let recorded = |requests: u64| {
         let shares = [("request_cpu_ns", 0.9)];
         let run = RunBuilder::new().level(1, 1.4, 0.0).traced(&shares).status(&[("Connections", 0.3)]);
-        run.pacing(Pacing::Recorded, requests)
+        run.pacing(LoopKind::Recorded, requests)
     };
     let explanation = recorded(3).is(Cause::Unsaturated);
     assert_eq!(explanation.suspects.len(), 1, "{:#?}", explanation.suspects);

@@ -2,8 +2,8 @@
 
 use whyso_explain::explain_at;
 use whyso_explain::model::{
-    Activity, Cause, Counter, CpuUse, Explanation, FileWait, Gauge, Input, LevelInput, LockObject, Machine,
-    Pacing, SampledActivity, SampledClass, SeriesName, StatementTime, StatementWork,
+    Activity, Cause, Counter, CpuUse, Explanation, FileWait, Gauge, Input, LevelInput, LockObject, LoopKind,
+    Machine, SampledActivity, SampledClass, SeriesName, StatementTime, StatementWork,
 };
 
 const SECONDS: f64 = 10.0;
@@ -111,7 +111,7 @@ impl RunBuilder {
         self
     }
 
-    pub(crate) fn pacing(mut self, pacing: Pacing, transactions: u64) -> RunBuilder {
+    pub(crate) fn pacing(mut self, pacing: LoopKind, transactions: u64) -> RunBuilder {
         let level = self.last();
         level.pacing = pacing;
         level.transactions = transactions;
@@ -228,7 +228,7 @@ impl RunBuilder {
     fn speaks_of_requests_where_recorded(&self) {
         let mut input = self.0.clone();
         for level in &mut input.levels {
-            level.pacing = Pacing::Recorded;
+            level.pacing = LoopKind::Recorded;
             level.bins_100ms.clear();
         }
         let explanation = explain_at(&input, None);

@@ -1,6 +1,6 @@
 //! Waits that have names of their own. The figures are of planted runs on MariaDB 10.11 (see bench/causes), rounded.
 
-use whyso_explain::model::{Cause, Gauge, Pacing, SeriesName};
+use whyso_explain::model::{Cause, Gauge, LoopKind, SeriesName};
 
 use crate::run_builder::RunBuilder;
 use crate::stopped;
@@ -29,7 +29,7 @@ fn found_waiting(mut run: RunBuilder, kind: &str, mean: f64, samples: u64) -> Ru
 fn clients_that_read_slowly() {
     let shares = [("request_cpu_ns", 0.02), ("request_net_send_ns", 0.93)];
     let run = RunBuilder::new().level(2, 400.0, 0.9).traced(&shares).status(&[("Bytes_sent", 4e6)]);
-    let explanation = run.pacing(Pacing::Recorded, 50).is(Cause::SlowReader);
+    let explanation = run.pacing(LoopKind::Recorded, 50).is(Cause::SlowReader);
     assert!((explanation.suspects[0].share - 0.93).abs() < 0.01, "{:?}", explanation.suspects[0]);
     assert!(explanation.suspects[0].text.contains("answers of 3.81 MiB"), "{}", explanation.suspects[0].text);
     let network = explanation.suspects.iter().find(|suspect| suspect.id == Cause::Network);
@@ -111,7 +111,7 @@ fn short_waits_for_the_row_of_a_foreign_key() {
     let counted =
         [("Innodb_row_lock_time", 0.22), ("Innodb_row_lock_waits", 0.3), ("Innodb_deadlocks", 0.02)];
     let run = RunBuilder::new().level(8, 1.0, 0.5).traced(&shares).status(&counted);
-    let run = found_waiting(run, "row", 5.0, 100).pacing(Pacing::Recorded, 80_000);
+    let run = found_waiting(run, "row", 5.0, 100).pacing(LoopKind::Recorded, 80_000);
     let explanation = run.is(Cause::RowLock);
     assert!(
         explanation.possible.iter().any(|possible| possible.id == Cause::Deadlock),

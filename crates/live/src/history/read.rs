@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use whyso_explain::locks::{LockSnapshot, Snapshots};
-use whyso_explain::model::{Counter, Gauge, LevelInput, Pacing, SeriesName};
+use whyso_explain::model::{Counter, Gauge, LevelInput, LoopKind};
 use whyso_model::LockWait;
 use whyso_record::data::{Event, Kind, SeriesKey, TextRows};
 use whyso_record::run::Window;
@@ -78,7 +78,7 @@ impl History {
         let mut level = LevelInput {
             begin_ns: window.begin_ns,
             end_ns: window.end_ns,
-            pacing: Pacing::Recorded,
+            pacing: LoopKind::Recorded,
             ..LevelInput::default()
         };
         let inner = self.lock();
@@ -258,25 +258,19 @@ impl Inner {
 
 fn add(level: &mut LevelInput, key: &SeriesKey, points: &Points) {
     let (t_ns, value) = points.times_and_values();
-    let name = || SeriesName {
-        host: key.host.clone(),
-        source: key.source.clone(),
-        metric: key.metric.clone(),
-        instance: key.instance.clone(),
-    };
     let (begin_ns, end_ns) = (level.begin_ns, level.end_ns);
     match key.kind {
         Kind::Counter => {
             let Some(grown) = whyso_series::increase(t_ns, value, begin_ns, end_ns) else { return };
             // What was read counts for the whole window.
             let increase = grown.amount * (end_ns - begin_ns) as f64 / grown.covered_ns as f64;
-            level.counters.push(Counter { series: name(), unit: key.unit.clone(), increase });
+            level.counters.push(Counter { series: key.name(), unit: key.unit.clone(), increase });
         }
         Kind::Gauge => {
             let mean = whyso_series::mean_over(t_ns, value, begin_ns, end_ns);
             let max = whyso_series::max_over(t_ns, value, begin_ns, end_ns);
             if let (Some(mean), Some(max)) = (mean, max) {
-                level.gauges.push(Gauge { series: name(), unit: key.unit.clone(), mean, max });
+                level.gauges.push(Gauge { series: key.name(), unit: key.unit.clone(), mean, max });
             }
         }
     }

@@ -7,10 +7,13 @@ mod text;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_profile::{CallTree, SourcePlace};
 
 use super::{Flame, Numbering};
 
+#[cfg(test)]
+pub(crate) use text::SourceTexts;
 pub(crate) use text::texts;
 
 /// The most calls with lines that the page has. Of the stacks with the least time beyond that, the lines are left out.
@@ -20,7 +23,7 @@ const NOT_KNOWN: f64 = -1.0;
 const LEFT_OUT: f64 = -2.0;
 
 /// What the page's head holds of lines.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct LinesHead {
     pub(crate) nodes: usize,
     /// The block that holds, in this order:

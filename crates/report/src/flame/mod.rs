@@ -4,6 +4,8 @@ mod lines;
 mod parts;
 mod samples;
 
+#[cfg(test)]
+pub(crate) use lines::SourceTexts;
 pub(crate) use lines::{LinesHead, texts};
 pub(crate) use parts::{FlamePart, parts, parts_of_other};
 pub(crate) use samples::{Places, SamplesHead};
@@ -11,6 +13,7 @@ pub(crate) use samples::{Places, SamplesHead};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_profile::{
     CallTree, FunctionName, OBSERVER_ROLE, Profile, ProfileSample, SourcePlace, call_tree_with_places,
     metric_of,
@@ -37,7 +40,7 @@ const NAME_MAX: usize = 400;
 const NS_PER_US: f64 = 1_000.0;
 
 /// What the page's head holds of the stacks.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct FlameHead {
     pub(crate) metrics: Vec<&'static str>,
     pub(crate) threads: Vec<&'static str>,
@@ -59,15 +62,17 @@ pub(crate) struct FlameHead {
     pub(crate) knows_lines: bool,
     /// Where in the sources the calls were; absent where no build has them, and where samples are not separated so finely.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     pub(crate) lines: Option<LinesHead>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct FlameLevel {
     /// The level's index; `None`: of another run, or all of a recording in which no level ended.
     pub(crate) level: Option<u32>,
     /// Its name where it is no level of this run.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     pub(crate) name: Option<String>,
     pub(crate) seconds: f64,
     /// Of the window; 0 where there are none that could be compared with this run's.
@@ -75,12 +80,12 @@ pub(crate) struct FlameLevel {
     /// The block that holds its columns: exclusive microseconds of every node.
     pub(crate) block: u32,
     /// A column a metric of each kind of threads, kind by kind.
-    pub(crate) columns: Vec<ColumnHead>,
+    pub(crate) columns: Vec<FlameColumn>,
 }
 
 /// What a column is based on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct ColumnHead {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, TS)]
+pub(crate) struct FlameColumn {
     total_us: f64,
     /// Half of the 95 % interval of the total.
     half_us: f64,
@@ -204,7 +209,7 @@ impl Flame {
             .map(|node| names.place((node.name, modules.place(node.module))) as f64)
             .collect();
         let halves_ns = self.profile.half_intervals_ns();
-        let mut columns = vec![ColumnHead::default(); self.profile.metrics.len()];
+        let mut columns = vec![FlameColumn::default(); self.profile.metrics.len()];
         for sample in
             self.profile.samples.iter().filter(|sample| self.profile.stacks.contains_key(&sample.stack))
         {

@@ -2,7 +2,7 @@
 
 use whyso_record::run::{Level, Purpose, RunInfo, Window};
 
-use super::{ColumnHead, FlameLevel};
+use super::{FlameColumn, FlameLevel};
 use crate::source::Stacks;
 use crate::text::level::level_name;
 
@@ -19,7 +19,7 @@ pub(crate) struct FlamePart {
 }
 
 impl FlamePart {
-    pub(super) fn head(&self, columns: Vec<ColumnHead>) -> FlameLevel {
+    pub(super) fn head(&self, columns: Vec<FlameColumn>) -> FlameLevel {
         FlameLevel {
             level: self.level,
             name: self.name.clone(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_words::{seconds, whole};
 
 use super::{COLUMNS_PER_LEVEL, Flame, METRICS, NAME_MAX, NS_PER_US, Numbering};
@@ -46,7 +47,7 @@ pub(super) struct SampleOrigin {
 }
 
 /// What the page's head holds of the samples.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct SamplesHead {
     roles: Vec<String>,
     /// The kernel's numbers and names of threads; none where they are not separated.

@@ -127,9 +127,9 @@ fn a_column_has_its_total_its_interval_and_its_number_of_samples() {
     let (head, _) = flame.head(&tree, share);
     let column = |place: usize| head.levels[0].columns[place];
     // One sample of a Poisson process: 1.96 times its own weight to each side. The waits were seen whole.
-    assert_eq!(column(0), ColumnHead { total_us: 2.0, half_us: 4.0, samples: 1 });
-    assert_eq!(column(2), ColumnHead { total_us: 10.0, half_us: 0.0, samples: 2 });
-    assert_eq!(column(6), ColumnHead::default());
+    assert_eq!(column(0), FlameColumn { total_us: 2.0, half_us: 4.0, samples: 1 });
+    assert_eq!(column(2), FlameColumn { total_us: 10.0, half_us: 0.0, samples: 2 });
+    assert_eq!(column(6), FlameColumn::default());
     for (place, level) in head.levels.iter().enumerate() {
         let sums = Flame::columns(&tree, place).map(|column| column.iter().sum::<f64>());
         assert_eq!(

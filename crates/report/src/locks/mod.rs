@@ -1,15 +1,16 @@
 //! Lock waits by table and index, by instrument, and who waits for whom: for the terminal, and as one object.
 
+mod json;
 mod now;
 mod page;
 
+pub use json::locks_json;
 pub use now::{LocksNowOf, locks_now, locks_now_json};
 pub use page::LevelLocks;
 pub(crate) use page::{LocksHead, heads as locks_heads};
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
 use whyso_explain::locks::{InstrumentWait, LockObject, Snapshots, TableWait};
 use whyso_words::{count, nanoseconds, number, percent, seconds, whole};
 
@@ -206,61 +207,6 @@ fn tables(tables: &[TableWait]) -> String {
     out.push_str(&aligned_with_words(&rows, &[4]));
     out.push_str(&more(tables.len()));
     out
-}
-
-/// Returns the same as one object; times in seconds.
-pub fn locks_json(of: LocksOf) -> Value {
-    let object = |lock: &LockObject| {
-        json!({
-            "lock": lock.kind,
-            "object": lock.object,
-            "index": lock.index,
-            "mode": lock.mode,
-            "samples": lock.samples,
-            "share": lock.share,
-            "waited_s": lock.waited_ns.map(|ns| ns / 1e9),
-            "statement": lock.statement,
-            "held_by": {"statement": lock.blocking_statement, "share": lock.blocking_share},
-        })
-    };
-    let instrument = |wait: &InstrumentWait| {
-        json!({
-            "instrument": wait.name,
-            "count": wait.count,
-            "waited_s": wait.ns.map(|ns| ns / 1e9),
-            "share_of_lock": share_of_lock(wait, of.requests_waited_ns),
-        })
-    };
-    let table = |wait: &TableWait| {
-        json!({
-            "table": wait.name,
-            "locks": wait.lock_count,
-            "locks_s": wait.lock_ns / 1e9,
-            "rows": wait.io_count,
-            "rows_s": wait.io_ns / 1e9,
-        })
-    };
-    let counted = of.row_locks_counted.map(|(waits, ns)| json!({"waits": waits, "waited_s": ns / 1e9}));
-    json!({
-        "window": of.window,
-        "seconds": of.seconds,
-        "looks": of.snapshot_count,
-        "snapshots": {
-            "taken": of.snapshots.count,
-            "failed": of.snapshots.failed,
-            "last_good_s_before_end": of.snapshots.last_good_s,
-            "last_took_ms": of.snapshots.last_took_ms,
-            "are_good": of.snapshots.are_good(),
-            "contradiction": of.snapshots.contradiction(),
-            "text": snapshots(of.snapshots).trim_start(),
-        },
-        "row_locks_counted": counted,
-        "requests_waited_s": of.requests_waited_ns.map(|ns| ns / 1e9),
-        "objects": of.objects.iter().map(object).collect::<Vec<_>>(),
-        "instruments": of.instruments.iter().map(instrument).collect::<Vec<_>>(),
-        "tables": of.tables.iter().map(table).collect::<Vec<_>>(),
-        "not_measured": of.not_measured,
-    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Lock waits by level, as the page has them.
 
 use serde::Serialize;
-use serde_json::Value;
+use ts_rs::TS;
 
-use super::{LocksOf, locks_json};
+use super::LocksOf;
+use super::json::LocksObject;
 
 /// Lines of each table that the page has.
 const SHOWN_MAX: usize = 50;
@@ -17,27 +18,27 @@ pub struct LevelLocks<'a> {
 }
 
 /// What the page's head holds of the lock waits of a level.
-#[derive(Serialize)]
-pub(crate) struct LocksHead {
+#[derive(Serialize, TS)]
+pub(crate) struct LocksHead<'a> {
     level: Option<u32>,
     #[serde(flatten)]
-    locks: Value,
+    waits: LocksObject<'a>,
     /// How many more lines each table would have.
     left: Remainder,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 struct Remainder {
     objects: usize,
     instruments: usize,
     tables: usize,
 }
 
-pub(crate) fn heads(levels: &[LevelLocks]) -> Vec<LocksHead> {
+pub(crate) fn heads<'a>(levels: &[LevelLocks<'a>]) -> Vec<LocksHead<'a>> {
     levels.iter().map(|level| head(level, SHOWN_MAX)).collect()
 }
 
-fn head(level: &LevelLocks, most: usize) -> LocksHead {
+fn head<'a>(level: &LevelLocks<'a>, most: usize) -> LocksHead<'a> {
     let of = level.locks;
     let shown = LocksOf {
         objects: &of.objects[..of.objects.len().min(most)],
@@ -50,5 +51,5 @@ fn head(level: &LevelLocks, most: usize) -> LocksHead {
         instruments: of.instruments.len() - shown.instruments.len(),
         tables: of.tables.len() - shown.tables.len(),
     };
-    LocksHead { level: level.level, locks: locks_json(shown), left }
+    LocksHead { level: level.level, waits: LocksObject::new(shown), left }
 }

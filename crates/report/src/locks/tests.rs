@@ -1,4 +1,5 @@
 use super::*;
+use serde_json::{Value, json};
 use whyso_explain::locks::{WaitingConnection, WaitingTree};
 use whyso_model::{LockKind, Missing, NotMeasured};
 

@@ -4,6 +4,8 @@ mod page;
 mod timers;
 mod versus;
 
+#[cfg(test)]
+pub(crate) use page::PfsLines;
 pub use page::{LevelPfs, RunPfs};
 pub(crate) use page::{PfsHead, view_blocks as pfs_view_blocks};
 pub use timers::{PfsTimersOf, pfs_timers, pfs_timers_json};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Serialize, Serializer};
+use ts_rs::TS;
 use whyso_explain::pfs::{Line, Quantity, Table, View, evenness};
 use whyso_explain::timer::Timing;
 
@@ -40,53 +41,75 @@ pub struct LevelPfs {
 }
 
 /// What the page's head holds of the views.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct PfsHead<'a> {
-    levels: Vec<LevelHead<'a>>,
-    pub(crate) views: Vec<ViewHead>,
+    levels: Vec<PfsLevel<'a>>,
+    pub(crate) views: Vec<PfsView>,
 }
 
-#[derive(Serialize)]
-struct LevelHead<'a> {
+#[derive(Serialize, TS)]
+struct PfsLevel<'a> {
     level: Option<u32>,
     /// What numbers are divided by.
     seconds: f64,
     statements: Option<f64>,
     transactions: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     timing: Option<&'a Timing>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct ViewHead {
+#[derive(Serialize, TS)]
+pub(crate) struct PfsView {
     name: &'static str,
     source: &'static str,
     line: &'static str,
     about: &'static str,
     /// Count and time, and nothing else.
     of_events: bool,
-    columns: Vec<ColumnHead>,
+    columns: Vec<PfsColumn>,
     /// Place of the column that sorts the view unless the user chose another.
     main: usize,
     pub(crate) block: u32,
 }
 
-#[derive(Serialize)]
-struct ColumnHead {
+#[derive(Serialize, TS)]
+struct PfsColumn {
     name: &'static str,
     metric: &'static str,
-    /// "count", "time" in nanoseconds, "bytes", or "share" from 0 to 1.
-    quantity: &'static str,
+    quantity: ColumnQuantity,
     /// A level is divided by nothing.
     is_level: bool,
+}
+
+/// What a column counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+enum ColumnQuantity {
+    Count,
+    /// In nanoseconds.
+    Time,
+    Bytes,
+    /// From 0 to 1.
+    Share,
+}
+
+impl From<Quantity> for ColumnQuantity {
+    fn from(quantity: Quantity) -> ColumnQuantity {
+        match quantity {
+            Quantity::Count => ColumnQuantity::Count,
+            Quantity::Time => ColumnQuantity::Time,
+            Quantity::Bytes => ColumnQuantity::Bytes,
+        }
+    }
 }
 
 /// By column; `None` where the server does not count it.
 type Row = Vec<Option<Number>>;
 
 /// The lines of a view: a block of the page.
-#[derive(Serialize)]
-pub(crate) struct ViewLines {
+#[derive(Serialize, TS)]
+pub(crate) struct PfsLines {
     names: Vec<String>,
     idle_names: Vec<String>,
     /// Statements that only whyso's own connections executed.
@@ -95,11 +118,11 @@ pub(crate) struct ViewLines {
     texts: BTreeMap<String, String>,
     /// Instances of the series that are drawn over time.
     drawn: Vec<String>,
-    levels: Vec<LevelLines>,
+    levels: Vec<PfsLinesOfLevel>,
 }
 
-#[derive(Serialize)]
-struct LevelLines {
+#[derive(Serialize, TS)]
+struct PfsLinesOfLevel {
     /// By name; `None` where nothing was counted.
     rows: Vec<Option<Row>>,
     idle: Vec<Option<Row>>,
@@ -113,13 +136,15 @@ struct LevelLines {
     observer: Vec<Option<Row>>,
     /// The part, 0 to 1, that whyso's own connections have of what was counted: of the time if any was measured, otherwise of the executions.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
     observer_share: Option<f64>,
     /// Of a statement that others executed, too: how many executions were whyso's own, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     own: BTreeMap<String, Number>,
 }
 
 /// Nine digits of a number, and no more bytes than they take.
+#[derive(TS)]
 struct Number(f64);
 
 impl Serialize for Number {
@@ -153,10 +178,10 @@ fn row(values: &[Option<f64>]) -> Row {
     values.iter().map(|value| value.map(Number)).collect()
 }
 
-impl<'a> LevelHead<'a> {
-    fn new(level: &'a LevelPfs) -> LevelHead<'a> {
+impl<'a> PfsLevel<'a> {
+    fn new(level: &'a LevelPfs) -> PfsLevel<'a> {
         let first = level.tables.first();
-        LevelHead {
+        PfsLevel {
             level: level.level,
             seconds: first.map_or(0.0, |table| table.seconds),
             statements: first.and_then(|table| table.statements),
@@ -171,7 +196,7 @@ impl PfsHead<'_> {
     pub(crate) fn new(run: &RunPfs) -> PfsHead<'_> {
         let view = |tables: Vec<&Table>| {
             let view = tables[0].view;
-            ViewHead {
+            PfsView {
                 name: view.name,
                 source: view.source,
                 line: if is_of_instances(view) { "lock" } else { view.line },
@@ -183,7 +208,7 @@ impl PfsHead<'_> {
             }
         };
         PfsHead {
-            levels: run.levels.iter().map(LevelHead::new).collect(),
+            levels: run.levels.iter().map(PfsLevel::new).collect(),
             views: by_view(run).into_iter().map(view).collect(),
         }
     }
@@ -200,21 +225,21 @@ fn is_of_instances(view: &View) -> bool {
     view.name == "lock-instances"
 }
 
-fn columns(view: &View) -> Vec<ColumnHead> {
-    let column = |column: &whyso_explain::pfs::Column| ColumnHead {
+fn columns(view: &View) -> Vec<PfsColumn> {
+    let column = |column: &whyso_explain::pfs::Column| PfsColumn {
         name: column.name,
         metric: column.metric,
-        quantity: match column.quantity {
-            Quantity::Count => "count",
-            Quantity::Time => "time",
-            Quantity::Bytes => "bytes",
-        },
+        quantity: column.quantity.into(),
         is_level: column.is_level,
     };
-    let mut columns: Vec<ColumnHead> = view.columns.iter().map(column).collect();
+    let mut columns: Vec<PfsColumn> = view.columns.iter().map(column).collect();
     if is_of_instances(view) {
-        let more = [("instances", "count"), ("busiest has", "share"), ("evenness", "share")];
-        let heads = more.map(|(name, quantity)| ColumnHead { name, metric: name, quantity, is_level: true });
+        let more = [
+            ("instances", ColumnQuantity::Count),
+            ("busiest has", ColumnQuantity::Share),
+            ("evenness", ColumnQuantity::Share),
+        ];
+        let heads = more.map(|(name, quantity)| PfsColumn { name, metric: name, quantity, is_level: true });
         columns.extend(heads);
     }
     columns
@@ -230,12 +255,12 @@ fn main_column(tables: &[&Table]) -> usize {
 }
 
 /// The lines of each view.
-pub(crate) fn view_blocks(run: &RunPfs) -> impl Iterator<Item = ViewLines> + '_ {
+pub(crate) fn view_blocks(run: &RunPfs) -> impl Iterator<Item = PfsLines> + '_ {
     by_view(run).into_iter().map(|tables| view_lines(&tables, &run.texts, LINES_MAX))
 }
 
 /// Lines that are among the first ones of any level, at every level, so that levels can be compared.
-fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -> ViewLines {
+fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -> PfsLines {
     let main = main_column(tables);
     let levels: Vec<LevelTable> = tables.iter().map(|table| LevelTable::of(table)).collect();
     let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -265,7 +290,7 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
             let values = left.iter().filter_map(|line| line.values.get(place).copied().flatten());
             values.reduce(|sum, value| sum + value).filter(|_| table.total[place].is_some())
         };
-        LevelLines {
+        PfsLinesOfLevel {
             rows: rows(&names, &by_name),
             idle: rows(&idle_names, &idle),
             total: row(&table.total),
@@ -278,7 +303,7 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
         }
     };
     let text = |name: &&str| Some((name.to_string(), clean(&shortened(texts.get(*name)?, TEXT_MAX))));
-    ViewLines {
+    PfsLines {
         texts: names.iter().chain(&observer_names).filter_map(text).collect(),
         drawn: drawn(tables, main),
         levels: levels.iter().map(level).collect(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_explain::statements::{COMMAND_METRICS, SqlTraceCost, StatementTime};
 
 use super::total;
@@ -47,7 +48,7 @@ impl RunStatements {
 }
 
 /// What the page's head holds of statements.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct StatementsHead {
     /// Names of the metrics whose sums there are; times in nanoseconds.
     metrics: Vec<&'static str>,
@@ -58,7 +59,7 @@ pub(crate) struct StatementsHead {
     levels: Vec<StatementsOfLevel>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 struct StatementsOfLevel {
     level: Option<u32>,
     seconds: f64,
@@ -70,7 +71,7 @@ struct StatementsOfLevel {
     left_count: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 struct StatementRow {
     command: String,
     /// What the command says; empty where it says nothing.

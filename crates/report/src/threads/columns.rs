@@ -1,6 +1,7 @@
 //! Threads as the page takes them: who they are, and one column per state over every thread and snapshot.
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_series::{ThreadTable, is_idle};
 
 /// The page has times in this unit, in nanoseconds: a hundred-thousandth of the shortest window that there is.
@@ -14,7 +15,7 @@ const THREADS_MAX: usize = 5_000;
 const STATEMENT_MAX: usize = 400;
 
 /// What the page's head holds of the threads.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct ThreadsHead {
     pub(crate) states: Vec<String>,
     /// Times of the snapshots, monotonic ns.
@@ -28,7 +29,7 @@ pub(crate) struct ThreadsHead {
     pub(crate) note: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct ThreadHead {
     tid: u32,
     name: String,

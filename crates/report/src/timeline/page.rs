@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_profile::{FunctionName, Rules, is_own, place};
 use whyso_record::data::StackFrame;
 use whyso_series::{Timeline, is_idle};
@@ -25,7 +26,7 @@ const NAME_MAX: usize = 400;
 const CPU: &str = "cpu";
 
 /// What the page's head holds of the timeline.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct TimelineHead {
     pub(crate) states: Vec<String>,
     /// Where buckets begin and end, monotonic ns: one more than buckets.
@@ -41,7 +42,7 @@ pub(crate) struct TimelineHead {
     pub(crate) note: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct LineHead {
     tid: u32,
     name: String,
@@ -52,7 +53,7 @@ pub(crate) struct LineHead {
 }
 
 /// Single waits and samples.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(crate) struct SinglesHead {
     /// Wait classes; the first one stands for none.
     pub(crate) classes: Vec<String>,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use whyso_record::run::HostFacts;
+use whyso_model::HostFacts;
 
 use crate::text::first_number;
 

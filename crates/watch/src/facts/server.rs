@@ -7,7 +7,7 @@ use std::time::Duration;
 use mysql_async::Conn;
 use tokio::time::timeout;
 use whyso_connect::caught;
-use whyso_record::run::ServerFacts;
+use whyso_model::ServerFacts;
 
 use crate::Error;
 use crate::own_statements::ControlConnection;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use ts_rs::TS;
 
 use super::LineTree;
 use crate::profile::{ReadSource, SourceText};
@@ -15,8 +16,8 @@ const LINES_MAX: usize = 20_000;
 const TEXT_MAX: usize = 160;
 
 /// The text of the sources that the page has, and how it was chosen.
-#[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct Texts {
+#[derive(Debug, PartialEq, Serialize, TS)]
+pub(crate) struct SourceTexts {
     files: Vec<FileText>,
     around: u32,
     lines_max: usize,
@@ -25,7 +26,7 @@ pub(crate) struct Texts {
 }
 
 /// One source file.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize, TS)]
 struct FileText {
     /// As the build has it.
     file: String,
@@ -38,11 +39,11 @@ struct FileText {
 }
 
 /// Returns the text around lines with time. Without `read`, no file has a text.
-pub(crate) fn texts(tree: &LineTree, read: Option<ReadSource<'_>>) -> Texts {
+pub(crate) fn texts(tree: &LineTree, read: Option<ReadSource<'_>>) -> SourceTexts {
     texts_of(tree, read.unwrap_or(&|_| None), LINES_MAX)
 }
 
-pub(super) fn texts_of(tree: &LineTree, read: ReadSource<'_>, lines_max: usize) -> Texts {
+pub(super) fn texts_of(tree: &LineTree, read: ReadSource<'_>, lines_max: usize) -> SourceTexts {
     let mut worth: Vec<((usize, u32), f64)> = tree.worth().into_iter().collect();
     worth.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut found: BTreeMap<usize, (SourceText, BTreeSet<u32>)> = BTreeMap::new();
@@ -75,7 +76,7 @@ pub(super) fn texts_of(tree: &LineTree, read: ReadSource<'_>, lines_max: usize) 
         }
     };
     let files = tree.files.iter().enumerate().map(file).collect();
-    Texts { files, around: AROUND, lines_max, without }
+    SourceTexts { files, around: AROUND, lines_max, without }
 }
 
 fn cut(text: &str) -> String {

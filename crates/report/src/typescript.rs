@@ -1,0 +1,22 @@
+//! What the page gets as JSON, declared in TypeScript.
+
+use std::path::{Path, PathBuf};
+
+use whyso_testing::typescript::Declarations;
+
+use crate::flame::SourceTexts;
+use crate::payload::Head;
+use crate::pfs::PfsLines;
+
+fn page(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src").join(file)
+}
+
+#[test]
+fn the_page_has_the_types_of_its_head_and_blocks() {
+    Declarations::default()
+        .with::<Head<'static>>()
+        .with::<SourceTexts>()
+        .with::<PfsLines>()
+        .assert_in(&page("data/generated.ts"));
+}
