@@ -108,7 +108,7 @@ impl<'a> LocksObject<'a> {
         LocksObject {
             window: of.window,
             seconds: of.seconds,
-            looks: of.looks,
+            looks: of.snapshot_count,
             snapshots: SnapshotsObject::new(of.snapshots),
             row_locks_counted: of
                 .row_locks_counted
@@ -125,7 +125,7 @@ impl<'a> LocksObject<'a> {
 impl SnapshotsObject {
     fn new(of: Snapshots) -> SnapshotsObject {
         SnapshotsObject {
-            taken: of.taken,
+            taken: of.count,
             failed: of.failed,
             last_good_s_before_end: of.last_good_s,
             last_took_ms: of.last_took_ms,
