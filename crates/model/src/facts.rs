@@ -18,7 +18,7 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// `/sys/devices/system/clocksource/…/current_clocksource`.
     pub clocksource: String,
-    /// "kvm", "none", …, where it can be found out.
+    /// "kvm", "none", …, as far as it can be found out.
     pub virtualization: String,
     /// File system and device that hold the server's data, where it is local.
     pub data_filesystem: String,
@@ -29,7 +29,7 @@ pub struct HostFacts {
 /// Facts about the server under test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct ServerFacts {
-    /// As the server says it, such as "10.11.14-MariaDB-0+deb12u2".
+    /// As the server reports it, such as "10.11.14-MariaDB-0+deb12u2".
     pub version: String,
     pub version_comment: String,
     /// "MariaDB" or "MySQL".

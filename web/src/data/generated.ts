@@ -407,7 +407,7 @@ export type HostFacts = {
   memory_bytes: number;
   /** `/sys/devices/system/clocksource/…/current_clocksource`. */
   clocksource: string;
-  /** "kvm", "none", …, where it can be found out. */
+  /** "kvm", "none", …, as far as it can be found out. */
   virtualization: string;
   /** File system and device that hold the server's data, where it is local. */
   data_filesystem: string;
@@ -1028,7 +1028,7 @@ export type SeriesName = { host: string, source: string, metric: string, instanc
 
 /** Facts about the server under test. */
 export type ServerFacts = {
-  /** As the server says it, such as "10.11.14-MariaDB-0+deb12u2". */
+  /** As the server reports it, such as "10.11.14-MariaDB-0+deb12u2". */
   version: string;
   version_comment: string;
   /** "MariaDB" or "MySQL". */
