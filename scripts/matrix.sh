@@ -16,4 +16,4 @@ fi
 for build in "${builds[@]}"; do
 	timeout 300 "$whyso" server fetch "$build" || echo "not tested: $build (it could not be fetched)"
 done
-cargo test --release --locked --test matrix -- --nocapture
+cargo test --release --locked --test matrix -- --include-ignored --nocapture

@@ -8,7 +8,7 @@ export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 whyso=$CARGO_TARGET_DIR/release/whyso
 
 # How long, in seconds. The result in CI must depend only on the change.
-seconds=${API_SECONDS:-80}
+seconds=${API_SECONDS:-20}
 seed=()
 if [[ ${CI:-} == true ]]; then
 	seed=(--seed "${SCHEMATHESIS_SEED:-20261121}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test: formatting, lints, Rust (unit, property, end to end over real servers), the page.
+# Runs the tests of every change: formatting, lints, Rust (unit, property, end to end over real servers), the lessons of the book, the page.
+# What takes longer is in scripts/test-hard.sh.
 # `make test` calls it after the set-up; each part can be run by its own command below.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -48,6 +49,6 @@ step python3 scripts/run_tests_test.py
 step python3 scripts/guide_test.py
 step python3 bench/causes/causes_test.py
 step python3 bench/tables_test.py
-step scripts/run_tests.py --script scripts/test-guide.sh --script scripts/test-api.sh --script scripts/test-openmetrics.sh --workspace --locked
+step scripts/run_tests.py --script "scripts/test-guide.sh --lessons" --script scripts/test-api.sh --script scripts/test-openmetrics.sh --workspace --locked
 step scripts/test-page.sh
 echo "all tests passed"

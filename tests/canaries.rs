@@ -184,6 +184,7 @@ fn no_password_leaks_from_a_plain_program() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn no_password_leaks_from_a_program_with_capabilities() {
     assert_nothing_leaks(true);
 }

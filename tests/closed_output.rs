@@ -19,6 +19,7 @@ fn nobody() -> Stdio {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_run_whose_standard_error_nobody_reads_ends_as_any_other() {
     let place = Place::new();
     let mut run = place.run(&["--users", "1", "--seconds", "1", "--no-repeat"]);

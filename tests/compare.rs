@@ -22,6 +22,7 @@ fn measure(place: &Place, more: &[&str]) -> (String, f64) {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn runs_in_turn_are_compared_and_what_can_not_be_compared_is_refused() {
     let place = Place::new();
     let small = ["--rows", "500"];

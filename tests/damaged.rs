@@ -53,6 +53,7 @@ fn files_of(run: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn no_command_shows_other_numbers_without_a_warning_whichever_file_has_a_flipped_bit() {
     let place = Place::new();
     let more = ["--users", "2", "--seconds", "3", "--no-repeat", "--stacks", "--trace-sql", "--json"];

@@ -95,6 +95,7 @@ fn assert_named(why: &Value, causes: &[&str]) {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_commit_that_waits_for_whoever_syncs_the_log_is_the_logs_with_stacks_and_without() {
     let folder = Place::new();
     let Some(slow) = SlowDisk::under(folder.path(), 300) else {

@@ -170,6 +170,7 @@ fn assert_run_is_cut_short(out: &Value) {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_run_whose_server_stops_in_mid_level_is_not_complete_and_leaves_without_it() {
     let (again, never) = thread::scope(|scope| {
         let again = scope.spawn(|| run_stopped(Some(Duration::from_secs(5))));
@@ -193,6 +194,7 @@ fn a_run_whose_server_stops_in_mid_level_is_not_complete_and_leaves_without_it()
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_run_whose_own_server_stops_in_mid_level_ends_it_all_the_same() {
     let place = Place::new();
     let args = ["--users", "4", "--seconds", "4", "--slo", "max=500ms", "--json"];

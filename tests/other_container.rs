@@ -27,6 +27,7 @@ fn elsewhere(command: &Command) -> Option<Command> {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_run_in_another_container_leaves_a_running_server_alone() {
     let place = Place::new();
     let short = ["--users", "1", "--seconds", "1", "--no-repeat", "--no-trace"];

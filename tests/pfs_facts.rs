@@ -78,6 +78,7 @@ fn class<'v>(timers: &'v Value, name: &str) -> &'v Value {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn what_timing_costs_is_shown_of_a_run_that_asked_for_nothing_and_of_one_that_timed_all() {
     let server = OwnServer::start_with(&["--performance-schema=ON"]);
     let place = Place::new();

@@ -136,6 +136,7 @@ fn what_a_run_sets_is_reported_and_put_back_also_after_it_was_ended_by_force() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn so_it_is_on_every_server_at_hand() {
     for_each_build(ALL, |name, build| {
         everything(build["tree"].as_str());

@@ -192,6 +192,7 @@ fn without_the_right_to_see_other_sessions_this_is_reported() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn busy_programs_next_to_a_server_are_suspected_by_name_and_its_clients_are_not() {
     let server = with_orders(OwnServer::start());
     let place = Place::new();

@@ -193,6 +193,7 @@ fn a_service_level_and_the_engine_are_part_of_the_report() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn an_open_loop_is_recorded_with_its_backlog() {
     let place = Place::new();
     let args = ["--users", "4", "--rate", "50", "--seconds", "3", "--no-repeat", "--json"];
@@ -207,6 +208,7 @@ fn an_open_loop_is_recorded_with_its_backlog() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_sweep_over_rates_is_reported_and_drawn_against_rates() {
     let place = Place::new();
     let args = ["--users", "4", "--rate", "20,100000", "--arrivals", "uniform", "--seconds", "2"];
@@ -306,6 +308,7 @@ fn log_of_load_exists(place: &Place) -> bool {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn kill_9_leaves_no_server_and_a_recording_that_opens() {
     let place = Place::new();
     let mut child = spawn(&mut place.run(&["--users", "2", "--seconds", "60"]));
@@ -394,6 +397,7 @@ fn a_server_of_the_users_own_keeps_its_settings_and_its_data() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_restart_under_traffic_is_survived_and_reported() {
     let place = Place::new();
     let mut run =
@@ -407,6 +411,7 @@ fn a_restart_under_traffic_is_survived_and_reported() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn server_and_load_stay_on_their_cpus() {
     let place = Place::new();
     let mut run = place.run(&["--users", "2", "--seconds", "4", "--no-repeat", "--json"]);
@@ -499,6 +504,7 @@ fn a_wrong_password_is_reported_and_never_shown() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_full_disk_ends_the_run_and_keeps_what_was_recorded() {
     let place = Place::new();
     let disk = place.path().join("disk");

@@ -118,6 +118,7 @@ fn rows_errors_and_connections_are_recorded_on_this_machine_s_own_server() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn rows_errors_and_connections_are_recorded_on_every_available_server() {
     for_each_build(ALL, |name, build| {
         let place = Place::new();
@@ -230,6 +231,7 @@ fn what_only_one_reading_of_backslashes_shows_is_left_out_whatever_the_server_s_
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn the_trace_goes_on_with_a_server_that_was_started_anew() {
     let place = Place::new();
     let more =

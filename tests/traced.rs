@@ -117,6 +117,7 @@ fn a_thread_pool_answers_what_its_threads_picked_for_each_other() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn what_a_shell_starts_loads_as_the_command_itself_does() {
     if !may_trace() {
         return;
@@ -181,6 +182,7 @@ fn both_kinds_of_sockets_tls_and_compression_are_counted_alike() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn the_budget_of_a_server_whose_process_is_not_found_stops_at_the_wire() {
     if !may_trace() {
         return;
@@ -272,6 +274,7 @@ fn requests_of_other_clients_are_in_no_part_of_the_budget_and_are_reported_apart
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn next_to_a_command_that_loads_directly_other_clients_are_apart_too() {
     if !may_trace() {
         return;
@@ -294,6 +297,7 @@ fn next_to_a_command_that_loads_directly_other_clients_are_apart_too() {
 
 /// A replica receives what its source sends: that is no request of a client, whoever loads it.
 #[test]
+#[ignore = "long: make test-hard"]
 fn what_a_replica_receives_is_no_request() {
     if !may_trace() {
         return;
@@ -358,6 +362,7 @@ fn relay(port: u16, delay: Duration) -> u16 {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn what_a_relay_holds_back_is_shown_as_the_way_between_load_and_server() {
     if !may_trace() {
         return;

@@ -67,6 +67,7 @@ fn locks_by_name_are_a_cause_and_threads_without_work_are_idle() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn locks_by_name_and_sleep_on_purpose_are_named_by_stacks_and_without_a_tracer() {
     let server = OwnServer::start();
     let dsn = server.dsn("root", "mysql");
@@ -94,6 +95,7 @@ fn locks_by_name_and_sleep_on_purpose_are_named_by_stacks_and_without_a_tracer()
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_client_that_reads_slowly_is_a_cause() {
     if !may_trace() {
         return;
