@@ -1,6 +1,7 @@
 //! A change under load: how deep throughput fell, and how long it took to come back.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Throughput is back when it reaches this share of its value before the change, or of its value at the end if that is less.
 const BACK: f64 = 0.95;
@@ -10,7 +11,7 @@ const LATER: f64 = 0.25;
 const BEFORE: usize = 10;
 
 /// What a change during a run did.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Dip {
     /// Time of the change, in seconds.
     pub at_s: f64,

@@ -1,6 +1,7 @@
 //! What a comparison says, in a word.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::effect::{Effect, effect};
 use crate::equivalence::equivalence_p;
@@ -13,7 +14,7 @@ const ALPHA: f64 = 0.05;
 /// Where the baseline's own starts spread more than this (standard deviation of their logarithms), a difference from it means little.
 const UNSTABLE_SD_LOG: f64 = 0.15;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Faster,

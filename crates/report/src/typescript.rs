@@ -7,6 +7,7 @@ use whyso_testing::typescript::Declarations;
 use crate::flame::SourceTexts;
 use crate::payload::Head;
 use crate::pfs::PfsLines;
+use crate::study::StudyHead;
 
 fn page(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src").join(file)
@@ -19,4 +20,9 @@ fn the_page_has_the_types_of_its_head_and_blocks() {
         .with::<SourceTexts>()
         .with::<PfsLines>()
         .assert_in(&page("data/generated.ts"));
+}
+
+#[test]
+fn the_page_of_a_study_has_the_types_of_its_head() {
+    Declarations::default().with::<StudyHead<'static>>().assert_in(&page("study/generated.ts"));
 }

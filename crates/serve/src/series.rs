@@ -3,6 +3,7 @@
 use std::thread;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use utoipa::ToSchema;
 use whyso_record::data::{Kind, SeriesId};
 use whyso_record::run::Window;
@@ -87,7 +88,7 @@ pub(crate) struct Lines {
 }
 
 /// A line's head, see [`crate::encode`]. Its columns are times in seconds, values, and the four columns of a band.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, TS)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LineHead {
     /// `None`: a sum.

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::cells::Start;
 use crate::{Error, Spec};
@@ -126,7 +127,7 @@ pub struct LevelRecord {
 }
 
 /// A short part of a level.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Moment {
     /// Its middle, in seconds from the window's begin.
     pub at_s: f64,

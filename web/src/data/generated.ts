@@ -13,7 +13,7 @@ export type ActionEffect = {
   after: Estimate | null;
 };
 
-/** Something that was done in mid-run. */
+/** Something that was done during the run. */
 export type ActionRecord = {
   /** As it was asked for, such as "SET GLOBAL innodb_io_capacity = 2000". */
   text: string;
@@ -126,7 +126,7 @@ export type Client = {
   max_rss_kb: number;
   /** The generator was the bottleneck. */
   saturated: boolean;
-  /** Why it is held to be saturated; empty where it is not. */
+  /** Why it counts as saturated; empty where it does not. */
   saturated_why: string;
   /** Time that the load's threads were runnable and waited for a CPU, together. */
   run_delay_s: number;
@@ -143,7 +143,7 @@ export type ColumnQuantity = "count" | "time" | "bytes" | "share";
 /** Waits for row locks, and their time. */
 export type CountedRowLocks = { waits: number, waited_s: number };
 
-/** `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks can't tell it. */
+/** `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks does not have it. */
 export type CpuSplit = {
   samples: number;
   /** Share in user mode, 0 to 1, with its 95 % interval (E. B. Wilson's score interval, 1927). */
@@ -221,7 +221,7 @@ export type EngineResult = {
   min_complete: number;
   /** How long it waits for them at most. */
   min_complete_at_most_ns: number;
-  /** How long it looks for news before it sleeps. */
+  /** How long it polls before it sleeps. */
   busy_poll_ns: number;
   /** Of its threads, where one was asked for, such as "batch"; else empty. */
   scheduling_policy: string;
@@ -363,7 +363,7 @@ export type Growth = {
   by_level: Array<number>;
   /** What the counter stands for as text; empty where that is not known. */
   meaning: string;
-  /** Place in [`Explanation::growth`] of a counter that says the same and stands before this one. A table shows both in one row. `None` for the first of them. */
+  /** Place in [`Explanation::growth`] of a counter that counts the same and stands before this one. A table shows both in one row. `None` for the first of them. */
   same_as?: number;
 };
 
@@ -385,7 +385,7 @@ export type Head = {
   threads?: ThreadsHead;
   /** Absent where nothing traced the server's threads. */
   timeline?: TimelineHead;
-  /** Absent where no stacks were taken. */
+  /** Absent where no stacks were recorded. */
   flame?: FlameHead;
   /** Absent where no commands of clients were followed. */
   statements?: StatementsHead;
@@ -465,7 +465,7 @@ export type Level = {
   warmup: Window;
   /** Whether the warm-up saw a steady throughput before its bound. */
   warmup_steady: boolean;
-  /** The measured window; the result is of this alone. */
+  /** The measured window. The result is only of this. */
   window: Window;
   result: LevelResult;
   ended: RunEnd;
@@ -476,7 +476,7 @@ export type LevelCpu = {
   level: number;
   /** Fractions of the machine's CPU time; `None` where it was not recorded. */
   machine: CpuUse | null;
-  /** CPUs kept busy (CPU seconds a second) by the server's process. */
+  /** CPUs kept busy (CPU seconds per second) by the server's process. */
   server_cpus: number | null;
   /** CPUs kept busy by the load generator's threads. */
   client_cpus: number;
@@ -510,23 +510,23 @@ export type LevelResult = {
   pacing: Pacing;
   /** The percentiles that were asked for. */
   percentiles: Array<PercentileResult>;
-  /** Of those transactions alone that needed more than one attempt, from their first. */
+  /** Only of transactions that needed more than one attempt, from their first. */
   retried_ms: Latency;
   /** Time that transactions lost to each error, retrying and reconnecting included, in milliseconds. */
   lost_ms_by_code: { [key in string]: number };
-  /** Connections that were lost and made anew; of the whole level. */
+  /** Connections that were lost and made again, of the whole level. */
   reconnects: number;
   engine: EngineResult;
-  /** Transactions that were asked to be due a second, where that was the same all the time; `None` in a closed loop. */
+  /** Transactions that were to become due per second, where that was the same all the time. `None` in a closed loop. */
   rate_per_s: number | null;
   /** `None` in a closed loop. */
   arrivals: ArrivalsResult | null;
   endpoints: Array<EndpointResult>;
   /** What on the client's machine bounded the load, such as its local ports; empty where nothing did. */
   client_limit: string;
-  /** One a requirement, in the order in which they were given. */
+  /** One per requirement, in the order in which they were given. */
   slo: Array<SloResult>;
-  /** Intervals that could not be taken from the load in time. */
+  /** Intervals that could not be read from the load in time. */
   intervals_lost: number;
   /** Clients' sessions by the server's process list; `None` where it was not read, or whyso itself was the load. */
   sessions?: SessionsResult;
@@ -545,7 +545,7 @@ export type LevelVerdict = {
   transactions_per_s_ci95: [number, number] | null;
   steadiness: Steadiness;
   regime: Regime;
-  /** False where the number says nothing about the server. */
+  /** False where the number shows nothing about the server. */
   valid: boolean;
   /** Why it is not valid; empty where it is. */
   invalid_why: string;
@@ -582,7 +582,7 @@ export type LineHead = {
 /** What the page's head holds of lines. */
 export type LinesHead = {
   nodes: number;
-  /** The block that holds: of each call its depth, the place of its line, and its node in the tree of calls without lines; then of each line the place of its function's name, the place of its file (−1: the build has no line; −2: left out to keep the page small), and its number. */
+  /** The block that holds, in this order: - of each call: its depth, the place of its line, and its node in the tree of calls without lines; - of each line: the place of its function's name, the place of its file, and its number. Instead of a file, −1 stands for a build without lines, and −2 for a line that is left out to keep the page small. */
   block: number;
   /** The block that holds the files and their text, as JSON. */
   texts_block: number;
@@ -796,7 +796,7 @@ export type PfsLinesOfLevel = {
   /** How many idle ones have no row. */
   idle_left: number;
   observer: Array<Array<Number | null> | null>;
-  /** The part, 0 to 1, that whyso's own connections have of what was counted: of the time where any was taken, else of the executions. */
+  /** The part, 0 to 1, that whyso's own connections have of what was counted: of the time if any was measured, otherwise of the executions. */
   observer_share?: number;
   /** Of a statement that others executed, too: how many executions were whyso's own, by name. */
   own?: { [key in string]: Number };
@@ -852,7 +852,7 @@ export type PfsView = {
 /** Where in the blocks something lies. */
 export type Place = { block: number, slot: number };
 
-/** A cause that a setting, a version or a count points to, and that no measured time shows: it has no share, and never comes first. */
+/** A cause that a setting, a version or a count points to, and that no measured time shows. It has no share, and never comes first. */
 export type Possible = {
   id: Cause;
   /** One sentence: what points to it. */
@@ -921,11 +921,11 @@ export type RunInfo = {
   levels: Array<Level>;
   /** One execution of each kind of statement that only reads, before the first level; empty where none was executed. */
   statement_work?: Array<StatementWork>;
-  /** What was done to the server in mid-run, on request. */
+  /** What was done to the server during the run, on request. */
   actions: Array<ActionRecord>;
   /** What was not measured, and why. */
   not_measured: Array<NotMeasured>;
-  /** `None` while the run goes on, and after a crash. */
+  /** `None` during the run, and after a crash. */
   ended: RunEnd | null;
 };
 
@@ -994,7 +994,7 @@ export type SamplesHead = {
   /** Windows begin and end at multiples of this number of seconds since the page's zero, and where measured windows do. */
   step_s: number;
   rows: number;
-  /** The block that holds: of whom, entry by entry its role, thread, connection and statement, NaN where none is known; then of each row its metric, of whom, its stretch, its node, its time in µs, the root of its variance in µs, and how many samples or waits it is; where calls are separated by line, the node is that of the tree of lines. */
+  /** The block that holds, in this order: - of each owner: its role, thread, connection and statement, NaN where one is not known; - of each row: its metric, owner, stretch, node, time in µs, root of its variance in µs, and number of samples or waits. Where calls are separated by line, the node is that of the tree of lines. */
   block: number;
   /** Nodes are those of the tree of lines. */
   lines: boolean;
@@ -1066,7 +1066,7 @@ export type SinglesHead = {
   /** Place of the class, then of functions, the innermost first. */
   sites: Array<Array<number>>;
   count: number;
-  /** The block that holds: by thread how many it has; then of each, by thread and time, its end (µs since the page's zero), the place of its state, its length and its weight in µs (a sample on a CPU has no length), its site, the thread that woke it, and that one's site, NaN where there is none. */
+  /** The block that holds, in this order: - by thread, how many it has; - of each, by thread and time: its end in µs since the page's zero, and the place of its state; - of each: its length and weight in µs, its site, the thread that woke it, and that thread's site. A sample on a CPU has no length. NaN stands for none. */
   block: number;
   /** What was left out, in plain words; empty where nothing was. */
   note: string;
@@ -1089,7 +1089,7 @@ export type SloResult = {
   held: boolean;
 };
 
-/** The text of the sources that the page is given, and how it was chosen. */
+/** The text of the sources that the page has, and how it was chosen. */
 export type SourceTexts = {
   files: Array<FileText>;
   around: number;
@@ -1204,12 +1204,12 @@ export type ThreadHead = { tid: number, name: string, role: string };
 /** What the page's head holds of the threads. */
 export type ThreadsHead = {
   states: Array<string>;
-  /** When they were looked at, monotonic ns. */
+  /** Times of the snapshots, monotonic ns. */
   t_ns: Array<number>;
   unit_ns: number;
   list: Array<ThreadHead>;
   statements: Array<string>;
-  /** The block that holds a column a state, then requests, connections and statements, over thread and look. */
+  /** The block that holds one column per state, then requests, connections and statements, over thread and snapshot. */
   block: number;
   /** What was left out, in plain words; empty where nothing was. */
   note: string;
@@ -1221,7 +1221,7 @@ export type TimelineHead = {
   /** Where buckets begin and end, monotonic ns: one more than buckets. */
   edges_ns: Array<number>;
   list: Array<LineHead>;
-  /** The block that holds, over all cells thread by thread, which states have time (a bit each), and then of each state the whole milliseconds of those cells in which it has some. */
+  /** The block that holds, over all cells thread by thread: - which states have time, one bit each; - of each state, the whole milliseconds of those cells in which it has some. */
   block: number;
   singles: SinglesHead | null;
   /** What was merged or left out, in plain words; empty where nothing was. */
@@ -1250,7 +1250,7 @@ export type UserSeconds = {
   outside: number;
   /** Before the window, in transactions that ended in it; no part of the sum. */
   before: number;
-  /** In pauses within transactions, which a script asks for; a part of `ended` and `in_flight`. 0 in recordings that were made before it was measured. */
+  /** In pauses within transactions, which a script asks for; a part of `ended` and `in_flight`. 0 in recordings from before it was measured. */
   paused: number;
 };
 
@@ -1264,7 +1264,7 @@ export type UslFit = {
   kappa: Estimate;
   /** Users at the fitted peak, √((1−σ)/κ); `None` where κ's interval contains 0: then the law needs no peak. */
   peak_users: number | null;
-  /** Its 95 % interval; no upper end where the law needs no peak, or hardly one. `None` where nothing can be said. */
+  /** Its 95 % interval; no upper end where the law needs no peak, or hardly one. `None` where it is not known. */
   peak_users_ci95: [number, number | null] | null;
   r_squared: number;
   /** Level indexes that the fit leaves outside its 95 % prediction band. */

@@ -1,6 +1,6 @@
 /** Requests to the page's server. */
 
-import type { RunEvent } from '../data/model.ts';
+export type { EventList, ListedRun, RunList } from './generated.ts';
 
 const ROOT = '/api/v1';
 
@@ -75,33 +75,4 @@ export function backupAddress(ids: string[]): string {
 
 export function runPath(id: string): string {
   return `/runs/${encodeURIComponent(id)}`;
-}
-
-export interface RunRow {
-  id: string;
-  workload: string;
-  server: string;
-  host: string;
-  began_ms: number | null;
-  seconds: number | null;
-  levels: number;
-  best: { users: number; rate_per_s: number | null; transactions_per_s: number; latency_p95_ms: number } | null;
-  /** Null until it is computed, empty if there is none. */
-  verdict: string | null;
-  notes: string[];
-  bytes: number;
-  live: boolean;
-  ended: string;
-}
-
-export interface RunList {
-  folder: string;
-  runs: RunRow[];
-  verdicts_coming: boolean;
-}
-
-export interface News {
-  events: RunEvent[];
-  end_ns: number;
-  live: boolean;
 }

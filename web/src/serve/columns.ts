@@ -1,13 +1,7 @@
 /** Reads what `crates/serve/src/encode.rs` writes: a JSON head and the columns after it. Pure. */
 
 import type { Column } from '../data/model.ts';
-
-export interface LineHead {
-  /** Null: a sum. */
-  number: number | null;
-  count: number;
-  band: boolean;
-}
+import type { LinesHead } from './generated.ts';
 
 export interface ServedLines {
   lines: { number: number | null; column: Column }[];
@@ -17,7 +11,7 @@ export interface ServedLines {
 
 export function linesIn(buffer: ArrayBuffer): ServedLines {
   const length = new DataView(buffer).getUint32(0, true);
-  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as { lines: LineHead[]; left: number };
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as LinesHead;
   let at = 4 + length;
   const next = (count: number) => {
     const column = new Float64Array(buffer, at, count);

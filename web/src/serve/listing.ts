@@ -1,7 +1,7 @@
 /** Searches and sorts the list of runs. Pure. */
 
 import { roughTime } from '../lib/words.ts';
-import type { RunRow } from './api.ts';
+import type { ListedRun } from './api.ts';
 
 export type SortBy = 'began' | 'workload' | 'server' | 'best' | 'bytes';
 
@@ -11,7 +11,7 @@ export interface SortOrder {
 }
 
 /** Runs in which every typed word occurs somewhere. */
-export function searchRuns(runs: RunRow[], text: string): RunRow[] {
+export function searchRuns(runs: ListedRun[], text: string): ListedRun[] {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
   if (words.length === 0) return runs;
   return runs.filter((run) => {
@@ -20,8 +20,8 @@ export function searchRuns(runs: RunRow[], text: string): RunRow[] {
   });
 }
 
-export function sortRuns(runs: RunRow[], { by, down }: SortOrder): RunRow[] {
-  const of: Record<SortBy, (run: RunRow) => string | number> = {
+export function sortRuns(runs: ListedRun[], { by, down }: SortOrder): ListedRun[] {
+  const of: Record<SortBy, (run: ListedRun) => string | number> = {
     began: (run) => run.began_ms ?? 0,
     workload: (run) => run.workload,
     server: (run) => run.server,

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { RunRow } from '../../src/serve/api.ts';
+import type { ListedRun } from '../../src/serve/api.ts';
 import { linesIn } from '../../src/serve/columns.ts';
 import { searchRuns, lengthText, sortRuns } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
 import { packStretch, typedWindow, unpackSide, unpackStretch, windowText } from '../../src/serve/stretches.ts';
 import { compareAddress, packCharts, runAddress, shownOf, unpackCharts, unpackSeconds } from '../../src/serve/view.ts';
 
-const run = (id: string, more: Partial<RunRow> = {}): RunRow => ({
+const run = (id: string, more: Partial<ListedRun> = {}): ListedRun => ({
   id, workload: 'oltp', server: 'MariaDB 11', host: 'h', began_ms: 0, seconds: 1, levels: 1, best: null, verdict: null, notes: [], bytes: 1, live: false, ended: 'complete', ...more,
 });
 

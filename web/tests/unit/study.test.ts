@@ -90,7 +90,7 @@ test('courses of one place and number of users share a chart, with each change o
   const course = (label: string, users: number, server: string, what: string): Course => ({
     name: label, server, condition: '', label, users, block: 0,
     moments: [{ at_s: 0.5, measures: { tps: 5, hits: 99 } }, { at_s: 1.5, measures: { tps: 6 } }],
-    resized: what ? [{ what, at_s: 1 }] : [],
+    resized: what ? [{ what, at_s: 1, dip: null, starts: [] }] : [],
   });
   const charts = courseCharts([course('a', 8, 'x', 'pool = 1'), course('b', 8, 'x', 'pool = 1'), course('a', 8, 'y', 'pool = 1'), course('b', 8, 'y', '')], styles([], ['a', 'b']), { tps: 'transactions/s', hits: 'hits, %' }, 'hits, %');
   expect(charts.map((chart) => chart.title)).toEqual(['x', 'y']);
@@ -100,7 +100,7 @@ test('courses of one place and number of users share a chart, with each change o
 });
 
 test('a curve has its counters below it', () => {
-  const curve = { name: 'a', knob: 'k', starts: 2, points: [{ value: 1, ms: 2, ms95: null, status: { passes: 3 } }] };
+  const curve = { name: 'a', knob: 'k', starts: 2, points: [{ value: 1, ms: 2, ms95: null, status: { passes: 3 } }], steps: [] };
   expect(curvePanels([curve], styles([], ['a'])).map((panel) => [panel.title, panel.lines[0]?.points])).toEqual([
     ['execution, ms', [{ x: 1, y: 2 }]],
     ['passes/execution', [{ x: 1, y: 3 }]],

@@ -10,6 +10,8 @@ use whyso_words::{count, percent, users};
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
 
 pub use answer::{study_doubt, study_found};
+#[cfg(test)]
+pub(crate) use page::StudyHead;
 pub use page::study_html;
 pub use sheets::{Row, Sheet};
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_inference::{VariantComparison, Verdict};
 use whyso_model::measures::{self, Better};
 use whyso_study::{Answer, Course, Curve, Line, StartSummary};
@@ -12,8 +13,8 @@ use super::sheets::{self, Sheet};
 use super::{study_doubt, study_found, study_notes};
 use crate::{Error, html, payload};
 
-#[derive(Serialize)]
-struct Head<'a> {
+#[derive(Serialize, TS)]
+pub(crate) struct StudyHead<'a> {
     format: u32,
     title: &'a str,
     question: &'a str,
@@ -42,7 +43,7 @@ struct Head<'a> {
     done: &'a [StartSummary],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 struct PairHead<'a> {
     differs: bool,
     words: String,
@@ -51,7 +52,7 @@ struct PairHead<'a> {
 }
 
 /// Server and condition.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 struct PlaceHead<'a> {
     title: String,
     points: Vec<Point<'a>>,
@@ -59,7 +60,7 @@ struct PlaceHead<'a> {
 }
 
 /// A variant at one number of users.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 struct Point<'a> {
     variant: &'a str,
     tuning: &'a str,
@@ -73,7 +74,7 @@ struct Point<'a> {
 }
 
 /// A comparison, as numbers to draw and as words to show.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 struct ComparedHead {
     users: u32,
     /// Server and condition of a step; empty where the study has one of each.
@@ -101,7 +102,7 @@ pub fn study_html(answer: &Answer, out: &mut dyn Write) -> Result<(), Error> {
     html::write_page("whyso-study", &payload::script_safe(&json), &[], out)
 }
 
-fn head(answer: &Answer) -> Head<'_> {
+fn head(answer: &Answer) -> StudyHead<'_> {
     let mut sheets = sheets::sheets(answer);
     let pair = answer.pair.as_ref().filter(|_| !sheets.is_empty()).map(|pair| PairHead {
         differs: pair.differs(),
@@ -120,7 +121,7 @@ fn head(answer: &Answer) -> Head<'_> {
         |variant: &&str| answer.lines.iter().any(|line| line.is_baseline && line.variant == **variant);
     let named =
         answer.courses.iter().flat_map(|course| &course.moments).flat_map(|moment| moment.measures.keys());
-    Head {
+    StudyHead {
         format: payload::FORMAT,
         title: &answer.title,
         question: &answer.question,

@@ -5,6 +5,7 @@ mod events;
 mod over_time;
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_explain::model::users_words;
 use whyso_inference::{Spread, VariantComparison};
 use whyso_model::measures;
@@ -14,7 +15,7 @@ use whyso_words::{number, p_value, percent, percent_change, whole};
 use crate::text::dash;
 
 /// A table with its head.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, TS)]
 pub struct Sheet {
     pub title: String,
     pub head: Vec<String>,
@@ -25,7 +26,7 @@ pub struct Sheet {
     pub note: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, TS)]
 pub struct Row {
     pub cells: Vec<String>,
     /// Its numbers mean little.

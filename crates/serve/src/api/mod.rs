@@ -10,6 +10,8 @@ mod read;
 mod refusals;
 mod responses;
 mod runs;
+#[cfg(test)]
+mod typescript;
 
 use std::sync::Arc;
 

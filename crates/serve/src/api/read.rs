@@ -8,6 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use utoipa::openapi::schema::ArrayBuilder;
 use utoipa::{IntoParams, ToSchema};
 use whyso_query::ForReport;
@@ -279,8 +280,8 @@ struct LineColumns<'c> {
 }
 
 /// What comes before the binary columns of a chart's lines.
-#[derive(Serialize)]
-struct LinesHead<'c> {
+#[derive(Serialize, TS)]
+pub(super) struct LinesHead<'c> {
     lines: &'c [LineHead],
     left: usize,
 }
@@ -391,7 +392,7 @@ pub(super) async fn tables(
     .await
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, TS)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Events)]
 pub(super) struct EventList {

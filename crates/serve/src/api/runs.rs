@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use utoipa::ToSchema;
 use whyso_record::run::{Purpose, RunEnd, RunInfo};
 use whyso_record::{RunSummary, add_note, list_runs, notes_of, prune_run, remove_run};
@@ -18,7 +19,7 @@ use crate::site::{Site, reading};
 /// Notes of a run that the list shows.
 const NOTES_MAX: usize = 20;
 
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, TS)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Runs)]
 pub(super) struct RunList {
@@ -29,7 +30,7 @@ pub(super) struct RunList {
     verdicts_coming: bool,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, TS)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Run)]
 struct ListedRun {
@@ -57,7 +58,7 @@ struct ListedRun {
     ended: String,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, TS)]
 #[serde(deny_unknown_fields)]
 struct BestLevel {
     users: u32,

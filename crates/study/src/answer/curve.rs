@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_inference::{ChangePoint, ChangeRule, Effect, change_points, effect};
 
 use crate::cells::Cell;
 use crate::journal::{PointRecord, StartRecord};
 use crate::spec::Spec;
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Curve {
     /// Of the cell.
     pub name: String,
@@ -22,7 +23,7 @@ pub struct Curve {
 }
 
 /// A step in a curve: between two neighbouring values of the knob.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
 pub struct CurveStep {
     /// The last value before it, and the first one after.
     pub between: [i64; 2],
@@ -31,7 +32,7 @@ pub struct CurveStep {
     pub after_ms: f64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct CurvePoint {
     pub value: i64,
     /// Geometric mean over the starts of an execution's time, in milliseconds.

@@ -1,6 +1,7 @@
 //! Cells second by second: how a server warms up, and what a change under load does to it.
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_inference::{Dip, dip};
 
 use super::Measurements;
@@ -10,7 +11,7 @@ use crate::setup::At;
 use crate::spec::Spec;
 
 /// One cell at one number of users, as its start with the middle throughput went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Course {
     /// Of the cell.
     pub name: String,
@@ -26,7 +27,7 @@ pub struct Course {
     pub resized: Vec<SettingChange>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct SettingChange {
     /// What was set, such as "innodb_buffer_pool_size = 268435456".
     pub what: String,

@@ -1,12 +1,13 @@
 //! Which start was recorded where.
 
 use serde::Serialize;
+use ts_rs::TS;
 
 use crate::cells::Cell;
 use crate::journal::StartRecord;
 
 /// A start that has come to its end.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct StartSummary {
     /// From 0. Of the pair: the first one or the second.
     pub block: u32,
