@@ -73,7 +73,7 @@ fn data_goes_one_way() {
         ("series", &[]),
         ("load", &["clock", "wire", "workload"]),
         ("sysbench", &["clock", "wire", "workload", "load", "words"]),
-        ("server", &["model", "clock", "connect", "random", "workload"]),
+        ("server", &["model", "clock", "connect", "random"]),
         ("record", &["model", "clock", "series"]),
         ("watch", &["model", "clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
@@ -91,7 +91,7 @@ fn data_goes_one_way() {
         ),
         (
             "tracing",
-            &["model", "clock", "connect", "server", "watch", "trace", "stacks", "record", "explain"],
+            &["model", "clock", "connect", "server", "watch", "trace", "stacks", "record"],
         ),
         (
             "control",

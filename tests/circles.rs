@@ -3,7 +3,6 @@
 //! A module and the modules in it are one thing: a `mod.rs` may call its parts, and they may use what it defines. A file that is one thing with
 //! another has a line that begins with `// In a circle with FILE: `, where FILE is a path within the crate's `src`, and gives the reason.
 //!
-//! `tests/circles_left.txt` lists the circles that are left. The list may only become shorter: UPDATE_EXPECT=1 drops what is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -315,27 +314,12 @@ fn no_files_use_each_other_in_a_circle() {
             found.insert(format!("{name}: {members}"), ties);
         }
     }
-    let left = root().join("tests/circles_left.txt");
-    let allowed: BTreeSet<String> = fs::read_to_string(&left).unwrap().lines().map(str::to_string).collect();
-    let new: Vec<String> = found
-        .iter()
-        .filter(|(circle, _)| !allowed.contains(*circle))
-        .map(|(circle, ties)| format!("{circle}\n{ties}"))
-        .collect();
+    let found: Vec<String> = found.iter().map(|(circle, ties)| format!("{circle}\n{ties}")).collect();
     assert!(
-        new.is_empty(),
+        found.is_empty(),
         "files in circles; move what they share to a file below them:\n{}",
-        new.join("\n")
+        found.join("\n")
     );
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        fs::write(&left, found.keys().map(|circle| format!("{circle}\n")).collect::<String>()).unwrap();
-    } else {
-        assert_eq!(
-            found.len(),
-            allowed.len(),
-            "circles are gone: lower tests/circles_left.txt by UPDATE_EXPECT=1"
-        );
-    }
 }
 
 /// The check itself: two files that use each other are a circle, a module and its part are none.

@@ -1,8 +1,7 @@
 //! The words of the pages and of doc comments: none of `tests/words.txt`, and sentences that a reader can keep in mind.
 //!
-//! Pages use none of these words. Crates have some left: `tests/words_left.txt` has how many, and the numbers may only become smaller.
+//! Pages and doc comments use none of these words.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// Words of a sentence of the book, code not counted as more than one word each.
 const WORDS_MAX: usize = 25;
 
-const LEFT: &str = "tests/words_left.txt";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -300,77 +298,21 @@ fn doc_comments(source: &str, is_program: bool) -> String {
     if text.matches("```").count().is_multiple_of(2) { prose(&text) } else { text }
 }
 
-fn hits_by_crate() -> BTreeMap<String, Vec<String>> {
+#[test]
+fn doc_comments_use_plain_words() {
     let phrases = phrases();
-    let mut by_crate = BTreeMap::new();
+    let mut found = String::new();
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let folder = entry.unwrap().path();
-        let this = folder.file_name().unwrap().to_string_lossy().to_string();
-        let mut found = Vec::new();
+        let is_program = folder.ends_with("whyso");
         for file in files(&folder.join("src"), "rs") {
-            let comments = doc_comments(&fs::read_to_string(&file).unwrap(), this == "whyso");
-            found.extend(hits(&comments, &phrases).into_iter().map(|hit| format!("{}:{hit}", name(&file))));
-        }
-        by_crate.insert(this, found);
-    }
-    by_crate
-}
-
-fn words_left() -> BTreeMap<String, usize> {
-    let lines = read(LEFT);
-    let lines = lines.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .map(|line| {
-            let (name, count) = line.split_once('\t').unwrap_or_else(|| panic!("no tab in {LEFT}: {line}"));
-            (name.to_string(), count.parse().unwrap())
-        })
-        .collect()
-}
-
-/// What is wrong with a crate's number of hits; `None`: nothing.
-fn judged(name: &str, found: &[String], allowed: usize) -> Option<String> {
-    match found.len() {
-        count if count > allowed => Some(format!(
-            "the doc comments of crate {name} have {count} words of tests/words.txt, and {LEFT} allows {allowed}: replace the new ones of\n{}\n",
-            found.join("\n")
-        )),
-        count if count < allowed => Some(format!(
-            "the doc comments of crate {name} have only {count} words of tests/words.txt left: set the number of {name} in {LEFT} to {count} \
-             (UPDATE_EXPECT=1 does it)\n"
-        )),
-        _ => None,
-    }
-}
-
-/// The numbers of `words_left.txt`, each the smaller of what was allowed and what is found.
-#[test]
-fn doc_comments_use_no_more_of_these_words_than_before() {
-    let found = hits_by_crate();
-    let mut allowed = words_left();
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        let mut lines = read(LEFT)
-            .lines()
-            .filter(|line| line.starts_with('#'))
-            .map(|line| format!("{line}\n"))
-            .collect::<String>();
-        for (name, found) in &found {
-            let count = allowed.get(name).map_or(found.len(), |allowed| found.len().min(*allowed));
-            if count > 0 {
-                writeln!(lines, "{name}\t{count}").unwrap();
+            let comments = doc_comments(&fs::read_to_string(&file).unwrap(), is_program);
+            for hit in hits(&comments, &phrases) {
+                writeln!(found, "{}:{hit}", name(&file)).unwrap();
             }
-            allowed.insert(name.clone(), count);
         }
-        allowed.retain(|name, _| found.contains_key(name));
-        fs::write(root().join(LEFT), lines).unwrap();
     }
-    let mut wrong = String::new();
-    for (name, found) in &found {
-        wrong.extend(judged(name, found, allowed.get(name).copied().unwrap_or(0)));
-    }
-    for name in allowed.keys().filter(|name| !found.contains_key(*name)) {
-        writeln!(wrong, "there is no crate {name} any more: remove its line from {LEFT}").unwrap();
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+    assert!(found.is_empty(), "replace these words:\n{found}");
 }
 
 #[test]

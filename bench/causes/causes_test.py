@@ -12,6 +12,7 @@ import results
 import scores
 from attempt import recipe
 from setups import Run
+import split
 from split import sealed
 
 
@@ -128,6 +129,13 @@ class SetUps(unittest.TestCase):
         self.assertIsNone(mixtures.composed(one, Run("", settings={"a": "2"})))
         self.assertIsNone(mixtures.composed(one, Run("", own_cpus=False)))
         self.assertIsNone(mixtures.composed(one, Run("", rows=500)))
+
+    def test_a_new_family_changes_nothing_of_what_is_sealed(self):
+        self.assertEqual((len(split.SEALED_FIRST), len(split.OPEN_FIRST)), (11, 22))
+        self.assertLessEqual(split.SEALED_FIRST, sealed())
+        self.assertFalse(split.OPEN_FIRST & sealed())
+        share = sum(split.is_sealed(f"new-{number}") for number in range(3_000)) / 3_000
+        self.assertAlmostEqual(share, split.SEALED_SHARE, delta=0.03)
 
     def test_the_order_has_every_family_before_any_family_again(self):
         tune = generate.to_tune_on()

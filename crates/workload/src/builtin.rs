@@ -109,7 +109,9 @@ fn transaction(name: &str, o: &Options) -> (&'static str, Vec<Group>) {
             ("an update of a column without index", vec![non_index_update(o.non_index_updates)])
         }
         "oltp-insert" => ("an insert with a new primary key, sent as text", vec![insert_alone()]),
-        _ => ("a delete by primary key, of rows that may be gone already", vec![delete_alone()]),
+        "oltp-delete" => ("a delete by primary key, of rows that may be gone already", vec![delete_alone()]),
+        // A name without a transaction is refused: it has nothing to do.
+        _ => ("", Vec::new()),
     }
 }
 
