@@ -2,7 +2,6 @@
 //!
 //! A module and the modules in it are one thing: a `mod.rs` may call its parts, and they may use what it defines. A file that is one thing with
 //! another has a line that begins with `// In a circle with FILE: `, where FILE is a path within the crate's `src`, and gives the reason.
-//!
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
