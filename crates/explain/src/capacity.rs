@@ -109,7 +109,7 @@ impl Search {
     }
 
     /// What came of the rate that [`next`](Search::next_per_s) gave.
-    pub fn tell(&mut self, rate_per_s: f64, held: bool) {
+    pub fn record(&mut self, rate_per_s: f64, held: bool) {
         self.probes.push(Probe { rate_per_s, held });
     }
 
@@ -206,7 +206,7 @@ mod tests {
         let mut noise = Noise::new(seed);
         let mut search = Search::new(start);
         while let Some(rate) = search.next_per_s() {
-            search.tell(rate, rate <= capacity * (1.0 + spread * noise.normal()));
+            search.record(rate, rate <= capacity * (1.0 + spread * noise.normal()));
         }
         search
     }
@@ -258,7 +258,7 @@ mod tests {
             for held in answers {
                 let Some(rate) = search.next_per_s() else { break };
                 proptest::prop_assert!((RATE_MIN..=RATE_MAX).contains(&rate));
-                search.tell(rate, held);
+                search.record(rate, held);
             }
             proptest::prop_assert!(search.next_per_s().is_none() || search.probes().len() == PROBES_MAX);
             if let Bounds { holds_per_s: Some(low), fails_per_s: Some(high), .. } = search.bounds() {

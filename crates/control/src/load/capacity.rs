@@ -27,7 +27,7 @@ impl Session<'_> {
             }
             let Some(level) = self.last() else { break };
             let why = why_not_held(level);
-            search.tell(rate_per_s, why.is_empty());
+            search.record(rate_per_s, why.is_empty());
             probes.push(ProbeResult { level: level.index, rate_per_s, held: why.is_empty(), why });
             if !goes_on {
                 break;

@@ -17,7 +17,7 @@ use crate::connection::session::Session;
 use crate::engine::opener::{ConnectAttempt, Opener};
 use crate::engine::shared::LevelState;
 use crate::engine::threads::{announce, finish};
-use crate::engine::user::{Do, Pace, Teller, User};
+use crate::engine::user::{Do, Pace, EventWriter, User};
 use crate::outcome::Cause;
 use crate::tuning::Tuning;
 
@@ -50,7 +50,7 @@ pub(crate) trait Poller: Sized {
 }
 
 pub(crate) struct Core<'l> {
-    at: Teller<'l>,
+    at: EventWriter<'l>,
     users: Vec<User>,
     slots: Vec<Slot>,
     /// By user: the slot that it uses.
@@ -94,7 +94,7 @@ pub(crate) fn run<P: Poller>(
 ) -> Connections {
     let ring = &shared.rings[loop_number as usize];
     let thread_id = announce(ring);
-    let at = Teller { shared, ring };
+    let at = EventWriter { shared, ring };
     let waker = shared.waker(loop_number);
     let drivers = shared.work.drivers(loop_number, users);
     let poller = P::new(connections.len(), waker, &shared.tuning);
@@ -126,7 +126,7 @@ pub(crate) fn run<P: Poller>(
 impl<'l> Core<'l> {
     fn new(
         shared: Arc<LevelState>,
-        at: Teller<'l>,
+        at: EventWriter<'l>,
         loop_number: u32,
         users: Vec<User>,
         connections: Connections,

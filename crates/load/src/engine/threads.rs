@@ -11,7 +11,7 @@ use crate::connection::exchange_error::ExchangeError;
 use crate::connection::session::Session;
 use crate::engine::shared::LevelState;
 use crate::engine::user::answers::lost_between;
-use crate::engine::user::{Do, Pace, Teller, User};
+use crate::engine::user::{Do, Pace, EventWriter, User};
 use crate::measure::ring::Ring;
 use crate::measure::usage::run_delay_ns_of;
 use crate::outcome::Cause;
@@ -20,7 +20,7 @@ use crate::outcome::Cause;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(crate) struct Worker<'l> {
-    at: Teller<'l>,
+    at: EventWriter<'l>,
     user: User,
     home: u16,
     session: Option<Session>,
@@ -34,7 +34,7 @@ pub(crate) fn run(shared: &Arc<LevelState>, number: u32, session: Option<Session
     let drivers = shared.work.drivers(number, &[number]);
     let mut worker = match drivers.map(|mut drivers| drivers.pop()) {
         Ok(Some(driver)) => Worker {
-            at: Teller { shared, ring },
+            at: EventWriter { shared, ring },
             user: User::new(number, driver, shared.schedule.begin_ns()),
             home: shared.endpoints.home(number),
             session,

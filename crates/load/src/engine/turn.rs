@@ -4,14 +4,14 @@ use crate::engine::shared::LevelState;
 use crate::measure::ring::{Event, Ring, What};
 
 /// Where a loop, or thread, reports what has been done.
-pub(crate) struct Teller<'l> {
+pub(crate) struct EventWriter<'l> {
     pub(crate) shared: &'l LevelState,
     pub(crate) ring: &'l Ring,
 }
 
-impl Teller<'_> {
+impl EventWriter<'_> {
     #[inline]
-    pub(crate) fn tell(&self, end_ns: i64, endpoint: u16, what: What) {
+    pub(crate) fn write(&self, end_ns: i64, endpoint: u16, what: What) {
         let event = Event { end_ns, endpoint, what };
         if !self.ring.push(event) {
             self.shared.drain(self.ring);

@@ -13,7 +13,7 @@ use crate::driver::{Command, Driver, Expects, Kind, Next, Turn};
 use crate::engine::command_result::CommandResult;
 use crate::engine::pace::Ticket;
 use crate::engine::shared::LevelState;
-pub(crate) use crate::engine::turn::{Do, Pace, Teller};
+pub(crate) use crate::engine::turn::{Do, Pace, EventWriter};
 use crate::measure::closing::Departure;
 use crate::measure::ring::What;
 use crate::outcome::{Cause, ErrorCode};
@@ -109,7 +109,7 @@ impl User {
 
     /// Proceeds to the next transaction.
     #[inline]
-    pub(crate) fn pace(&mut self, at: &Teller<'_>, now_ns: i64) -> Pace {
+    pub(crate) fn pace(&mut self, at: &EventWriter<'_>, now_ns: i64) -> Pace {
         if at.shared.is_stopped() {
             self.phase = Phase::Out;
             return Pace::Out;
@@ -136,12 +136,12 @@ impl User {
             return Pace::Wait { until_ns: self.ticket.due_ns };
         }
         if stood_ready {
-            at.tell(now_ns, 0, What::Late { late_ns: (now_ns - self.ticket.due_ns) as u64 });
+            at.write(now_ns, 0, What::Late { late_ns: (now_ns - self.ticket.due_ns) as u64 });
         }
         at.shared.schedule.begin(&self.ticket);
         if self.ticket.due_ns > self.since_ns {
             let outside_ns = (self.ticket.due_ns - self.since_ns) as u64;
-            at.tell(self.ticket.due_ns, 0, What::Outside { outside_ns });
+            at.write(self.ticket.due_ns, 0, What::Outside { outside_ns });
             self.since_ns = self.ticket.due_ns;
         }
         self.phase = Phase::Inside;
@@ -155,7 +155,7 @@ impl User {
 
     /// Asks the driver what comes next.
     #[inline]
-    pub(crate) fn go(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
+    pub(crate) fn go(&mut self, at: &EventWriter<'_>, session: &mut Session, now_ns: i64) -> Do {
         if self.attempt_ns == 0 {
             self.attempt_ns = now_ns;
         }
@@ -163,7 +163,7 @@ impl User {
             // The generator may be late: that is no part of the pause.
             let end_ns = until_ns.min(now_ns);
             let paused_ns = (end_ns - since_ns).max(0) as u64;
-            at.tell(end_ns, session.endpoint, What::Paused { paused_ns });
+            at.write(end_ns, session.endpoint, What::Paused { paused_ns });
         }
         loop {
             if at.shared.is_stopped() {
@@ -196,12 +196,12 @@ impl User {
                 }
                 Next::Again(code) => {
                     let lost_ns = (now_ns - self.attempt_ns) as u64;
-                    at.tell(now_ns, session.endpoint, What::GivenUp { code, lost_ns });
+                    at.write(now_ns, session.endpoint, What::GivenUp { code, lost_ns });
                     self.attempt_ns = now_ns;
                     self.was_retried = true;
                 }
                 Next::Done { transaction, counted } => {
-                    self.tell_end(at, session, counted.then_some(transaction), now_ns);
+                    self.write_end(at, session, counted.then_some(transaction), now_ns);
                     self.phase = Phase::Idle;
                     return Do::Ended;
                 }
@@ -224,13 +224,13 @@ impl User {
 
     /// The transaction has ended; `transaction`: its kind, where it counts.
     #[inline]
-    fn tell_end(&mut self, at: &Teller<'_>, session: &mut Session, transaction: Option<u16>, now_ns: i64) {
+    fn write_end(&mut self, at: &EventWriter<'_>, session: &mut Session, transaction: Option<u16>, now_ns: i64) {
         let response_ns = (now_ns - self.ticket.due_ns).max(0) as u64;
         let user_ns = (now_ns - self.since_ns).max(0) as u64;
         self.has_ticket = false;
         self.since_ns = now_ns;
         let Some(transaction) = transaction else {
-            at.tell(now_ns, session.endpoint, What::Uncounted { response_ns, user_ns });
+            at.write(now_ns, session.endpoint, What::Uncounted { response_ns, user_ns });
             return;
         };
         session.age = session.age.saturating_add(1);
@@ -238,7 +238,7 @@ impl User {
         let service_ns = (now_ns - self.attempt_ns).max(0) as u64;
         let was_retried = self.was_retried;
         let what = What::Transaction { transaction, response_ns, service_ns, user_ns, was_retried };
-        at.tell(now_ns, session.endpoint, what);
+        at.write(now_ns, session.endpoint, what);
         let transactions = &at.ring.totals.transactions;
         transactions.store(transactions.load(Relaxed) + 1, Relaxed);
     }
@@ -247,7 +247,7 @@ impl User {
     #[inline]
     pub(crate) fn wants_another(
         &mut self,
-        at: &Teller<'_>,
+        at: &EventWriter<'_>,
         session: &Session,
         home: u16,
         now_ns: i64,

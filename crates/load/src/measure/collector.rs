@@ -1,4 +1,4 @@
-//! The thread that collects what the connections' threads tell, publishes intervals, and watches over stalls.
+//! The thread that collects what the connections' threads write, publishes intervals, and watches over stalls.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};

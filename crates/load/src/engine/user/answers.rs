@@ -7,7 +7,7 @@ use crate::connection::exchange_error::ExchangeError;
 use crate::connection::session::{Got, Session, Sum};
 use crate::driver::{Expects, Kind};
 use crate::engine::command_result::CommandResult;
-use crate::engine::turn::{Do, Teller};
+use crate::engine::turn::{Do, EventWriter};
 use crate::engine::user::{Phase, User};
 use crate::error::LoadError;
 use crate::measure::ring::What;
@@ -19,7 +19,7 @@ pub(crate) const SERVER_LOST: ErrorCode = ErrorCode { errno: 2013, sqlstate: *b"
 impl User {
     /// The whole answer is there.
     #[inline]
-    pub(crate) fn got(&mut self, at: &Teller<'_>, session: &mut Session, got: Got, now_ns: i64) -> Do {
+    pub(crate) fn got(&mut self, at: &EventWriter<'_>, session: &mut Session, got: Got, now_ns: i64) -> Do {
         session.command.clear();
         if self.phase == Phase::Leaving {
             self.phase = Phase::Out;
@@ -34,7 +34,7 @@ impl User {
                 let sum = session.sum();
                 let kind = self.kind_of(&sum);
                 let rows = u32::try_from(sum.rows).unwrap_or(u32::MAX);
-                at.tell(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows });
+                at.write(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows });
                 self.heard = CommandResult::Fine(sum);
             }
             Got::Prepared(prepared) => self.heard = CommandResult::Prepared(prepared),
@@ -52,7 +52,7 @@ impl User {
 
     /// Begins to send the content for our own LOAD DATA LOCAL; where none was sent, refuses.
     #[cold]
-    fn send_file(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
+    fn send_file(&mut self, at: &EventWriter<'_>, session: &mut Session, now_ns: i64) -> Do {
         if !at.shared.wishes.local_files {
             let refused = ExchangeError::LocalInfile(session.message(false));
             return self.failed(at, session, refused, now_ns);
@@ -63,7 +63,7 @@ impl User {
 
     /// The next piece of the local file: the one before is sent.
     #[cold]
-    pub(crate) fn send_piece(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
+    pub(crate) fn send_piece(&mut self, at: &EventWriter<'_>, session: &mut Session, now_ns: i64) -> Do {
         self.waits_since_ns = now_ns;
         self.piece.clear();
         let more = self.driver.local_file(&mut self.piece);
@@ -85,14 +85,14 @@ impl User {
 
     fn tell_error(
         &self,
-        at: &Teller<'_>,
+        at: &EventWriter<'_>,
         endpoint: u16,
         kind: u16,
         code: ErrorCode,
         latency_ns: u64,
         now_ns: i64,
     ) {
-        at.tell(now_ns, endpoint, What::Error { kind, latency_ns, code });
+        at.write(now_ns, endpoint, What::Error { kind, latency_ns, code });
         let errors = &at.ring.totals.errors;
         errors.store(errors.load(Relaxed) + 1, Relaxed);
     }
@@ -101,7 +101,7 @@ impl User {
     #[cold]
     pub(crate) fn failed(
         &mut self,
-        at: &Teller<'_>,
+        at: &EventWriter<'_>,
         session: &mut Session,
         error: ExchangeError,
         now_ns: i64,
@@ -143,10 +143,10 @@ impl User {
     }
 
     /// The new connection is there.
-    pub(crate) fn connected(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) {
+    pub(crate) fn connected(&mut self, at: &EventWriter<'_>, session: &mut Session, now_ns: i64) {
         let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
         let kind = at.shared.connect_kind();
-        at.tell(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows: 0 });
+        at.write(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows: 0 });
         let lost = self.lost.take();
         if lost.is_some() {
             at.shared.reconnects.fetch_add(1, Relaxed);
@@ -159,7 +159,7 @@ impl User {
     /// The connection that it asked for could not be opened, which its driver is to hear. Returns a session to nowhere,
     /// which replaces the connection.
     #[cold]
-    pub(crate) fn not_connected(&mut self, at: &Teller<'_>, error: &LoadError) -> Option<Session> {
+    pub(crate) fn not_connected(&mut self, at: &EventWriter<'_>, error: &LoadError) -> Option<Session> {
         let endpoint = at.shared.endpoints.home(self.number);
         match Session::nowhere(endpoint) {
             Ok(session) => {
@@ -180,7 +180,7 @@ impl User {
 /// A connection has ended, or can't be used any more, while nothing was under way on it.
 #[cold]
 pub(crate) fn lost_between(
-    at: &Teller<'_>,
+    at: &EventWriter<'_>,
     user: Option<&mut User>,
     endpoint: u16,
     error: &ExchangeError,
