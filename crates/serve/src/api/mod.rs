@@ -10,8 +10,6 @@ mod read;
 mod refusals;
 mod responses;
 mod runs;
-#[cfg(test)]
-mod typescript;
 
 use std::sync::Arc;
 
@@ -150,6 +148,9 @@ async fn with_token(State(site): State<Arc<Site>>, request: Request, next: Next)
         Err(refused) => refused.into_response(),
     }
 }
+
+#[cfg(test)]
+mod typescript;
 
 #[cfg(test)]
 mod tests {
