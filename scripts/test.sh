@@ -43,7 +43,9 @@ step cargo fmt --all --check
 step cargo clippy --release --workspace --all-targets --locked -- -D warnings
 # MySQL is quick to fetch where this machine's apt reaches Debian. tests/matrix.rs takes every build that is here.
 step cargo test --release --workspace --locked --no-run --quiet
-timeout 240 "$CARGO_TARGET_DIR/release/whyso" server fetch mysql-sid || not_tested "mysql-sid: it could not be fetched"
+# The program as it was built with the tests. `cargo build` would choose other features, and compile most of it again.
+export WHYSO=$CARGO_TARGET_DIR/release/whyso
+timeout 240 "$WHYSO" server fetch mysql-sid || not_tested "mysql-sid: it could not be fetched"
 step python3 scripts/setup_test.py
 step python3 scripts/run_tests_test.py
 step python3 scripts/guide_test.py
