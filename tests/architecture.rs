@@ -89,10 +89,7 @@ fn data_goes_one_way() {
             "query",
             &["model", "clock", "workload", "record", "series", "profile", "explain", "report", "words"],
         ),
-        (
-            "tracing",
-            &["model", "clock", "connect", "server", "watch", "trace", "stacks", "record"],
-        ),
+        ("tracing", &["model", "clock", "connect", "server", "watch", "trace", "stacks", "record"]),
         (
             "control",
             &[

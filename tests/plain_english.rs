@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// Words of a sentence of the book, code not counted as more than one word each.
 const WORDS_MAX: usize = 25;
 
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -313,6 +312,23 @@ fn doc_comments_use_plain_words() {
         }
     }
     assert!(found.is_empty(), "replace these words:\n{found}");
+}
+
+#[test]
+fn sentences_of_doc_comments_are_short() {
+    let mut found = String::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        for file in files(&entry.unwrap().path().join("src"), "rs") {
+            let comments = doc_comments(&fs::read_to_string(&file).unwrap(), true);
+            // What is quoted, such as the title of an article, counts as one word, as code does.
+            for (sentence, words) in sentences(&comments.replace('"', "`")) {
+                if words > WORDS_MAX {
+                    writeln!(found, "{}: {words} words: {sentence}", name(&file)).unwrap();
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "make two sentences of each of these ({WORDS_MAX} words at most):\n{found}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::connection::session::Session;
 use crate::engine::opener::{ConnectAttempt, Opener};
 use crate::engine::shared::LevelState;
 use crate::engine::threads::{announce, finish};
-use crate::engine::user::{Do, Pace, EventWriter, User};
+use crate::engine::user::{Do, EventWriter, Pace, User};
 use crate::outcome::Cause;
 use crate::tuning::Tuning;
 

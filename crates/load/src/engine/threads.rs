@@ -11,7 +11,7 @@ use crate::connection::exchange_error::ExchangeError;
 use crate::connection::session::Session;
 use crate::engine::shared::LevelState;
 use crate::engine::user::answers::lost_between;
-use crate::engine::user::{Do, Pace, EventWriter, User};
+use crate::engine::user::{Do, EventWriter, Pace, User};
 use crate::measure::ring::Ring;
 use crate::measure::usage::run_delay_ns_of;
 use crate::outcome::Cause;

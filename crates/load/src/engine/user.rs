@@ -13,7 +13,7 @@ use crate::driver::{Command, Driver, Expects, Kind, Next, Turn};
 use crate::engine::command_result::CommandResult;
 use crate::engine::pace::Ticket;
 use crate::engine::shared::LevelState;
-pub(crate) use crate::engine::turn::{Do, Pace, EventWriter};
+pub(crate) use crate::engine::turn::{Do, EventWriter, Pace};
 use crate::measure::closing::Departure;
 use crate::measure::ring::What;
 use crate::outcome::{Cause, ErrorCode};
@@ -224,7 +224,13 @@ impl User {
 
     /// The transaction has ended; `transaction`: its kind, where it counts.
     #[inline]
-    fn write_end(&mut self, at: &EventWriter<'_>, session: &mut Session, transaction: Option<u16>, now_ns: i64) {
+    fn write_end(
+        &mut self,
+        at: &EventWriter<'_>,
+        session: &mut Session,
+        transaction: Option<u16>,
+        now_ns: i64,
+    ) {
         let response_ns = (now_ns - self.ticket.due_ns).max(0) as u64;
         let user_ns = (now_ns - self.since_ns).max(0) as u64;
         self.has_ticket = false;
