@@ -41,10 +41,10 @@ step() {
 step make --no-print-directory web
 step cargo fmt --all --check
 step cargo clippy --release --workspace --all-targets --locked -- -D warnings
-# MySQL is quick to fetch where this machine's apt reaches Debian. tests/matrix.rs takes every build that is here.
 step cargo test --release --workspace --locked --no-run --quiet
 # The program as it was built with the tests. `cargo build` would choose other features, and compile most of it again.
 export WHYSO=$CARGO_TARGET_DIR/release/whyso
+# MySQL is quick to fetch where this machine's apt reaches Debian. tests/sql_trace_servers.rs takes every build that is here, and long tests do.
 timeout 240 "$WHYSO" server fetch mysql-sid || not_tested "mysql-sid: it could not be fetched"
 step python3 scripts/setup_test.py
 step python3 scripts/run_tests_test.py

@@ -118,7 +118,6 @@ fn rows_errors_and_connections_are_recorded_on_this_machine_s_own_server() {
 }
 
 #[test]
-#[ignore = "long: make test-hard"]
 fn rows_errors_and_connections_are_recorded_on_every_available_server() {
     for_each_build(ALL, |name, build| {
         let place = Place::new();
