@@ -46,11 +46,11 @@ pub(crate) fn is_large(drift: &Drift) -> bool {
     drift.significant && (drift.ratio - 1.0).abs() >= DRIFT_UNUSABLE
 }
 
-/// "the server drifted: 4 users did 1,200/s and at the end 550/s (−54 %)".
+/// "throughput drifted: 4 users did 1,200/s and at the end 550/s (−54 %)".
 pub(crate) fn in_short(drift: &Drift) -> String {
     let change = drift.ratio - 1.0;
     format!(
-        "the server drifted: {} did {}/s and at the end {}/s ({}{})",
+        "throughput drifted: {} did {}/s and at the end {}/s ({}{})",
         whyso_words::users(drift.users),
         whyso_words::number(drift.first_per_s),
         whyso_words::number(drift.repeat_per_s),
@@ -71,7 +71,7 @@ pub(crate) fn finding(drift: &Drift, levels: &[Level]) -> Option<Finding> {
     let text = if drift.significant && change.abs() >= DRIFT_MIN {
         let direction = if change < 0.0 { "slower" } else { "faster" };
         format!(
-            "The server drifted: the level of {users}, repeated at the end, was {} {direction} ({numbers}). \
+            "Throughput drifted: the level of {users}, repeated at the end, was {} {direction} ({numbers}). \
              Differences between levels of about that size may be drift rather than an effect of the users.",
             whyso_words::percent(change.abs()),
         )

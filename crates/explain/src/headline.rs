@@ -166,7 +166,7 @@ mod tests {
         let machine = Machine { server_cpus: 4, client_cpus: 4, shared: true, ..Machine::default() };
         let explanation = explained(levels, machine);
         assert_eq!(ids(&explanation), ["drift", "other-load"]);
-        let start = "Not usable: the server drifted: 4 users did 1,200/s and at the end 550/s (−54 %); other programs used";
+        let start = "Not usable: throughput drifted: 4 users did 1,200/s and at the end 550/s (−54 %); other programs used";
         assert!(explanation.headline.starts_with(start), "{}", explanation.headline);
         assert!(
             explanation.headline.contains("As measured, throughput peaks at 4 users"),

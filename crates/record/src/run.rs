@@ -153,7 +153,7 @@ impl Window {
 pub enum Purpose {
     /// A level of the sweep.
     Sweep,
-    /// The best level once more, to see whether the server drifted.
+    /// The best level once more, to see whether throughput drifted.
     Repeat,
     /// The level before once more, with as many event loops as the one before that had. A difference is then the load generator's own
     /// step, and not the server's.

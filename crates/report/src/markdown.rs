@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn the_headline_comes_first_whatever_it_says() {
         let headline =
-            "Not usable: the server drifted. As measured, throughput peaks at 8 users: 846 transactions/s.";
+            "Not usable: throughput drifted. As measured, throughput peaks at 8 users: 846 transactions/s.";
         let explanation = Explanation { headline: headline.to_string(), ..Explanation::default() };
         let text = markdown(&RunInfo::default(), &explanation, &Extras::default());
         assert_eq!(text.lines().nth(2), Some(format!("**{headline}**").as_str()));

@@ -37,7 +37,7 @@ test('a guessed machine is called virtual only once', () => {
 test('the headline is that of the explanation, which leads with what makes a result unusable', () => {
   const { run } = head;
   const levels = [{ users: 8 }] as LevelVerdict[];
-  const headline = 'Not usable: the server drifted. As measured, throughput peaks at 8 users: 846 transactions/s.';
+  const headline = 'Not usable: throughput drifted. As measured, throughput peaks at 8 users: 846 transactions/s.';
   expect(verdictOf({ run, explanation: { ...head.explanation, levels, headline } })).toBe(headline);
   expect(verdictOf({ run: { ...run, ended: null }, explanation: { ...head.explanation, levels: [], headline: '' } })).toBe('This recording is running.');
 });
