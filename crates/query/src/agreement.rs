@@ -4,14 +4,19 @@
 use std::collections::{HashMap, HashSet};
 
 use whyso_model::{Missing, NotMeasured};
-use whyso_record::Recording;
 use whyso_record::data::TextRows;
+use whyso_record::run::Window;
+use whyso_record::{Recording, is_whole_list};
 
 use crate::Error;
 
 /// Threads that come or go between two snapshots are no disagreement. From this share on it is reported.
 const SHARE_MIN: f64 = 0.1;
 const THREADS_MIN: usize = 2;
+/// So many of the server's lists are compared, spread evenly over a run.
+const COMPARED_MAX: usize = 60;
+/// What threads did is read so far around each.
+const AROUND_NS: i64 = 5_000_000_000;
 
 /// What the server's list and the tracer's differ in, as a sentence. `None` where they agree, or one of them is missing.
 ///
@@ -19,12 +24,22 @@ const THREADS_MIN: usize = 2;
 /// The recording's files can't be read.
 pub fn thread_disagreement(recording: &Recording) -> Result<Option<NotMeasured>, Error> {
     let sources = recording.row_sources();
-    if !["connections", "threads"].iter().all(|source| sources.iter().any(|listed| listed == source)) {
+    let has = |source: &str| sources.iter().any(|listed| listed == source);
+    if !has("connections") || !(has("threads") || recording.has_thread_stretches()) {
         return Ok(None);
     }
-    let (connections, traced) = (recording.rows("connections")?, recording.rows("threads")?);
+    let connections = compared_lists(recording)?;
+    let mut traced = Vec::new();
+    if recording.has_thread_stretches() {
+        for table in &connections {
+            traced.extend(around(recording, table.t_ns)?);
+        }
+    }
+    if !recording.has_thread_stretches() {
+        traced = recording.rows("threads", None)?.iter().map(|table| (table.t_ns, threads(table))).collect();
+    }
     let handling = recording.run().server.variables.get("thread_handling").map(String::as_str);
-    let line = compare(&connections, &traced, handling != Some("pool-of-threads"));
+    let line = compare(&connections, traced, handling != Some("pool-of-threads"));
     Ok(line.map(|line| NotMeasured::of_line(Missing::ThreadConnections, &line)))
 }
 
@@ -32,8 +47,11 @@ pub fn thread_disagreement(recording: &Recording) -> Result<Option<NotMeasured>,
 type Threads = HashMap<u32, u64>;
 
 /// `has_own_threads`: each connection has a thread to itself, and no thread works for a connection that the server does not list.
-fn compare(connections: &[TextRows], traced: &[TextRows], has_own_threads: bool) -> Option<String> {
-    let mut traced: Vec<(i64, Threads)> = traced.iter().map(|table| (table.t_ns, threads(table))).collect();
+fn compare(
+    connections: &[TextRows],
+    mut traced: Vec<(i64, Threads)>,
+    has_own_threads: bool,
+) -> Option<String> {
     traced.sort_by_key(|(t_ns, _)| *t_ns);
     let (mut named, mut strangers) = (HashSet::<u32>::new(), HashSet::<u32>::new());
     let (mut working, mut unnamed) = (HashSet::<u32>::new(), HashSet::<u32>::new());
@@ -78,6 +96,31 @@ fn compare(connections: &[TextRows], traced: &[TextRows], has_own_threads: bool)
     })
 }
 
+/// Some of the server's lists, of those that are whole.
+fn compared_lists(recording: &Recording) -> Result<Vec<TextRows>, Error> {
+    let times: Vec<i64> = recording.table_times("connections").collect();
+    let mut lists = Vec::new();
+    for part in times.chunks(times.len().div_ceil(COMPARED_MAX).max(1)) {
+        for t_ns in part {
+            let mut found = recording.rows("connections", Some(Window { begin_ns: *t_ns, end_ns: *t_ns }))?;
+            if found.last().is_some_and(is_whole_list) {
+                lists.append(&mut found);
+                break;
+            }
+        }
+    }
+    Ok(lists)
+}
+
+/// The threads before and after the server listed its own, with the requests of the time between.
+fn around(recording: &Recording, t_ns: i64) -> Result<[(i64, Threads); 2], Error> {
+    let window = Window { begin_ns: t_ns.saturating_sub(AROUND_NS), end_ns: t_ns.saturating_add(AROUND_NS) };
+    let times = recording.thread_times(window)?;
+    let before = times.threads.iter().map(|thread| (thread.tid, 0)).collect();
+    let after = times.threads.iter().map(|thread| (thread.tid, thread.requests)).collect();
+    Ok([(window.begin_ns, before), (window.end_ns, after)])
+}
+
 fn threads(table: &TextRows) -> Threads {
     let requests = numbers(table, "requests").map(Option::unwrap_or_default);
     numbers(table, "tid").zip(requests).filter_map(|(tid, requests)| Some((tid? as u32, requests))).collect()
@@ -107,8 +150,8 @@ mod tests {
         table(t_ns, ["tid", "connection"], rows)
     }
 
-    fn tracer_rows(t_ns: i64, rows: &[(u32, u64)]) -> TextRows {
-        table(t_ns, ["tid", "requests"], rows)
+    fn traced() -> Vec<(i64, Threads)> {
+        [(0, BEFORE), (20, AFTER)].map(|(t_ns, rows)| (t_ns, rows.into())).to_vec()
     }
 
     const BEFORE: [(u32, u64); 4] = [(101, 5), (102, 5), (103, 5), (104, 0)];
@@ -116,31 +159,28 @@ mod tests {
 
     #[test]
     fn a_server_that_names_the_threads_that_work_agrees() {
-        let traced = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
-        assert_eq!(compare(&[server_rows(10, &[(101, 1), (102, 2), (103, 3)])], &traced, true), None);
+        assert_eq!(compare(&[server_rows(10, &[(101, 1), (102, 2), (103, 3)])], traced(), true), None);
         // One that has just come, and nothing to compare with.
         let one_more = server_rows(10, &[(101, 1), (102, 2), (103, 3), (999, 4)]);
-        assert_eq!(compare(&[one_more], &traced, true), None);
-        assert_eq!(compare(&[server_rows(30, &[(7, 1), (8, 2)])], &traced, true), None);
-        assert_eq!(compare(&[], &[], true), None);
+        assert_eq!(compare(&[one_more], traced(), true), None);
+        assert_eq!(compare(&[server_rows(30, &[(7, 1), (8, 2)])], traced(), true), None);
+        assert_eq!(compare(&[], Vec::new(), true), None);
         let with_idle_ones = server_rows(10, &[(101, 1), (102, 2), (103, 3), (201, 4), (202, 5), (203, 6)]);
-        assert_eq!(compare(&[with_idle_ones], &traced, true), None);
+        assert_eq!(compare(&[with_idle_ones], traced(), true), None);
     }
 
     #[test]
     fn threads_that_the_process_does_not_have_are_reported() {
-        let traced = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
         let in_a_container = server_rows(10, &[(11, 1), (12, 2), (13, 3)]);
-        let words = compare(&[in_a_container], &traced, true).unwrap();
+        let words = compare(&[in_a_container], traced(), true).unwrap();
         assert!(words.starts_with("the connections of 3 of the 3 threads that the server named"), "{words}");
     }
 
     #[test]
     fn threads_that_work_and_that_the_server_does_not_name_are_reported_unless_they_are_a_pools() {
-        let traced = [tracer_rows(0, &BEFORE), tracer_rows(20, &AFTER)];
         let half = [server_rows(10, &[(101, 1)])];
-        let words = compare(&half, &traced, true).unwrap();
+        let words = compare(&half, traced(), true).unwrap();
         assert!(words.starts_with("the connections of 2 of the 3 threads that answered requests"), "{words}");
-        assert_eq!(compare(&half, &traced, false), None, "a pool's thread works for any connection");
+        assert_eq!(compare(&half, traced(), false), None, "a pool's thread works for any connection");
     }
 }

@@ -100,7 +100,7 @@ pub fn transactions_in(recording: &Recording, window: Window) -> Result<u64, Err
 
 /// "RUN@10.5-20", in seconds of the run's axes.
 pub fn stretch_name(recording: &Recording, window: Window) -> Result<String, Error> {
-    let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
+    let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
     let seconds = |ns: i64| ((ns - origin_ns) as f64 / 1e8).round() / 10.0;
     Ok(format!("{}@{}-{}", recording.run().id, seconds(window.begin_ns), seconds(window.end_ns)))
 }

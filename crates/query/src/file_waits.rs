@@ -19,9 +19,9 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     if !recording.row_sources().iter().any(|source| source == FileWait::SOURCE) {
         return Ok(());
     }
-    let tables = recording.rows(FileWait::SOURCE)?;
     for level in levels {
-        level.file_waits = in_window(&tables, level.begin_ns, level.end_ns);
+        let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
+        level.file_waits = in_window(&tables_next_to(recording, window)?, level.begin_ns, level.end_ns);
     }
     Ok(())
 }
@@ -38,7 +38,7 @@ pub fn main_files(recording: &Recording, window: Window) -> Result<MainFiles, Er
     if !recording.row_sources().iter().any(|source| source == FileWait::SOURCE) {
         return Ok(MainFiles::new());
     }
-    let waits = in_window(&recording.rows(FileWait::SOURCE)?, window.begin_ns, window.end_ns);
+    let waits = in_window(&tables_next_to(recording, window)?, window.begin_ns, window.end_ns);
     let mut sums: BTreeMap<(String, String), f64> = BTreeMap::new();
     for wait in &waits {
         *sums.entry((wait.role.clone(), wait.state.clone())).or_default() += wait.ns;
@@ -51,6 +51,15 @@ pub fn main_files(recording: &Recording, window: Window) -> Result<MainFiles, Er
         files.entry(key).or_insert((wait.path, share));
     }
     Ok(files)
+}
+
+/// The tables that were read next to a window's edges.
+fn tables_next_to(recording: &Recording, window: Window) -> Result<Vec<TextRows>, Error> {
+    let mut tables = Vec::new();
+    for t_ns in [window.begin_ns, window.end_ns] {
+        tables.extend(recording.table_near(FileWait::SOURCE, t_ns)?);
+    }
+    Ok(tables)
 }
 
 /// From the tables that were read next to the window's edges; what lies between them stands for the whole window.

@@ -58,10 +58,9 @@ impl LocksOver {
 /// # Errors
 /// Where the recording's files can't be read.
 pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
-    let snapshots = lock_snapshots(recording)?;
     for level in levels {
         let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
-        level.lock_objects = objects(within(&snapshots, window), &waited_ns(level));
+        level.lock_objects = objects(&lock_snapshots(recording, window)?, &waited_ns(level));
     }
     Ok(())
 }
@@ -88,7 +87,7 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
     let mut measured =
         LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() };
     add_chosen(recording, std::slice::from_mut(&mut measured), is_needed)?;
-    let snapshots = lock_snapshots(recording)?;
+    let snapshots = lock_snapshots(recording, window)?;
     let counted = |names: [&str; 2], ns_each: f64| {
         let find = |name: &str| {
             measured.counters.iter().find(|counter| counter.series.metric.eq_ignore_ascii_case(name))
@@ -97,12 +96,11 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
     };
     let waits = counted(["Innodb_row_lock_waits", "lock_row_lock_waits"], 1.0);
     let time_ns = counted(["Innodb_row_lock_time", "lock_row_lock_time"], 1e6);
-    let in_window = within(&snapshots, window);
     Ok(LocksOver {
         window,
         snapshot_count: count_snapshots(recording, window)?,
-        snapshots: snapshot_quality(recording, window, &measured, in_window, time_ns)?,
-        objects: objects(in_window, &waited_ns(&measured)),
+        snapshots: snapshot_quality(recording, window, &measured, &snapshots, time_ns)?,
+        objects: objects(&snapshots, &waited_ns(&measured)),
         row_locks_counted: waits.zip(time_ns),
         instruments: instruments(&measured.counters),
         tables: tables(&measured.counters),
@@ -167,7 +165,7 @@ fn snapshot_quality(
 ) -> Result<Snapshots, Error> {
     let (mut count, mut last_ns) = (0, None);
     for id in recording.find(LockWait::SOURCE, LockWait::WAITING, Some("row")) {
-        let t_ns = recording.samples(id, None)?.points().t_ns;
+        let t_ns = recording.samples(id, Some(Window { begin_ns: i64::MIN, ..window }))?.points().t_ns;
         let until = &t_ns[..t_ns.partition_point(|t_ns| *t_ns <= window.end_ns)];
         count += until.iter().filter(|t_ns| **t_ns >= window.begin_ns).count() as u64;
         last_ns = last_ns.max(until.last().copied());
@@ -200,20 +198,15 @@ fn snapshot_quality(
     })
 }
 
-fn lock_snapshots(recording: &Recording) -> Result<Vec<LockSnapshot>, Error> {
+/// Those of a window, in order of time.
+fn lock_snapshots(recording: &Recording, window: Window) -> Result<Vec<LockSnapshot>, Error> {
     if !recording.row_sources().iter().any(|source| source == LockWait::SOURCE) {
         return Ok(Vec::new());
     }
     let mut snapshots: Vec<LockSnapshot> =
-        recording.rows(LockWait::SOURCE)?.iter().map(lock_snapshot).collect();
+        recording.rows(LockWait::SOURCE, Some(window))?.iter().map(lock_snapshot).collect();
     snapshots.sort_by_key(|snapshot| snapshot.t_ns);
     Ok(snapshots)
-}
-
-fn within(snapshots: &[LockSnapshot], window: Window) -> &[LockSnapshot] {
-    let from = snapshots.partition_point(|snapshot| snapshot.t_ns < window.begin_ns);
-    let to = snapshots.partition_point(|snapshot| snapshot.t_ns <= window.end_ns);
-    &snapshots[from..to.max(from)]
 }
 
 fn lock_snapshot(table: &TextRows) -> LockSnapshot {

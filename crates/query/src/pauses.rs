@@ -4,13 +4,14 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use whyso_explain::model::{LevelInput, Pauses};
-use whyso_model::PauseRow;
+use whyso_model::{FileWait, PauseRow};
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
 use whyso_record::run::Window;
-use whyso_series::{ThreadTable, ThreadTime};
+use whyso_series::ThreadTime;
 
 use crate::Error;
+use crate::threads::{add_last_work, thread_times};
 
 /// Pauses of a row of the table, of which neither the requests nor the connection are known yet.
 pub(crate) fn of_row(row: PauseRow) -> Pauses {
@@ -22,13 +23,20 @@ pub(crate) fn of_row(row: PauseRow) -> Pauses {
 /// # Errors
 /// Where the recording's files can't be read.
 pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
-    let tables = tables(recording)?;
-    if tables.is_empty() {
+    if !is_there(recording) {
         return Ok(());
     }
-    let threads = recording.threads()?;
     for level in levels {
-        level.pauses = within(&tables, &threads, level.begin_ns, level.end_ns);
+        let window = snapshots_next_to(recording, level.begin_ns, level.end_ns);
+        level.pauses = between(&tables(recording, window)?, window);
+        if level.pauses.is_empty() {
+            continue;
+        }
+        let mut threads = thread_times(recording, window)?.threads;
+        if recording.has_thread_stretches() {
+            add_last_work(recording, window, &mut threads)?;
+        }
+        learn(&mut level.pauses, &threads);
     }
     Ok(())
 }
@@ -39,7 +47,11 @@ pub(crate) fn of(
     window: Window,
     threads: &[ThreadTime],
 ) -> Result<Vec<Pauses>, Error> {
-    let mut pauses = between(&tables(recording)?, window);
+    if !is_there(recording) {
+        return Ok(Vec::new());
+    }
+    let window = snapshots_next_to(recording, window.begin_ns, window.end_ns);
+    let mut pauses = between(&tables(recording, window)?, window);
     learn(&mut pauses, threads);
     Ok(pauses)
 }
@@ -56,19 +68,21 @@ pub(crate) fn learn(pauses: &mut [Pauses], threads: &[ThreadTime]) {
     }
 }
 
-fn tables(recording: &Recording) -> Result<Vec<TextRows>, Error> {
-    let is_there = recording.row_sources().iter().any(|source| source == PauseRow::SOURCE);
-    Ok(if is_there { recording.rows(PauseRow::SOURCE)? } else { Vec::new() })
+fn is_there(recording: &Recording) -> bool {
+    recording.row_sources().iter().any(|source| source == PauseRow::SOURCE)
 }
 
-/// The long waits between the snapshots of the threads nearest to a window's ends. Both tables are written with a snapshot, this one
-/// only where there were waits.
-fn within(tables: &[TextRows], threads: &ThreadTable, begin_ns: i64, end_ns: i64) -> Vec<Pauses> {
-    let Some((from, to)) = threads.covering(begin_ns, end_ns) else { return Vec::new() };
-    let window = Window { begin_ns: threads.t_ns[from], end_ns: threads.t_ns[to] };
-    let mut pauses = between(tables, window);
-    learn(&mut pauses, &threads.between(from, to));
-    pauses
+fn tables(recording: &Recording, window: Window) -> Result<Vec<TextRows>, Error> {
+    Ok(recording.rows(PauseRow::SOURCE, Some(window))?)
+}
+
+/// From the tracer's reading of its tables nearest to a window's begin to the one nearest to its end. The table of waits for files is
+/// written with each, the one of long waits only where there were any.
+fn snapshots_next_to(recording: &Recording, begin_ns: i64, end_ns: i64) -> Window {
+    let nearest = |t_ns: i64| {
+        recording.table_times(FileWait::SOURCE).min_by_key(|read_ns| read_ns.abs_diff(t_ns)).unwrap_or(t_ns)
+    };
+    Window { begin_ns: nearest(begin_ns), end_ns: nearest(end_ns) }
 }
 
 fn between(tables: &[TextRows], window: Window) -> Vec<Pauses> {
@@ -111,7 +125,6 @@ fn add_rows(all: &mut BTreeMap<Key, Pauses>, table: &TextRows) {
 mod tests {
     use super::*;
     use whyso_model::Moments;
-    use whyso_series::{Snapshot, ThreadSnapshot};
 
     fn row(tid: u32, born_ns: u64, count: f64, mean_ns: f64) -> Vec<Option<String>> {
         let row = PauseRow {
@@ -134,25 +147,6 @@ mod tests {
         TextRows { source: PauseRow::SOURCE.to_string(), t_ns, columns, rows: rows.to_vec() }
     }
 
-    fn snapshots(requests: &[(i64, u64)]) -> ThreadTable {
-        let snapshot = |&(t_ns, requests): &(i64, u64)| {
-            let name = "one_connection".to_string();
-            let states_ns = vec![t_ns as u64];
-            Snapshot {
-                t_ns,
-                threads: vec![ThreadSnapshot {
-                    tid: 7,
-                    born_ns: 1,
-                    name,
-                    requests,
-                    states_ns,
-                    ..ThreadSnapshot::default()
-                }],
-            }
-        };
-        ThreadTable::new(vec!["cpu".to_string()], requests.iter().map(snapshot).collect(), &[])
-    }
-
     #[test]
     fn a_window_has_what_was_written_with_the_snapshots_within_it() {
         let tables = [
@@ -161,7 +155,8 @@ mod tests {
             table(30, &[row(7, 1, 1.0, 700e6), row(7, 25, 1.0, 50e6)]),
             table(40, &[row(7, 1, 1.0, 90e6)]),
         ];
-        let found = within(&tables, &snapshots(&[(10, 100), (20, 150), (30, 190)]), 11, 29);
+        let mut found = between(&tables, Window { begin_ns: 10, end_ns: 30 });
+        learn(&mut found, &[ThreadTime { tid: 7, requests: 90, ..ThreadTime::default() }]);
         let [first, second] = &found[..] else { panic!("{found:?}") };
         assert_eq!((first.length.count, first.length.mean_ns, first.requests), (3.0, 500e6, 90.0));
         assert!((first.length.spread_ns - 141.42e6).abs() < 0.01e6, "{first:?}");
@@ -175,7 +170,6 @@ mod tests {
         odd.columns[7] = "number".to_string();
         let mut broken = table(20, &[row(7, 1, 1.0, 90e6)]);
         broken.rows[0][8] = Some("NaN".to_string());
-        assert_eq!(within(&[odd, broken], &snapshots(&[(10, 0), (30, 0)]), 10, 30), []);
-        assert_eq!(within(&[table(20, &[row(7, 1, 1.0, 90e6)])], &snapshots(&[]), 10, 30), []);
+        assert_eq!(between(&[odd, broken], Window { begin_ns: 10, end_ns: 30 }), []);
     }
 }

@@ -7,7 +7,7 @@ use whyso_explain::pfs::{Table, VIEWS, View};
 use whyso_explain::timer::{Timing, timing};
 use whyso_model::Missing;
 use whyso_record::Recording;
-use whyso_record::data::{LoadInterval, SeriesKey};
+use whyso_record::data::{LoadCount, SeriesKey};
 use whyso_record::run::Window;
 use whyso_report::{LevelPfs, RunPfs};
 
@@ -70,7 +70,7 @@ pub fn pfs_in(recording: &Recording, view: &'static View, window: Window) -> Res
         };
         return Err(Error::NotRecorded(format!("this run holds nothing of the view {}: {why}", view.name)));
     }
-    let load = recording.load(Some(window))?;
+    let load = recording.load_counts(window)?;
     let mut tables = tables(recording, view, &[window], &load)?;
     let table = tables.remove(0);
     Ok(PfsOver { table, texts: texts(recording)?, not_measured })
@@ -90,7 +90,7 @@ pub(crate) fn every_view(
         return Ok(None);
     }
     let windows: Vec<Window> = parts.iter().map(|(_, window)| *window).collect();
-    let load = recording.load(None)?;
+    let load = recording.load_counts(Window { begin_ns: i64::MIN, end_ns: i64::MAX })?;
     let setup = pfs_setup::of_run(&recording.run().spec);
     let mut timings = match setup.filter(|setup| !setup.timers.is_empty()) {
         Some(setup) => timings(recording, &setup, &windows, &load)?.into_iter().map(Some).collect(),
@@ -132,7 +132,7 @@ pub fn timing_in(recording: &Recording, window: Window) -> Result<Timing, Error>
             state()
         )));
     }
-    let load = recording.load(Some(window))?;
+    let load = recording.load_counts(window)?;
     let mut timings = timings(recording, &setup, &[window], &load)?;
     Ok(timings.remove(0))
 }
@@ -142,7 +142,7 @@ fn timings(
     recording: &Recording,
     setup: &PfsSetup,
     windows: &[Window],
-    load: &[LoadInterval],
+    load: &[LoadCount],
 ) -> Result<Vec<Timing>, Error> {
     let is_needed = |key: &SeriesKey| match key.source.as_str() {
         "pfs_waits" | "pfs_stages" | "pfs_statements" | "pfs_transactions" | "server_process" => true,
@@ -182,7 +182,7 @@ fn tables(
     recording: &Recording,
     view: &'static View,
     windows: &[Window],
-    load: &[LoadInterval],
+    load: &[LoadCount],
 ) -> Result<Vec<Table>, Error> {
     let mut measured: Vec<LevelInput> = windows.iter().map(empty_level).collect();
     let is_needed =
@@ -197,11 +197,7 @@ fn tables(
 }
 
 /// Statements and transactions of a window: those that the load sent, else the server's own count of statements.
-fn sent_or_counted(
-    load: &[LoadInterval],
-    counters: &[Counter],
-    window: Window,
-) -> (Option<f64>, Option<f64>) {
+fn sent_or_counted(load: &[LoadCount], counters: &[Counter], window: Window) -> (Option<f64>, Option<f64>) {
     let (statements, transactions) = sent(load, window);
     let questions =
         || counters.iter().find(|counter| counter.series.metric == QUESTIONS).map(|counter| counter.increase);
@@ -209,10 +205,10 @@ fn sent_or_counted(
 }
 
 /// Statements and transactions that ended within `window`; an interval that lies in it in part counts for that part.
-fn sent(load: &[LoadInterval], window: Window) -> (Option<f64>, Option<f64>) {
+fn sent(load: &[LoadCount], window: Window) -> (Option<f64>, Option<f64>) {
     let mut sums = [None::<f64>; 2];
     let lies_in =
-        |interval: &&LoadInterval| interval.begin_ns < window.end_ns && interval.end_ns > window.begin_ns;
+        |interval: &&LoadCount| interval.begin_ns < window.end_ns && interval.end_ns > window.begin_ns;
     for interval in load.iter().filter(lies_in) {
         let begin_ns = interval.begin_ns.max(window.begin_ns);
         let end_ns = interval.end_ns.min(window.end_ns);
@@ -231,7 +227,7 @@ fn sent(load: &[LoadInterval], window: Window) -> (Option<f64>, Option<f64>) {
 fn texts(recording: &Recording) -> Result<HashMap<String, String>, Error> {
     let mut texts = HashMap::new();
     for source in recording.row_sources().iter().filter(|source| source.starts_with("pfs_")) {
-        for table in recording.rows(source)? {
+        for table in recording.rows(source, None)? {
             let rows = table.rows.into_iter().filter_map(|mut row| {
                 let text = row.get_mut(2)?.take()?;
                 Some((row.first_mut()?.take()?, text))
@@ -246,22 +242,8 @@ fn texts(recording: &Recording) -> Result<HashMap<String, String>, Error> {
 mod tests {
     use super::*;
 
-    fn interval(begin_ns: i64, end_ns: i64, statement: &str, count: u64) -> LoadInterval {
-        LoadInterval {
-            begin_ns,
-            end_ns,
-            level: 0,
-            measured: true,
-            statement: statement.to_string(),
-            count,
-            rows: 0,
-            errors: Vec::new(),
-            response_sum_ns: 0,
-            service_sum_ns: 0,
-            response_max_ns: 0,
-            response: Vec::new(),
-            service: Vec::new(),
-        }
+    fn interval(begin_ns: i64, end_ns: i64, statement: &str, count: u64) -> LoadCount {
+        LoadCount { begin_ns, end_ns, statement: statement.to_string(), count }
     }
 
     #[test]

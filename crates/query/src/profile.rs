@@ -13,6 +13,7 @@ use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
 use whyso_series::KnownBy;
 
+use crate::threads::thread_times;
 use crate::{Error, ThreadFilter};
 use choice::{Candidate, Choice};
 
@@ -35,6 +36,8 @@ pub struct RecordedProfile {
     pub known_by: Option<KnownBy>,
     /// The part, 0 to 1, of the time that was left out because it is the observer's own.
     pub hidden_share: f64,
+    /// How much of the window was read, 0 to 1: of very many samples and waits, some stand for all.
+    pub part: f64,
 }
 
 /// What a profile can be asked for: (name, the states whose time it is).
@@ -47,6 +50,9 @@ fn metrics() -> Vec<(&'static str, Vec<State>)> {
     metrics.extend(own.map(|state| (state.name(), vec![state])));
     metrics
 }
+
+/// So many samples and waits are read.
+const STACKS_MAX: u64 = 300_000;
 
 /// The names of the metrics that [`profile_in`] knows.
 pub fn stack_metrics() -> Vec<&'static str> {
@@ -87,7 +93,9 @@ pub fn profile_in(
         sampled: RecordedProfile::default(),
     };
     selection.sampled.profile.metrics = by.to_vec();
-    for sample in recording.stacks(Some(window))? {
+    let spread = recording.stacks_spread(Some(window), STACKS_MAX)?;
+    selection.sampled.part = spread.part;
+    for sample in spread.samples {
         let candidate =
             Candidate { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
         if selection.enter(&candidate, State::Cpu.name(), sample.weight_ns, 0) {
@@ -95,7 +103,7 @@ pub fn profile_in(
         }
     }
     let (mut wakes, mut others) = (Vec::new(), Vec::new());
-    for wait in recording.waits(Some(window))? {
+    for wait in spread.waits {
         let candidate = Candidate { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
         let is_chosen = selection.enter(&candidate, &wait.state, wait.weight_ns, wait.length_ns);
         selection.sampled.waits += u64::from(is_chosen);
@@ -226,7 +234,7 @@ fn wakes_of(
 /// # Errors
 /// The files can't be read.
 pub(crate) fn recorded_roles(recording: &Recording) -> Result<BTreeMap<u32, String>, Error> {
-    Ok(recording.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.role)).collect())
+    Ok(recording.thread_roles()?.into_iter().collect())
 }
 
 /// A recorded wait, with the role of the thread that ended it; of the first metric.
@@ -254,17 +262,16 @@ pub fn states_by_role(
     recording: &Recording,
     window: Window,
 ) -> Result<BTreeMap<String, Vec<(String, f64)>>, Error> {
-    let table = recording.threads()?;
-    let Some((from, to)) = table.covering(window.begin_ns, window.end_ns) else { return Ok(BTreeMap::new()) };
+    let times = thread_times(recording, window)?;
     let mut sums: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    for thread in table.between(from, to) {
-        let sum = sums.entry(thread.role).or_insert_with(|| vec![0; table.states.len()]);
+    for thread in times.threads {
+        let sum = sums.entry(thread.role).or_insert_with(|| vec![0; times.states.len()]);
         sum.iter_mut().zip(&thread.states_ns).for_each(|(sum, ns)| *sum += ns);
     }
     let shares = |sums: Vec<u64>| {
         let all = sums.iter().sum::<u64>().max(1) as f64;
         let mut shares: Vec<(String, f64)> =
-            table.states.iter().cloned().zip(sums.iter().map(|ns| *ns as f64 / all)).collect();
+            times.states.iter().cloned().zip(sums.iter().map(|ns| *ns as f64 / all)).collect();
         shares.sort_by(|a, b| b.1.total_cmp(&a.1));
         shares
     };

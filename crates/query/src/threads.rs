@@ -2,12 +2,15 @@
 
 use whyso_explain::model::Pauses;
 use whyso_model::{Missing, PauseRow};
-use whyso_record::Recording;
 use whyso_record::run::Window;
+use whyso_record::{Recording, ThreadTimes};
 use whyso_series::{ThreadTable, ThreadTime};
 
 use crate::Error;
 use crate::pauses;
+
+/// Lines of the server's lists that are read for the connections and statements of threads.
+const LISTED_ROWS_MAX: usize = 300_000;
 
 /// The threads of a server over a window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,12 +24,15 @@ pub struct ThreadsOver {
     pub pauses: Vec<Pauses>,
 }
 
-/// The server's threads over a window of a recording. The tracer takes a snapshot of threads at both ends of each measured window, and
-/// every ten seconds between. The times lie between the snapshots nearest to the window's ends.
+/// The server's threads over a window of a recording. Recordings before format 3 have a snapshot of threads at both ends of each measured
+/// window, and every ten seconds between. Of these, the times lie between the snapshots nearest to the window's ends.
 ///
 /// # Errors
 /// The run was not traced, or its files can't be read.
 pub fn threads_in(recording: &Recording, window: Window) -> Result<ThreadsOver, Error> {
+    if recording.has_thread_stretches() {
+        return from_stretches(recording, window);
+    }
     let table = recording.threads()?;
     if table.t_ns.is_empty() {
         let because = recording.run().not_measured.iter().find(|line| line.source == Missing::ServerThreads);
@@ -44,6 +50,53 @@ pub fn threads_in(recording: &Recording, window: Window) -> Result<ThreadsOver, 
             "the tracer took only one snapshot of the threads in this run".to_string(),
         )),
     }
+}
+
+/// The times lie exactly in the window, as far as each second's are spread evenly over it.
+fn from_stretches(recording: &Recording, window: Window) -> Result<ThreadsOver, Error> {
+    let mut times = recording.thread_times(window)?;
+    if times.threads.is_empty() {
+        return Err(Error::WrongUse("no thread was there in that part of the run".to_string()));
+    }
+    add_last_work(recording, times.window, &mut times.threads)?;
+    let mut over = ThreadsOver {
+        window: times.window,
+        states: times.states,
+        threads: times.threads,
+        pauses: Vec::new(),
+    };
+    over.pauses = pauses::of(recording, over.window, &over.threads)?;
+    Ok(over)
+}
+
+/// The time of each thread in a window, whatever the recording has of threads. Without connections and statements where it has their
+/// stretches.
+pub(crate) fn thread_times(recording: &Recording, window: Window) -> Result<ThreadTimes, Error> {
+    if recording.has_thread_stretches() {
+        return Ok(recording.thread_times(window)?);
+    }
+    let table = recording.threads()?;
+    let Some((from, to)) = table.covering(window.begin_ns, window.end_ns) else {
+        return Ok(ThreadTimes::default());
+    };
+    let threads = table.between(from, to);
+    let window = Window { begin_ns: table.t_ns[from], end_ns: table.t_ns[to] };
+    Ok(ThreadTimes { window, states: table.states, threads })
+}
+
+/// Adds the connection and the statement with which each thread was last listed.
+pub(crate) fn add_last_work(
+    recording: &Recording,
+    window: Window,
+    threads: &mut [ThreadTime],
+) -> Result<(), Error> {
+    let mut last = recording.last_work(window, LISTED_ROWS_MAX)?;
+    for thread in threads {
+        if let Some(work) = last.remove(&thread.tid) {
+            (thread.connection, thread.statement) = (work.connection, work.statement);
+        }
+    }
+    Ok(())
 }
 
 fn over(table: ThreadTable, from: usize, to: usize) -> ThreadsOver {

@@ -10,6 +10,7 @@ use whyso_record::run::{Level, RunInfo, Window};
 use whyso_series::{KnownBy, ThreadLine, ThreadTime, Timeline, even_edges};
 
 use crate::statements::threads_at_work;
+use crate::threads::{add_last_work, thread_times};
 use crate::{Error, ThreadFilter};
 
 /// Threads over a window.
@@ -98,10 +99,11 @@ fn choose(
     let by_threads = ThreadFilter { connections: Vec::new(), statement: None, ..filter.clone() };
     let filter = if at_work.is_some() { &by_threads } else { filter };
     if asks && at_work.is_none() {
-        let table = recording.threads()?;
-        let covering = table.covering(window.begin_ns, window.end_ns);
-        let times = covering.map_or_else(Vec::new, |(from, to)| table.between(from, to));
-        times_by_tid.extend(times.into_iter().map(|time| (time.tid, time)));
+        let mut times = thread_times(recording, window)?;
+        if recording.has_thread_stretches() {
+            add_last_work(recording, times.window, &mut times.threads)?;
+        }
+        times_by_tid.extend(times.threads.into_iter().map(|time| (time.tid, time)));
     }
     let time = |thread: &ThreadLine| ThreadTime {
         tid: thread.tid,

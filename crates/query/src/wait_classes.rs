@@ -1,7 +1,6 @@
 //! The sampled time of connections' threads by wait class, and that of all threads on a CPU by activity, level by level.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use whyso_explain::activity_of;
 use whyso_explain::model::{
@@ -9,11 +8,15 @@ use whyso_explain::model::{
 };
 use whyso_model::{Role, State};
 use whyso_profile::{FunctionName, ObserverStacks, Profile, Rules, wakers};
-use whyso_record::Recording;
-use whyso_record::data::{StackFrame, StackSample, StackWait};
+use whyso_record::data::{StackFrame, StackWait};
+use whyso_record::run::Window;
+use whyso_record::{Recording, StackTotal, spread};
 
 use crate::Error;
 use crate::profile::{recorded_roles, wake};
+
+/// Of a level with more waits than these, so many are followed to who ended them, in parts of it that are spread evenly.
+const FOLLOWED_MAX: u64 = 200_000;
 
 /// # Errors
 /// Where the recording's files can't be read.
@@ -22,37 +25,49 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     if frames.is_empty() {
         return Ok(());
     }
-    let (samples, waits) = (recording.stacks(None)?, recording.waits(None)?);
     let mut classes = Classes::new(frames);
+    let mut waits_at_level = Vec::new();
     for level in levels.iter_mut() {
-        let window = level.begin_ns..level.end_ns;
-        level.wait_classes = classes.within(&window, &samples, &waits);
-        level.activities = classes.activities_within(&window, &samples);
+        let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
+        let totals = recording.stack_sums(window)?;
+        level.wait_classes = classes.of(&totals);
+        level.activities = classes.activities_of(&totals);
+        let is_wait = |total: &&StackTotal| *total.state != *State::Cpu.name();
+        waits_at_level.push(totals.iter().filter(is_wait).map(|total| total.sum.count).sum::<u64>());
+    }
+    if waits_at_level.iter().all(|waits| *waits == 0) {
+        return Ok(());
     }
     let role_of = recorded_roles(recording)?;
     let mut profile = Profile { metrics: vec![State::Lock.name().to_string()], ..Profile::default() };
     profile.stacks = classes.stacks;
-    for level in levels {
-        level.ended_waits =
-            ended_within(level.begin_ns..level.end_ns, &waits, &role_of, &mut profile, &classes.rules);
+    for (level, waits) in levels.iter_mut().zip(waits_at_level) {
+        let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
+        let mut followed = Vec::new();
+        let parts = spread(window, waits, FOLLOWED_MAX);
+        let followed_ns: f64 = parts.iter().map(Window::seconds).sum();
+        for part in parts {
+            recording.each_wait(part, |wait| followed.push(wait))?;
+        }
+        level.ended_waits = ended(&followed, &role_of, &mut profile, &classes.rules);
+        let of_all = if followed_ns > 0.0 { window.seconds() / followed_ns } else { 1.0 };
+        level.ended_waits.iter_mut().for_each(|ended| ended.ns *= of_all);
     }
     Ok(())
 }
 
 /// What those did that ended the waits of connections' threads for locks.
-fn ended_within(
-    window: Range<i64>,
+fn ended(
     waits: &[StackWait],
     role_of: &BTreeMap<u32, String>,
     profile: &mut Profile,
     rules: &Rules,
 ) -> Vec<EndedWaits> {
-    let within = || waits.iter().filter(|wait| window.contains(&wait.t_ns));
     let is_taken =
         |wait: &&StackWait| wait.role == Role::Connection.name() && wait.state == State::Lock.name();
-    profile.wakes = within().filter(is_taken).map(|wait| wake(wait, role_of)).collect();
+    profile.wakes = waits.iter().filter(is_taken).map(|wait| wake(wait, role_of)).collect();
     let is_other = |wait: &&StackWait| !is_taken(wait) && wait.state != State::Runqueue.name();
-    profile.other_wakes = within().filter(is_other).map(|wait| wake(wait, role_of)).collect();
+    profile.other_wakes = waits.iter().filter(is_other).map(|wait| wake(wait, role_of)).collect();
     let mut classes: BTreeMap<String, ClassWaits> = BTreeMap::new();
     for group in wakers(profile, rules) {
         let ended = classes.entry(group.class.unwrap_or_default()).or_default();
@@ -109,16 +124,16 @@ impl Classes {
     }
 
     /// CPU time of the server's threads by activity and role. The observer's is left out.
-    fn activities_within(&mut self, window: &Range<i64>, samples: &[StackSample]) -> Vec<SampledActivity> {
+    fn activities_of(&mut self, totals: &[StackTotal]) -> Vec<SampledActivity> {
         let mut sums: BTreeMap<(Activity, &str), (u64, f64)> = BTreeMap::new();
-        for sample in samples.iter().filter(|sample| window.contains(&sample.t_ns)) {
-            if self.observer.holds(&sample.role, sample.stack) {
+        for total in totals.iter().filter(|total| *total.state == *State::Cpu.name()) {
+            if self.observer.holds(&total.role, total.stack) {
                 continue;
             }
-            let functions = self.stacks.get(&sample.stack).map_or(&[][..], Vec::as_slice);
-            let activity = *self.activities.entry(sample.stack).or_insert_with(|| activity_of(functions));
-            let sum = sums.entry((activity, &sample.role)).or_default();
-            *sum = (sum.0 + 1, sum.1 + sample.weight_ns as f64);
+            let functions = self.stacks.get(&total.stack).map_or(&[][..], Vec::as_slice);
+            let activity = *self.activities.entry(total.stack).or_insert_with(|| activity_of(functions));
+            let sum = sums.entry((activity, &total.role)).or_default();
+            *sum = (sum.0 + total.sum.count, sum.1 + total.sum.weight_ns as f64);
         }
         let sampled = |((activity, role), (count, ns)): ((Activity, &str), (u64, f64))| SampledActivity {
             activity,
@@ -129,16 +144,15 @@ impl Classes {
         sums.into_iter().map(sampled).collect()
     }
 
-    fn within(
-        &mut self,
-        window: &Range<i64>,
-        samples: &[StackSample],
-        waits: &[StackWait],
-    ) -> Vec<SampledClass> {
-        let is_ours = |t_ns: i64, role: &str| window.contains(&t_ns) && role == Role::Connection.name();
+    /// The time of connections' threads by state and class.
+    fn of(&mut self, totals: &[StackTotal]) -> Vec<SampledClass> {
         let mut sums: BTreeMap<(String, String), SampledClass> = BTreeMap::new();
-        let mut enter = |stack: u32, state: &str, ns: u64, seen_ns: u64| {
-            let (state, class) = (state.to_string(), self.class(stack, state));
+        // Whatever the function in which a thread was when it had no CPU: it did not wait for that.
+        let is_ours = |total: &&StackTotal| {
+            *total.role == *Role::Connection.name() && *total.state != *State::Runqueue.name()
+        };
+        for total in totals.iter().filter(is_ours) {
+            let (state, class) = (total.state.to_string(), self.class(total.stack, &total.state));
             let new = || SampledClass {
                 state: state.clone(),
                 class: class.clone(),
@@ -147,17 +161,9 @@ impl Classes {
                 seen_ns: 0.0,
             };
             let sum = sums.entry((state.clone(), class.clone())).or_insert_with(new);
-            sum.count += 1;
-            sum.ns += ns as f64;
-            sum.seen_ns += seen_ns as f64;
-        };
-        for sample in samples.iter().filter(|sample| is_ours(sample.t_ns, &sample.role)) {
-            enter(sample.stack, State::Cpu.name(), sample.weight_ns, 0);
-        }
-        // Whatever the function in which a thread was when it had no CPU: it did not wait for that.
-        let is_for_cpu = |wait: &StackWait| wait.state == State::Runqueue.name();
-        for wait in waits.iter().filter(|wait| is_ours(wait.t_ns, &wait.role) && !is_for_cpu(wait)) {
-            enter(wait.stack, &wait.state, wait.weight_ns, wait.length_ns);
+            sum.count += total.sum.count;
+            sum.ns += total.sum.weight_ns as f64;
+            sum.seen_ns += total.sum.length_ns as f64;
         }
         sums.into_values().filter(|value| is_part(&value.state)).collect()
     }

@@ -144,6 +144,7 @@ fn states_of_second(begin_ns: i64, threads: u32, working: u32, noise: &mut Noise
             name: "one_connection".to_string(),
             role: "connection".to_string(),
             states_ms,
+            requests: 0,
         }
     };
     let states = STATES.map(str::to_string).to_vec();

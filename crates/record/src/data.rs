@@ -130,6 +130,16 @@ pub struct LoadInterval {
     pub service: Vec<(u64, u64)>,
 }
 
+/// How much of one kind the load did in one interval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadCount {
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    /// As of [`LoadInterval`].
+    pub statement: String,
+    pub count: u64,
+}
+
 /// What the server's threads did between two snapshots of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatesInterval {
@@ -150,6 +160,8 @@ pub struct ThreadStates {
     pub role: String,
     /// Whole milliseconds: a fraction counts in a later interval, so that sums over intervals are right to a millisecond.
     pub states_ms: Vec<u16>,
+    /// Requests that it answered.
+    pub requests: u32,
 }
 
 /// A thread was found on a CPU.

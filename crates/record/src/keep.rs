@@ -29,17 +29,6 @@ pub fn stamp(dir: &Path) -> u64 {
     hasher.finish()
 }
 
-/// Bytes on disk of what threads did and of their stacks: who shows them holds all of that in memory.
-///
-/// # Errors
-/// The folder can't be read.
-pub fn profile_bytes(dir: &Path) -> Result<u64> {
-    let streams = [layout::STATES, layout::STACKS, layout::WAITS, layout::FRAMES];
-    let segments = layout::live_segments(dir)?;
-    let ours = segments.iter().filter(|segment| streams.contains(&segment.stream.as_str()));
-    Ok(ours.filter_map(|segment| fs::metadata(&segment.path).ok()).map(|about| about.len()).sum())
-}
-
 /// Removes the recording in `dir`, with everything that lies in its folder. Gives the bytes that it took.
 ///
 /// # Errors

@@ -36,13 +36,26 @@ pub(crate) const ROWS_PREFIX: &str = "rows-";
 pub(crate) const ROLLUPS: [(&str, i64); 2] =
     [("rollup-10s", 10_000_000_000), ("rollup-2min", 120_000_000_000)];
 
+/// Streams of the roll-ups of thread states, the finest first, and the length of each.
+pub(crate) const STATE_ROLLUPS: [(&str, i64); 3] =
+    [("states-10s", 10_000_000_000), ("states-2min", 120_000_000_000), ("states-1h", HOUR_NS)];
+/// Streams of the roll-ups of samples and waits by their stack.
+pub(crate) const STACK_ROLLUPS: [(&str, i64); 2] =
+    [("profile-2min", 120_000_000_000), ("profile-1h", HOUR_NS)];
+const HOUR_NS: i64 = 3_600_000_000_000;
+
+/// Every stream of roll-ups.
+pub(crate) fn rollup_streams() -> impl Iterator<Item = &'static str> {
+    ROLLUPS.iter().chain(&STATE_ROLLUPS).chain(&STACK_ROLLUPS).map(|(stream, _)| *stream)
+}
+
 /// Whether this version knows what a stream holds.
 pub(crate) fn is_known(stream: &str) -> bool {
     const STREAMS: [&str; 10] =
         [COLLECTIONS, SAMPLES, LOAD, EVENTS, STATES, STACKS, WAITS, FRAMES, COMMANDS, STATEMENTS];
     STREAMS.contains(&stream)
         || stream.starts_with(ROWS_PREFIX)
-        || ROLLUPS.iter().any(|(rollup, _)| *rollup == stream)
+        || rollup_streams().any(|rollup| rollup == stream)
 }
 
 /// One file of one stream.

@@ -75,6 +75,7 @@ mod parquet_file;
 mod prune;
 mod read;
 mod sorted;
+mod stack_rollup;
 mod stack_table;
 mod state_table;
 mod sweep;
@@ -84,12 +85,16 @@ mod write;
 
 pub use backup::{backup_runs, backup_to, import_from, import_runs};
 pub use error::{Error, Result};
-pub use keep::{profile_bytes, prune_run, remove_run, stamp};
+pub use keep::{prune_run, remove_run, stamp};
 pub use list::{RunSummary, list_runs, run_in};
 pub use manifest::{CheckResult, check_run};
 pub use note_file::{NOTE, notes as notes_of};
 pub use notes::{add_note, note_now, note_on};
-pub use read::{Recording, Samples, SeriesInfo, StateTimes};
+pub use read::{
+    LastWork, Recording, Samples, SeriesInfo, StackSpread, StackTotal, StateTimes, ThreadTimes,
+    is_whole_list, spread,
+};
+pub use stack_rollup::StackSum;
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 
 use std::path::{Path, PathBuf};

@@ -19,6 +19,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::statistics::Statistics;
 
 use crate::error::{Error, Result};
 use crate::{pages, private};
@@ -69,14 +70,31 @@ pub(crate) fn properties(schema: &Schema, repeating: &[&str]) -> WriterPropertie
 
 /// A whole file of one table. Each batch is a row group of its own.
 pub(crate) fn encode(groups: &[RecordBatch], properties: WriterProperties) -> Result<Vec<u8>> {
-    let failed = |cause: ParquetError| Error::damaged(Path::new("a table"), "Parquet", cause);
     let Some(first) = groups.first() else { return Ok(Vec::new()) };
-    let mut writer = ArrowWriter::try_new(Vec::new(), first.schema(), Some(properties)).map_err(failed)?;
-    for group in groups {
-        writer.write(group).map_err(failed)?;
-        writer.flush().map_err(failed)?;
+    let mut encoder = Encoder::new(first.schema(), properties)?;
+    groups.iter().try_for_each(|group| encoder.group(group))?;
+    encoder.finish()
+}
+
+/// Writes a file into memory, row group by row group.
+pub(crate) struct Encoder(ArrowWriter<Vec<u8>>);
+
+impl Encoder {
+    pub(crate) fn new(schema: Arc<Schema>, properties: WriterProperties) -> Result<Encoder> {
+        ArrowWriter::try_new(Vec::new(), schema, Some(properties)).map(Encoder).map_err(failed)
     }
-    writer.into_inner().map_err(failed)
+
+    pub(crate) fn group(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.0.write(rows).and_then(|()| self.0.flush()).map_err(failed)
+    }
+
+    pub(crate) fn finish(self) -> Result<Vec<u8>> {
+        self.0.into_inner().map_err(failed)
+    }
+}
+
+fn failed(cause: ParquetError) -> Error {
+    Error::damaged(Path::new("a table"), "Parquet", cause)
 }
 
 /// A Parquet file that is open, its footer read.
@@ -136,6 +154,30 @@ impl ParquetFile {
     pub(crate) fn read_all(&self) -> Result<Vec<RecordBatch>> {
         let all = 0..self.row_count();
         self.read(std::slice::from_ref(&all), None)
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        self.footer.schema()
+    }
+
+    pub(crate) fn group_count(&self) -> usize {
+        self.group_rows.len() - 1
+    }
+
+    /// The rows of one row group. `columns` as of [`ParquetFile::read`].
+    pub(crate) fn read_group(&self, group: usize, columns: Option<&[&str]>) -> Result<Vec<RecordBatch>> {
+        let rows = self.group_rows[group]..self.group_rows[group + 1];
+        self.read(std::slice::from_ref(&rows), columns)
+    }
+
+    /// The least and the largest value of a whole-number column in a row group, by the footer; `None` where it does not say.
+    pub(crate) fn bounds(&self, group: usize, column: &str) -> Option<(i64, i64)> {
+        let group = self.footer.metadata().row_group(group);
+        let chunk = group.columns().iter().find(|chunk| chunk.column_path().string() == column)?;
+        match chunk.statistics()? {
+            Statistics::Int64(bounds) => Some((*bounds.min_opt()?, *bounds.max_opt()?)),
+            _ => None,
+        }
     }
 
     /// These rows, in order. `rows` are ascending and disjoint. `columns` by their names, `None` for all.

@@ -10,7 +10,7 @@ pub use whyso_series::{InFlight, UserSeconds};
 
 /// The format of recordings that this version writes, and the newest that it knows: a higher one may hold what it would misread. What is
 /// merely added keeps the number. Format 2 has the plan, the pacing and what was not measured in parts, which were texts before.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// A recording's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, TS)]
@@ -145,6 +145,11 @@ pub struct Window {
 impl Window {
     pub fn seconds(&self) -> f64 {
         (self.end_ns - self.begin_ns) as f64 / 1e9
+    }
+
+    /// Whether a time lies in it, its end excluded.
+    pub fn has(&self, t_ns: i64) -> bool {
+        self.begin_ns <= t_ns && t_ns < self.end_ns
     }
 }
 

@@ -11,7 +11,7 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Float64Type, Int64Type, Schema, UInt32Type, UInt64Type};
 
-use crate::data::{Event, Kind, LoadInterval, SeriesKey, Status, TextRows, Value};
+use crate::data::{Event, Kind, LoadCount, LoadInterval, SeriesKey, Status, TextRows, Value};
 use crate::error::{Error, Result};
 
 /// One row of `samples`.
@@ -304,9 +304,27 @@ pub(crate) fn load_of(batch: &RecordBatch) -> Option<Vec<LoadInterval>> {
     (0..batch.num_rows()).map(row).collect()
 }
 
+/// The columns of [`load_counts_of`].
+pub(crate) const LOAD_COUNTS: [&str; 4] = ["t_begin_ns", "t_end_ns", "statement", "count"];
+
+pub(crate) fn load_counts_of(batch: &RecordBatch) -> Option<Vec<LoadCount>> {
+    let [begin, end, statement, count] = LOAD_COUNTS;
+    let long = |name| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();
+    let (begin_ns, end_ns) = (long(begin)?, long(end)?);
+    let statement = batch.column_by_name(statement)?.as_string_opt::<i32>()?;
+    let count = batch.column_by_name(count)?.as_primitive_opt::<UInt64Type>()?;
+    let row = |row: usize| LoadCount {
+        begin_ns: begin_ns.value(row),
+        end_ns: end_ns.value(row),
+        statement: statement.value(row).to_string(),
+        count: count.value(row),
+    };
+    Some((0..batch.num_rows()).map(row).collect())
+}
+
 /// A text table: the time first, then its own columns, each under a name that no other has.
 pub(crate) fn rows_batch(table: &TextRows) -> Result<RecordBatch> {
-    let mut names: Vec<String> = vec![ROWS_TIME.to_string()];
+    let mut names: Vec<String> = vec![TIME.to_string()];
     for column in &table.columns {
         let mut name = column.clone();
         let mut copies = 1;
@@ -317,7 +335,7 @@ pub(crate) fn rows_batch(table: &TextRows) -> Result<RecordBatch> {
         }
         names.push(name);
     }
-    let mut fields = vec![Field::new(ROWS_TIME, DataType::Int64, false)];
+    let mut fields = vec![Field::new(TIME, DataType::Int64, false)];
     fields.extend(names[1..].iter().map(|name| Field::new(name, DataType::Utf8, true)));
     let mut arrays: Vec<ArrayRef> = vec![longs(table.rows.iter().map(|_| table.t_ns))];
     for column in 0..table.columns.len() {
@@ -328,17 +346,18 @@ pub(crate) fn rows_batch(table: &TextRows) -> Result<RecordBatch> {
         .map_err(|cause| Error::damaged(Path::new("a table"), "text columns", cause))
 }
 
-const ROWS_TIME: &str = "t_ns";
+/// The column of when a row was true.
+pub(crate) const TIME: &str = "t_ns";
 
 /// The tables in a batch, one a time, each with the columns of the whole batch.
 pub(crate) fn rows_of(batch: &RecordBatch, source: &str) -> Option<Vec<TextRows>> {
-    let t_ns = batch.column_by_name(ROWS_TIME)?.as_primitive_opt::<Int64Type>()?;
+    let t_ns = batch.column_by_name(TIME)?.as_primitive_opt::<Int64Type>()?;
     let schema = batch.schema();
     let columns: Option<Vec<(&str, &StringArray)>> = schema
         .fields()
         .iter()
         .zip(batch.columns())
-        .filter(|(field, _)| field.name() != ROWS_TIME)
+        .filter(|(field, _)| field.name() != TIME)
         .map(|(field, array)| Some((field.name().as_str(), array.as_string_opt::<i32>()?)))
         .collect();
     let columns = columns?;
@@ -358,11 +377,11 @@ pub(crate) fn rows_of(batch: &RecordBatch, source: &str) -> Option<Vec<TextRows>
     Some(tables)
 }
 
-/// One batch from several, with the columns of all of them: what a batch lacks is null there.
-pub(crate) fn union(batches: &[RecordBatch]) -> Option<RecordBatch> {
+/// The columns of all of them: what one lacks is null there.
+pub(crate) fn union_schema(schemas: &[&Schema]) -> Option<Arc<Schema>> {
     let mut fields: Vec<Field> = Vec::new();
-    for batch in batches {
-        for field in batch.schema().fields() {
+    for schema in schemas {
+        for field in schema.fields() {
             match fields.iter_mut().find(|other| other.name() == field.name()) {
                 Some(other) if other.data_type() != field.data_type() => return None,
                 Some(other) => {
@@ -372,7 +391,7 @@ pub(crate) fn union(batches: &[RecordBatch]) -> Option<RecordBatch> {
             }
         }
     }
-    let lacking = |field: &Field| batches.iter().any(|batch| batch.column_by_name(field.name()).is_none());
+    let lacking = |field: &Field| schemas.iter().any(|schema| schema.index_of(field.name()).is_err());
     let fields: Vec<Field> = fields
         .into_iter()
         .map(|field| {
@@ -380,15 +399,15 @@ pub(crate) fn union(batches: &[RecordBatch]) -> Option<RecordBatch> {
             field.with_nullable(nullable)
         })
         .collect();
-    let schema = Arc::new(Schema::new(fields));
-    let mut alike = Vec::new();
-    for batch in batches {
-        let column = |field: &Arc<Field>| match batch.column_by_name(field.name()) {
-            Some(array) => Arc::clone(array),
-            None => new_null_array(field.data_type(), batch.num_rows()),
-        };
-        let columns = schema.fields().iter().map(column).collect();
-        alike.push(RecordBatch::try_new(Arc::clone(&schema), columns).ok()?);
-    }
-    arrow::compute::concat_batches(&schema, &alike).ok()
+    Some(Arc::new(Schema::new(fields)))
+}
+
+/// A batch with the columns of a wider schema.
+pub(crate) fn widened(batch: &RecordBatch, schema: &Arc<Schema>) -> Option<RecordBatch> {
+    let column = |field: &Arc<Field>| match batch.column_by_name(field.name()) {
+        Some(array) => Arc::clone(array),
+        None => new_null_array(field.data_type(), batch.num_rows()),
+    };
+    let columns = schema.fields().iter().map(column).collect();
+    RecordBatch::try_new(Arc::clone(schema), columns).ok()
 }

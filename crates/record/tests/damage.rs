@@ -106,7 +106,7 @@ fn read_all(dir: &Path) -> Option<u64> {
         let _ = recording.samples(id, Some(Window { begin_ns: 50 * S, end_ns: 130 * S }));
         let _ = recording.envelope(id, Window { begin_ns: 0, end_ns: 200 * S }, 2);
     }
-    let _ = (recording.events().is_ok(), recording.load(None).is_ok(), recording.rows("r").is_ok());
+    let _ = (recording.events().is_ok(), recording.load(None).is_ok(), recording.rows("r", None).is_ok());
     Some(samples)
 }
 
@@ -119,7 +119,7 @@ fn everything_in(dir: &Path) -> Option<(String, Vec<String>)> {
         content +=
             &format!("{:?}", recording.envelope(info.id, Window { begin_ns: 0, end_ns: 200 * S }, 2).ok()?);
     }
-    content += &format!("{:?} {:?}", recording.events().ok()?, recording.rows("r").ok()?);
+    content += &format!("{:?} {:?}", recording.events().ok()?, recording.rows("r", None).ok()?);
     content += &format!("{:?}", recording.load(None).ok()?);
     Some((content, recording.problems().to_vec()))
 }

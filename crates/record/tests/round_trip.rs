@@ -191,7 +191,7 @@ fn everything_comes_back() {
         assert_eq!(recording.events().unwrap(), events);
         assert_eq!(recording.load(None).unwrap(), loads);
         assert_eq!(recording.load(Some(Window { begin_ns: 5 * S, end_ns: 7 * S })).unwrap().len(), 2);
-        let tables = recording.rows("process-list").unwrap();
+        let tables = recording.rows("process-list", None).unwrap();
         assert_eq!(
             tables[0],
             table(S, &["Id", "Info"], vec![vec![cell("1"), None], vec![cell("2"), cell("SELECT 1\n")]])

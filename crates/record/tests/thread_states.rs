@@ -23,6 +23,7 @@ fn thread_states_come_back_from_a_finished_and_from_an_abandoned_recording() {
                 name: format!("name {tid}"),
                 role: "connection".to_string(),
                 states_ms: vec![cpu_ms, lock_ms],
+                requests: 3,
             })
             .collect(),
     };
@@ -47,7 +48,7 @@ fn thread_states_come_back_from_a_finished_and_from_an_abandoned_recording() {
         }
         let recording = Recording::open(&dir).unwrap();
         let times = recording.state_times().unwrap();
-        assert_eq!((times.t_ns, times.cells), (vec![S, 2 * S, 3 * S], 4));
+        assert_eq!((times.t_ns, times.threads), (vec![S, 2 * S, 3 * S], 2));
         let timeline = recording.timeline(&[S, 2 * S, 3 * S]).unwrap();
         assert_eq!(timeline.states, ["cpu", "lock"]);
         let named: Vec<(u32, &str)> =

@@ -6,9 +6,10 @@ use serde::Serialize;
 use ts_rs::TS;
 use whyso_explain::model::{CpuUse, Explanation};
 use whyso_record::data::{Kind, LoadInterval, SeriesKey};
-use whyso_record::run::{Level, RunInfo};
+use whyso_record::run::Level;
 
-use crate::source::Column;
+use crate::Error;
+use crate::source::{Column, Source};
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_MS: f64 = 1e6;
@@ -41,35 +42,43 @@ pub(crate) fn cpu_by_level(explanation: &Explanation) -> Vec<LevelCpu> {
 
 /// Throughput and latency as series, one per statement kind, from the load's own intervals; and throughput in the
 /// levels' bins of 100 ms.
-pub(crate) fn load_series(run: &RunInfo, load: &[LoadInterval]) -> Vec<(SeriesKey, Column)> {
-    let mut by_statement: BTreeMap<&str, Vec<&LoadInterval>> = BTreeMap::new();
-    for interval in load {
-        by_statement.entry(&interval.statement).or_default().push(interval);
-    }
+///
+/// # Errors
+/// The source can't be read.
+pub(crate) fn load_series(source: &dyn Source) -> Result<Vec<(SeriesKey, Column)>, Error> {
+    let mut by_statement: BTreeMap<String, Vec<(i64, [f64; LOAD_METRICS.len()])>> = BTreeMap::new();
+    source.each_load(&mut |interval| {
+        let values = LOAD_METRICS.map(|(_, _, value)| value(&interval));
+        by_statement.entry(interval.statement).or_default().push((interval.end_ns, values));
+    })?;
 
     let mut series = Vec::new();
-    let bins = bins(&run.levels);
+    let bins = bins(&source.run().levels);
     if !bins.t_ns.is_empty() {
         series.push((key("transactions_per_s_100ms", "transaction", "1/s"), bins));
     }
     for (statement, mut intervals) in by_statement {
-        intervals.sort_by_key(|interval| interval.end_ns);
-        let t_ns: Vec<i64> = intervals.iter().map(|interval| interval.end_ns).collect();
-        let mut push = |metric: &str, unit: &str, value: &dyn Fn(&LoadInterval) -> f64| {
-            let value = intervals.iter().map(|interval| value(interval)).collect();
-            series.push((key(metric, statement, unit), Column { t_ns: t_ns.clone(), value }));
-        };
-        push("per_s", "1/s", &per_s);
-        push("errors_per_s", "1/s", &errors_per_s);
-        push("latency_mean_ms", "ms", &mean_ms);
-        push("latency_p95_ms", "ms", &|interval| quantile_ms(interval, 0.95));
-        push("latency_p99_ms", "ms", &|interval| quantile_ms(interval, 0.99));
-        push("latency_max_ms", "ms", &|interval| {
-            if_any(interval, interval.response_max_ns as f64 / NS_PER_MS)
-        });
+        intervals.sort_by_key(|(end_ns, _)| *end_ns);
+        let t_ns: Vec<i64> = intervals.iter().map(|(end_ns, _)| *end_ns).collect();
+        for (place, (metric, unit, _)) in LOAD_METRICS.iter().enumerate() {
+            let value = intervals.iter().map(|(_, values)| values[place]).collect();
+            series.push((key(metric, &statement, unit), Column { t_ns: t_ns.clone(), value }));
+        }
     }
-    series
+    Ok(series)
 }
+
+/// A metric of the load, its unit, and its value in an interval.
+type LoadMetric = (&'static str, &'static str, fn(&LoadInterval) -> f64);
+
+const LOAD_METRICS: [LoadMetric; 6] = [
+    ("per_s", "1/s", per_s),
+    ("errors_per_s", "1/s", errors_per_s),
+    ("latency_mean_ms", "ms", mean_ms),
+    ("latency_p95_ms", "ms", |interval| quantile_ms(interval, 0.95)),
+    ("latency_p99_ms", "ms", |interval| quantile_ms(interval, 0.99)),
+    ("latency_max_ms", "ms", |interval| if_any(interval, interval.response_max_ns as f64 / NS_PER_MS)),
+];
 
 fn key(metric: &str, instance: &str, unit: &str) -> SeriesKey {
     SeriesKey {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use ts_rs::TS;
 use whyso_explain::model::Explanation;
 use whyso_profile::CallTree;
-use whyso_record::data::{Event, LoadInterval, SeriesKey};
+use whyso_record::data::{Event, SeriesKey};
 use whyso_record::run::RunInfo;
 use whyso_series::merged_edges;
 
@@ -119,7 +119,6 @@ struct SeriesHead {
 /// Gathers a report's data. Reads the source group by group: never more than some thirty series are in memory raw.
 pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>) -> Result<Payload, Error> {
     let mut blocks = Blocks::default();
-    let load = source.load()?;
     let run = source.run();
 
     let mut series = Vec::new();
@@ -127,10 +126,10 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
     let mut axes = Axes::default();
     let keys = source.keys();
     let thinning = thin::plan(source.sample_count());
-    let origin_ns = origin_ns(run, &load);
+    let origin_ns = origin_ns(run, source.load_begin_ns()?);
 
     let stacks = source.stacks()?;
-    let computed = derived::load_series(run, &load).into_iter().chain(over_time::series(&stacks, origin_ns));
+    let computed = derived::load_series(source)?.into_iter().chain(over_time::series(&stacks, origin_ns));
     for (key, column) in computed {
         span.include(&column.t_ns);
         series.push(add(&mut blocks, &mut axes, origin_ns, key, &thin::ThinColumn::samples(column)));
@@ -152,6 +151,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
         blocks.close()?;
     }
 
+    let notes = thinning.note().into_iter().chain(stacks.note()).collect();
     let axis_places = axes.write(&mut blocks)?;
     let profile = add_profile(&mut blocks, source, stacks, extras, origin_ns)?;
     let tables = add_tables(&mut blocks, extras)?;
@@ -161,7 +161,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
         explanation,
         events: source.events()?,
         problems: source.problems(),
-        notes: thinning.note().into_iter().collect(),
+        notes,
         origin_ns,
         end_ns: span.end_ns.max(origin_ns),
         cpu_by_level: derived::cpu_by_level(explanation),
@@ -222,7 +222,7 @@ fn add_threads(
     run: &RunInfo,
     source: &dyn Source,
 ) -> Result<Option<ThreadsHead>, Error> {
-    let table = source.threads()?;
+    let table = source.threads(&level_edges(run))?;
     if table.t_ns.len() < 2 || table.threads.is_empty() {
         return Ok(None);
     }
@@ -243,9 +243,9 @@ fn add_timeline(
     origin_ns: i64,
 ) -> Result<Option<TimelineHead>, Error> {
     let snapshots = source.state_times()?;
-    let buckets_max = match snapshots.cells {
+    let buckets_max = match snapshots.threads {
         0 => return Ok(None),
-        cells => (snapshots.t_ns.len() as f64 * (page::CELLS_MAX as f64 / cells as f64).min(1.0)) as usize,
+        threads => page::CELLS_MAX / threads.min(page::THREADS_MAX),
     };
     let timeline = source.timeline(&merged_edges(&snapshots.t_ns, &level_edges(run), buckets_max))?;
     if timeline.threads.is_empty() {
@@ -301,7 +301,7 @@ fn add_flame(
     let (mut head, columns) = add_tree(blocks, &flame, &tree, folded_below)?;
     let lines = flame.lines(&tree, &node_of, &columns[1]);
     head.knows_lines = lines.is_some();
-    let names = source.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.name)).collect();
+    let names = source.thread_names()?;
     let places = Places { calls: &node_of, lines: lines.as_ref().map(|lines| &lines.places) };
     if let Some((mut samples, columns)) = flame.samples(&places, &names, origin_ns) {
         samples.block = blocks.add(&columns)?;
@@ -331,12 +331,11 @@ fn add_tree(
 }
 
 /// Returns the report's zero: when the first level began to warm up, or the load began, or the run did.
-pub fn origin_ns(run: &RunInfo, load: &[LoadInterval]) -> i64 {
+pub fn origin_ns(run: &RunInfo, load_begin_ns: Option<i64>) -> i64 {
     let from_levels =
         run.levels.iter().map(|level| level.warmup.begin_ns).filter(|begin_ns| *begin_ns > 0).min();
-    let from_load = load.iter().map(|interval| interval.begin_ns).min();
     let from_anchors = run.anchors.first().map(|anchor| anchor.monotonic_ns);
-    from_levels.or(from_load).or(from_anchors).unwrap_or(0)
+    from_levels.or(load_begin_ns).or(from_anchors).unwrap_or(0)
 }
 
 #[derive(Default)]

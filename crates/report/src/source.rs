@@ -1,14 +1,18 @@
 //! Where a report's numbers come from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use whyso_model::FileWait;
 use whyso_profile::ObserverStacks;
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::{RunInfo, Window};
-use whyso_record::{Recording, StateTimes};
-use whyso_series::{Spans, ThreadTable, Timeline};
+use whyso_record::{Recording, StackSpread, StateTimes};
+use whyso_series::{Spans, ThreadTable, Timeline, merged_edges};
 
-use crate::Error;
+use crate::{Error, threads};
+
+const EVERYTHING: Window = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
 
 /// The samples of one series, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,7 +38,12 @@ pub struct Stacks {
     /// Samples and waits of the observer's own probes, and of what the server did for the observer's connections.
     pub observer_samples: Vec<StackSample>,
     pub observer_waits: Vec<StackWait>,
+    /// How much of the time was read, 0 to 1; 0 stands for 1. The weights stand for all of it.
+    pub part: f64,
 }
+
+/// So many samples and waits are read.
+const STACKS_MAX: u64 = 300_000;
 
 impl Stacks {
     /// Returns the stacks of one window, without whom the threads worked for.
@@ -42,13 +51,20 @@ impl Stacks {
     /// # Errors
     /// The recording's files can't be read.
     pub fn over(recording: &Recording, window: Window) -> Result<Stacks, Error> {
-        let stacks = Stacks {
-            samples: recording.stacks(Some(window))?,
-            waits: recording.waits(Some(window))?,
-            frames: recording.frames()?,
-            ..Stacks::default()
-        };
+        let StackSpread { samples, waits, part } = recording.stacks_spread(Some(window), STACKS_MAX)?;
+        let stacks = Stacks { samples, waits, part, frames: recording.frames()?, ..Stacks::default() };
         Ok(stacks.with_observer_apart())
+    }
+
+    /// What the reader must know where not all of the time was read.
+    pub(crate) fn note(&self) -> Option<String> {
+        let is_part = self.part > 0.0 && self.part < 1.0;
+        is_part.then(|| {
+            format!(
+                "Samples and waits of the threads' stacks are those of {} of the time, in 64 parts spread evenly; their weights stand for all.",
+                whyso_words::percent(self.part)
+            )
+        })
     }
 
     pub(crate) fn with_observer_apart(mut self) -> Stacks {
@@ -84,10 +100,15 @@ pub trait Source {
     /// The samples of these series, in the order asked for.
     fn columns(&self, series: &[usize]) -> Result<Vec<Column>, Error>;
     fn events(&self) -> Result<Vec<Event>, Error>;
-    /// What the load did, interval by interval.
-    fn load(&self) -> Result<Vec<LoadInterval>, Error>;
-    /// Every snapshot of the server's threads; empty where they were not traced.
-    fn threads(&self) -> Result<ThreadTable, Error>;
+    /// Hands over what the load did, interval by interval.
+    fn each_load(&self, take: &mut dyn FnMut(LoadInterval)) -> Result<(), Error>;
+    /// When the load began; `None` where it was not recorded.
+    fn load_begin_ns(&self) -> Result<Option<i64>, Error>;
+    /// The server's threads at some times, those next to `wanted_ns` among them; empty where they were not traced. It has about as many cells
+    /// as a page takes.
+    fn threads(&self, wanted_ns: &[i64]) -> Result<ThreadTable, Error>;
+    /// The names of the server's threads, by their numbers.
+    fn thread_names(&self) -> Result<BTreeMap<u32, String>, Error>;
     /// When the states of the server's threads were read; empty where they were not traced.
     fn state_times(&self) -> Result<StateTimes, Error>;
     /// The server's threads between these edges, in monotonic nanoseconds.
@@ -125,12 +146,29 @@ impl Source for Recording {
         Ok(Recording::events(self)?)
     }
 
-    fn load(&self) -> Result<Vec<LoadInterval>, Error> {
-        Ok(Recording::load(self, None)?)
+    fn each_load(&self, take: &mut dyn FnMut(LoadInterval)) -> Result<(), Error> {
+        Ok(Recording::each_load(self, EVERYTHING, take)?)
     }
 
-    fn threads(&self) -> Result<ThreadTable, Error> {
-        Ok(Recording::threads(self)?)
+    fn load_begin_ns(&self) -> Result<Option<i64>, Error> {
+        Ok(Recording::load_begin_ns(self)?)
+    }
+
+    fn threads(&self, wanted_ns: &[i64]) -> Result<ThreadTable, Error> {
+        if !self.has_thread_stretches() {
+            return Ok(Recording::threads(self)?);
+        }
+        let mut times: Vec<i64> = self.table_times(FileWait::SOURCE).collect();
+        let known = Recording::state_times(self)?;
+        if times.len() < 2 {
+            times = known.t_ns;
+        }
+        let snapshots_max = threads::CELLS_MAX / known.threads.clamp(1, threads::THREADS_MAX);
+        Ok(self.thread_table(&merged_edges(&times, wanted_ns, snapshots_max))?)
+    }
+
+    fn thread_names(&self) -> Result<BTreeMap<u32, String>, Error> {
+        Ok(Recording::thread_names(self)?.into_iter().collect())
     }
 
     fn state_times(&self) -> Result<StateTimes, Error> {
@@ -146,14 +184,13 @@ impl Source for Recording {
         if frames.is_empty() {
             return Ok(Stacks::default());
         }
-        let stacks = Stacks {
-            samples: Recording::stacks(self, None)?,
-            waits: self.waits(None)?,
-            frames,
-            connections: self.connections_at_work(None)?,
-            statements: self.statements_at_work(None)?.unwrap_or_default(),
-            ..Stacks::default()
-        };
+        let StackSpread { samples, waits, part } = self.stacks_spread(None, STACKS_MAX)?;
+        let mut stacks = Stacks { samples, waits, part, frames, ..Stacks::default() };
+        // Of a part of the time it would not be known whom the threads worked for.
+        if part == 1.0 {
+            stacks.connections = self.connections_at_work(None)?;
+            stacks.statements = self.statements_at_work(None)?.unwrap_or_default();
+        }
         Ok(stacks.with_observer_apart())
     }
 

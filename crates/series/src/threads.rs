@@ -3,6 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::timeline::Timeline;
+
+const NS_PER_MS: f64 = 1e6;
+
 /// Whether a thread in this state has nothing to do: it waits for its peer, or sleeps until there is work.
 pub fn is_idle(state: &str) -> bool {
     matches!(state, "net_receive" | "idle")
@@ -157,6 +161,55 @@ impl ThreadTable {
                 name: first.name.clone(),
                 role: lives.last().map_or(String::new(), |(_, last)| last.role.clone()),
                 snapshots: *begin..*end + 1,
+            });
+        }
+        table
+    }
+
+    /// The table of threads over time, with an edge of a bucket for each snapshot. Its last state holds requests. `listed`: a thread's
+    /// connection and statement in a bucket.
+    pub fn of_timeline<'a>(
+        timeline: &Timeline,
+        listed: impl Fn(u32, usize) -> Option<(Option<u64>, Option<&'a str>)>,
+    ) -> ThreadTable {
+        let Some(states) = timeline.states.len().checked_sub(1) else { return ThreadTable::default() };
+        let mut table = ThreadTable {
+            t_ns: timeline.edges_ns.clone(),
+            states: timeline.states[..states].to_vec(),
+            running_ns: vec![Vec::new(); states],
+            ..ThreadTable::default()
+        };
+        let mut running_ms = vec![0.0; states];
+        let mut requests = 0.0;
+        let mut numbers: HashMap<&str, u32> = HashMap::new();
+        for (number, line) in timeline.threads.iter().enumerate() {
+            let lived = timeline.lived(number);
+            for snapshot in 0..timeline.edges_ns.len() {
+                // A snapshot ends the bucket before it.
+                let cell = snapshot.checked_sub(1).and_then(|bucket| timeline.cell(number, bucket));
+                if let Some((of_requests, of_states)) = cell.and_then(<[f32]>::split_last) {
+                    running_ms.iter_mut().zip(of_states).for_each(|(sum, ms)| *sum += f64::from(*ms));
+                    requests += f64::from(*of_requests);
+                }
+                for (column, ms) in table.running_ns.iter_mut().zip(&running_ms) {
+                    column.push((ms * NS_PER_MS) as u64);
+                }
+                table.running_requests.push(requests.round() as u64);
+                let known = cell.and_then(|_| listed(line.tid, snapshot - 1)).unwrap_or_default();
+                table.connection.push(known.0);
+                table.statement.push(known.1.map(|text| {
+                    let next = table.statements.len() as u32;
+                    *numbers.entry(text).or_insert_with(|| {
+                        table.statements.push(text.to_string());
+                        next
+                    })
+                }));
+            }
+            table.threads.push(Thread {
+                tid: line.tid,
+                name: line.name.clone(),
+                role: line.role.clone(),
+                snapshots: lived.start..lived.end + 1,
             });
         }
         table

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use whyso_query::ForReport;
 use whyso_record::data::{SeriesId, SeriesKey};
 use whyso_record::run::Window;
-use whyso_record::{Recording, profile_bytes, stamp};
+use whyso_record::{Recording, stamp};
 use whyso_report::payload::{self, PageHead, ServedSeries};
 use whyso_report::{Column, Source};
 
@@ -24,8 +24,6 @@ const EXPLAIN_EVERY: Duration = Duration::from_secs(60);
 const COMPUTED_FROM: u32 = 1 << 31;
 /// First number of the series of functions, which are computed when the run is explained.
 const FUNCTIONS_FROM: u32 = 3 << 30;
-/// Bytes of threads and stacks on disk beyond which a recording is shown without its profile. A profile needs all of them in memory.
-const PROFILE_BYTES_MAX: u64 = 96 << 20;
 
 /// A recording that is open, with what was computed from it.
 pub(crate) struct OpenRecording {
@@ -39,8 +37,6 @@ pub(crate) struct OpenRecording {
     functions: OnceLock<Vec<(SeriesKey, Column)>>,
     outline: OnceLock<Arc<PageHead>>,
     explained: Mutex<Option<(Instant, Arc<PageHead>)>>,
-    /// Bytes of threads and stacks on disk.
-    profile_bytes: u64,
 }
 
 /// Where a series comes from.
@@ -63,13 +59,11 @@ impl OpenRecording {
     }
 
     fn of(recording: Recording) -> Answer<OpenRecording> {
-        let load = recording.load(None)?;
-        let origin_ns = match whyso_report::origin_ns(recording.run(), &load) {
+        let origin_ns = match whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?) {
             0 => recording.window().map_or(0, |window| window.begin_ns),
             origin_ns => origin_ns,
         };
-        let profile_bytes = profile_bytes(recording.dir())?;
-        let computed = payload::load_series(&recording, &load);
+        let computed = payload::load_series(&recording)?;
         let last_computed_ns = computed.iter().filter_map(|(_, column)| column.t_ns.last()).max();
         let last_read_ns = recording.window().map(|window| window.end_ns);
         let end_ns = last_computed_ns.copied().max(last_read_ns).unwrap_or(origin_ns).max(origin_ns);
@@ -81,7 +75,6 @@ impl OpenRecording {
             functions: OnceLock::new(),
             outline: OnceLock::new(),
             explained: Mutex::default(),
-            profile_bytes,
         })
     }
 
@@ -138,12 +131,8 @@ impl OpenRecording {
             return Ok(Arc::clone(explained));
         }
         let explanation = whyso_query::explain(&self.recording)?;
-        let has_profile = self.profile_bytes <= PROFILE_BYTES_MAX;
-        let stacks = has_profile.then(|| Source::stacks(&self.recording)).transpose()?;
-        let notes = if has_profile { Vec::new() } else { vec![self.too_large()] };
-        if let Some(stacks) = &stacks {
-            self.functions.get_or_init(|| payload::function_series(stacks, self.origin_ns));
-        }
+        let stacks = Source::stacks(&self.recording)?;
+        self.functions.get_or_init(|| payload::function_series(&stacks, self.origin_ns));
         let served = ForReport::new(&self.recording, &[])?.lend(None, |extras| {
             let series = self.series();
             payload::explained(
@@ -152,21 +141,12 @@ impl OpenRecording {
                 extras,
                 &series,
                 stacks,
-                notes,
                 (self.origin_ns, self.end_ns),
             )
         })?;
         let served = Arc::new(served);
         *explained = Some((Instant::now(), Arc::clone(&served)));
         Ok(served)
-    }
-
-    fn too_large(&self) -> String {
-        format!(
-            "This recording holds {} MiB of what threads did and of their stacks, too much to be shown whole: threads, timeline and profile are left \
-             out here. Compare two windows of it to see their flame graphs; `whyso functions`, `whyso threads` and `whyso timeline` show any window.",
-            self.profile_bytes >> 20
-        )
     }
 
     /// Takes over the explanation of an earlier state of the recording: a page asks for blocks of the head that it got.

@@ -16,7 +16,7 @@ use crate::thread_states::StatesTaking;
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Between two readings of every thread and file. The ends of a window have them too.
+/// Between two readings of the waits by file and of the long waits. The ends of a window have them too.
 const TABLES_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The states of a thread that works on a request; it receives and reaps elsewhere.
@@ -167,9 +167,11 @@ impl Keeper {
             self.recorder.states(&states);
         }
 
+        if tables {
+            self.recorder.rows(threads_table(end_ns, &read.threads));
+        }
         if tables || Instant::now() >= self.tables_due {
             self.tables_due = Instant::now() + TABLES_INTERVAL;
-            self.recorder.rows(threads_table(end_ns, &read.threads));
             let files = self.counting.files();
             self.recorder.rows(files_table(end_ns, &files));
             let pauses = self.counting.pauses(&read);

@@ -8,6 +8,14 @@ use whyso_trace::ThreadSums;
 
 const NS_PER_MS: u64 = 1_000_000;
 
+/// Of a thread, up to now.
+#[derive(Clone, Debug, Default)]
+struct Recorded {
+    /// Milliseconds by state.
+    ms: Vec<u64>,
+    requests: u64,
+}
+
 /// Turns sums since the tracing began into what was added between two readings.
 #[derive(Debug, Default)]
 pub(crate) struct StatesTaking {
@@ -17,27 +25,30 @@ pub(crate) struct StatesTaking {
 #[derive(Debug)]
 struct Baseline {
     t_ns: i64,
-    /// By number and birth of a thread: the milliseconds that were recorded up to now, by state.
-    recorded_ms: HashMap<(u32, u64), Vec<u64>>,
+    /// By number and birth of a thread: what was recorded up to now.
+    recorded: HashMap<(u32, u64), Recorded>,
 }
 
 impl StatesTaking {
     /// What the threads did since the last call; `None` the first time.
     pub(crate) fn since_the_last(&mut self, t_ns: i64, threads: &[ThreadSums]) -> Option<StatesInterval> {
         let before = self.before.take();
-        let mut recorded_ms = HashMap::with_capacity(threads.len());
+        let mut recorded = HashMap::with_capacity(threads.len());
         let mut rows = Vec::with_capacity(threads.len());
         for thread in threads {
             let key = (thread.tid, thread.born_ns);
             let sums_ms: Vec<u64> = thread.states.iter().map(|ns| ns / NS_PER_MS).collect();
             let Some(before) = &before else {
-                recorded_ms.insert(key, sums_ms);
+                recorded.insert(key, Recorded { ms: sums_ms, requests: thread.requests });
                 continue;
             };
             // A thread that is new since then has all its time since.
-            let mut recorded =
-                before.recorded_ms.get(&key).cloned().unwrap_or_else(|| vec![0; sums_ms.len()]);
-            let grown = recorded.iter_mut().zip(&sums_ms).map(|(recorded, sum)| {
+            let new = || Recorded { ms: vec![0; sums_ms.len()], requests: 0 };
+            let mut of_thread = before.recorded.get(&key).cloned().unwrap_or_else(new);
+            let requests =
+                u32::try_from(thread.requests.saturating_sub(of_thread.requests)).unwrap_or(u32::MAX);
+            of_thread.requests += u64::from(requests);
+            let grown = of_thread.ms.iter_mut().zip(&sums_ms).map(|(recorded, sum)| {
                 // What does not fit counts in the next reading.
                 let grown = u16::try_from(sum.saturating_sub(*recorded)).unwrap_or(u16::MAX);
                 *recorded += u64::from(grown);
@@ -49,11 +60,12 @@ impl StatesTaking {
                 name: thread.name.clone(),
                 role: thread.role.name().to_string(),
                 states_ms: grown.collect(),
+                requests,
             });
-            recorded_ms.insert(key, recorded);
+            recorded.insert(key, of_thread);
         }
         let begin_ns = before.map(|before| before.t_ns);
-        self.before = Some(Baseline { t_ns, recorded_ms });
+        self.before = Some(Baseline { t_ns, recorded });
         let states = state::ALL.map(|state| state.name().to_string()).to_vec();
         Some(StatesInterval { begin_ns: begin_ns?, t_ns, states, threads: rows })
     }

@@ -86,7 +86,7 @@ pub(crate) struct RunPart {
 /// What was asked for; all of a recording in which no level ended.
 pub(crate) fn choose_part(recording: &Recording, args: &WindowArgs) -> Result<RunPart> {
     if let Some(Stretch { begin_s, end_s }) = args.window {
-        let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
+        let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
         let at = |seconds: f64| origin_ns + (seconds * 1e9) as i64;
         let window = Window { begin_ns: at(begin_s), end_ns: at(end_s) };
         return Ok(RunPart { window, words: format!("from {begin_s} to {end_s} s of the run"), level: None });

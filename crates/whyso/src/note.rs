@@ -47,7 +47,7 @@ pub(crate) fn note(args: &NoteArgs) -> Result<ExitCode> {
             None => bail!(Error::Plan(format!("--at {text}: give a time, such as 90s or 1:10"))),
         },
     };
-    let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
+    let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
     whyso_record::note_on(&recording, at_s.map(|seconds| origin_ns + (seconds * 1e9) as i64), &args.text)?;
     writeln!(crate::out::stdout(), "noted on the run {}", recording.run().id)?;
     Ok(ExitCode::SUCCESS)

@@ -42,7 +42,7 @@ impl SampledProfile {
     }
 
     pub(crate) fn about(&self) -> SampledIn<'_> {
-        let RecordedProfile { samples, waits, rootless, known_share, known_by, hidden_share, .. } =
+        let RecordedProfile { samples, waits, rootless, known_share, known_by, hidden_share, part, .. } =
             self.recorded;
         let seconds = self.chosen.window.seconds();
         let (window, role, whose) = (self.chosen.words.as_str(), self.role.as_str(), self.whose.as_str());
@@ -54,6 +54,7 @@ impl SampledProfile {
             known_share,
             known_by,
             hidden_share,
+            part,
             samples,
             waits,
             rootless,

@@ -89,7 +89,7 @@ pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
     }
     let about = CommandsOf {
         window: &words,
-        origin_ns: whyso_report::origin_ns(recording.run(), &recording.load(None)?),
+        origin_ns: whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?),
         seconds: window.seconds(),
         own_left_out: found.own_left_out,
         trace: &found.trace,

@@ -50,7 +50,7 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
             if let Some(words) = whyso_query::thread_disagreement(&recording)? {
                 print_stderr!("whyso: warning: not known: {words}");
             }
-            let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
+            let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
             let window = choose_part(&recording, &args.part)?.window;
             (whyso_query::threads_in(&recording, window)?, Some(origin_ns))
         }

@@ -54,7 +54,7 @@ pub(crate) enum By {
 
 pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
-    let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
+    let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
     // All levels, unless one is asked for.
     let window = if args.part.is_given() { Some(choose_part(&recording, &args.part)?.window) } else { None };
     let filter = args.whose.filter();

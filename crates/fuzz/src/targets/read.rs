@@ -60,7 +60,7 @@ pub(super) fn tables(dir: &Path) -> Option<Recording> {
     let _ = (recording.commands(None).is_ok(), recording.statements().is_ok());
     let _ = recording.timeline(&[window.begin_ns, middle_ns, window.end_ns]);
     for source in recording.row_sources() {
-        let _ = recording.rows(&source);
+        let _ = recording.rows(&source, Some(window));
     }
     let _ = recording.reopen();
     Some(recording)

@@ -8,6 +8,7 @@ use whyso_record::run::Window;
 use whyso_series::{KnownBy, Spans};
 
 use crate::thread_filter::EVERY_ROLE;
+use crate::threads::thread_times;
 use crate::{Error, ThreadFilter};
 
 /// What there is, is listed up to this number where something that was asked for is not there.
@@ -45,7 +46,7 @@ impl<'a> Choice<'a> {
     ) -> Result<Choice<'a>, Error> {
         let mut named = None;
         if filter.name.is_some() {
-            let threads = recording.threads()?.threads;
+            let threads = thread_times(recording, window)?.threads;
             let fitting = threads.into_iter().filter(|thread| filter.has_name(&thread.name));
             named = Some(fitting.map(|thread| thread.tid).collect());
         }

@@ -21,6 +21,12 @@ const SOURCE: &str = "connections";
 /// The server's variable for how connections get their threads, and its value where each has one of its own.
 const THREAD_HANDLING: &str = "thread_handling";
 const OWN_THREAD: &str = "one-thread-per-connection";
+/// The column of tables that list every thread.
+const WHOLE: &str = "whole";
+/// How far around a window the list of threads is read: every thread is listed once a minute at least.
+const REACH_NS: i64 = 130_000_000_000;
+/// What threads worked on last is looked for in parts of a window of this length, from its end on.
+const LOOKED_BACK_NS: i64 = 300_000_000_000;
 /// A command that began so long before a window is not looked for in it.
 const COMMAND_NS_MAX: i64 = 600_000_000_000;
 
@@ -38,6 +44,8 @@ struct ThreadFacts {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Snapshot {
     t_ns: i64,
+    /// Whether it lists every thread. One that does not lists those whose connection is new, and those that execute a statement.
+    is_whole: bool,
     threads: Vec<ThreadFacts>,
 }
 
@@ -55,9 +63,9 @@ impl Recording {
             let spans = connections_of(&commands, has_own_thread);
             return Ok(Spans::new(KnownBy::SqlTrace, spans.into_iter()));
         }
-        let snapshots = snapshots(self)?;
+        let snapshots = snapshots(self, window)?;
         Ok(if has_own_thread {
-            Spans::new(KnownBy::Snapshots, snapshots.windows(2).flat_map(|pair| between(&pair[0], &pair[1])))
+            Spans::new(KnownBy::Snapshots, connection_spans(&snapshots).into_iter())
         } else {
             Spans::new(
                 KnownBy::Snapshots,
@@ -77,7 +85,7 @@ impl Recording {
             let texts = self.statements()?.into_iter().map(|(id, text)| (id, Arc::from(text))).collect();
             return Ok(Some(Spans::new(KnownBy::SqlTrace, statements_of(&commands, &texts).into_iter())));
         }
-        let snapshots = snapshots(self)?;
+        let snapshots = snapshots(self, window)?;
         let has_statements =
             |snapshot: &Snapshot| snapshot.threads.iter().any(|thread| thread.statement.is_some());
         let has_begins =
@@ -89,6 +97,40 @@ impl Recording {
         let spans = snapshots.iter().flat_map(|snapshot| executing(snapshot, statement));
         Ok(Some(Spans::new(KnownBy::Snapshots, spans)))
     }
+
+    /// The connection and the statement with which each thread was last listed in a window. Of a long window with many threads only its
+    /// end is read: some `rows_max` lines of the list.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn last_work(&self, window: Window, rows_max: usize) -> Result<HashMap<u32, LastWork>> {
+        let mut last: HashMap<u32, LastWork> = HashMap::new();
+        let (mut end_ns, mut rows) = (window.end_ns, 0);
+        while end_ns >= window.begin_ns && rows < rows_max {
+            let begin_ns = window.begin_ns.max(end_ns.saturating_sub(LOOKED_BACK_NS));
+            let mut part: Vec<Snapshot> = Vec::new();
+            self.each_table(SOURCE, Some(Window { begin_ns, end_ns }), |table| part.push(snapshot(&table)))?;
+            part.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.t_ns));
+            for thread in part.into_iter().flat_map(|snapshot| snapshot.threads) {
+                let work = last.entry(thread.tid).or_default();
+                work.connection = work.connection.or(Some(thread.connection));
+                if work.statement.is_none() {
+                    work.statement = thread.statement;
+                }
+                rows += 1;
+            }
+            end_ns = begin_ns - 1;
+        }
+        Ok(last)
+    }
+}
+
+/// What the server listed of a thread last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastWork {
+    pub connection: Option<u64>,
+    /// What it was last found executing, without its literals.
+    pub statement: Option<String>,
 }
 
 /// The commands that may have been in progress in a window, ascending in time; none where they were not followed.
@@ -136,9 +178,14 @@ fn statements_of(commands: &[ClientCommand], texts: &HashMap<u32, Arc<str>>) -> 
     commands.iter().filter_map(span).collect()
 }
 
-/// The snapshots, ascending in time.
-fn snapshots(recording: &Recording) -> Result<Vec<Snapshot>> {
-    let mut snapshots: Vec<Snapshot> = recording.rows(SOURCE)?.iter().map(snapshot).collect();
+/// The snapshots of a window and those next to it, ascending in time.
+fn snapshots(recording: &Recording, window: Option<Window>) -> Result<Vec<Snapshot>> {
+    let reach = window.map(|window| Window {
+        begin_ns: window.begin_ns.saturating_sub(REACH_NS),
+        end_ns: window.end_ns.saturating_add(REACH_NS),
+    });
+    let mut snapshots: Vec<Snapshot> = Vec::new();
+    recording.each_table(SOURCE, reach, |table| snapshots.push(snapshot(&table)))?;
     snapshots.sort_by_key(|snapshot| snapshot.t_ns);
     Ok(snapshots)
 }
@@ -155,16 +202,47 @@ fn snapshot(rows: &TextRows) -> Snapshot {
             since_ns: text(since_ns).and_then(|text| text.parse().ok()),
         })
     };
-    Snapshot { t_ns: rows.t_ns, threads: rows.rows.iter().filter_map(thread).collect() }
+    Snapshot {
+        t_ns: rows.t_ns,
+        is_whole: is_whole_list(rows),
+        threads: rows.rows.iter().filter_map(thread).collect(),
+    }
 }
 
-/// The threads that worked for the same connection in two snapshots.
-fn between(first: &Snapshot, next: &Snapshot) -> Vec<(u32, Span<u64>)> {
-    let then: HashMap<u32, u64> =
-        first.threads.iter().map(|thread| (thread.tid, thread.connection)).collect();
-    let same = next.threads.iter().filter(|thread| then.get(&thread.tid) == Some(&thread.connection));
-    let span = |of| Span { begin_ns: first.t_ns, end_ns: next.t_ns, of };
-    same.map(|thread| (thread.tid, span(thread.connection))).collect()
+/// Whether a table of the server's connections lists all of them. Recordings before format 3 have no others.
+pub fn is_whole_list(rows: &TextRows) -> bool {
+    let place = rows.columns.iter().position(|column| column == WHOLE);
+    place.is_none_or(|place| rows.rows.iter().any(|row| row.get(place).is_some_and(Option::is_some)))
+}
+
+/// When threads worked for one connection, by the snapshots: from the first that found them at it to the last, if none between found
+/// another, or found them gone.
+fn connection_spans(snapshots: &[Snapshot]) -> Vec<(u32, Span<u64>)> {
+    let mut spans = Vec::new();
+    let mut open: HashMap<u32, Span<u64>> = HashMap::new();
+    let mut close = |tid: u32, span: Span<u64>| {
+        if span.begin_ns < span.end_ns {
+            spans.push((tid, span));
+        }
+    };
+    for snapshot in snapshots {
+        let t_ns = snapshot.t_ns;
+        for thread in &snapshot.threads {
+            let new = || Span { begin_ns: t_ns, end_ns: t_ns, of: thread.connection };
+            let span = open.entry(thread.tid).or_insert_with(new);
+            if span.of == thread.connection {
+                span.end_ns = t_ns;
+            } else {
+                close(thread.tid, std::mem::replace(span, new()));
+            }
+        }
+        if snapshot.is_whole {
+            let gone = open.extract_if(|_, span| span.end_ns < t_ns);
+            gone.for_each(|(tid, span)| close(tid, span));
+        }
+    }
+    open.into_iter().for_each(|(tid, span)| close(tid, span));
+    spans
 }
 
 /// The threads that executed a statement in a snapshot, since it had begun.
@@ -196,8 +274,7 @@ mod tests {
     fn a_connection_is_known_from_snapshot_to_snapshot_while_its_thread_works_for_it() {
         let at = |t_ns, connection: &'static str| rows(t_ns, &[[Some("7"), Some(connection), None, None]]);
         let snapshots = [at(10, "40"), at(20, "40"), at(30, "41"), rows(40, &[]), at(50, "41"), at(60, "41")];
-        let spans =
-            Spans::new(KnownBy::Snapshots, snapshots.windows(2).flat_map(|pair| between(&pair[0], &pair[1])));
+        let spans = Spans::new(KnownBy::Snapshots, connection_spans(&snapshots).into_iter());
         let connection_at = |t_ns| spans.at(7, t_ns).copied();
         assert_eq!(
             [9, 10, 15, 20, 25, 35, 45, 55, 61].map(connection_at),

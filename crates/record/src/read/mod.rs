@@ -5,13 +5,16 @@ mod collections;
 mod old_format;
 mod open;
 mod parts;
+mod pieces;
+mod profile;
+mod rolled;
 mod rollups;
 mod samples;
 mod states;
 mod threads;
 pub(crate) mod version;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +23,8 @@ use arrow::array::RecordBatch;
 
 use crate::command_table;
 use crate::data::{
-    ClientCommand, Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, TextRows,
+    ClientCommand, Event, LoadCount, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait,
+    TextRows,
 };
 use crate::error::{Error, Result};
 use crate::index::Place;
@@ -31,10 +35,12 @@ use crate::sorted::RollupRow;
 use crate::stack_table;
 use crate::table::{self, Sample};
 use collections::{Collections, Source};
-use parts::{Plain, SortedSegment};
+use parts::{Between, Plain, SortedSegment};
 
+pub use at_work::{LastWork, is_whole_list};
+pub use profile::{StackSpread, StackTotal, spread};
 pub use samples::Samples;
-pub use states::StateTimes;
+pub use states::{StateTimes, ThreadTimes};
 
 /// Series whose samples are read together: as many as a row group holds, more would hold more memory for nothing.
 const SERIES_AT_ONCE: usize = 120;
@@ -252,38 +258,88 @@ impl Recording {
 
     /// What the load did, in order of time; the intervals that overlap the window, all for `None`.
     pub fn load(&self, window: Option<Window>) -> Result<Vec<LoadInterval>> {
-        let window = window.unwrap_or(EVERYTHING);
         let mut load = Vec::new();
-        for batch in self.batches(layout::LOAD)? {
-            load.extend(table::load_of(&batch).unwrap_or_default());
-        }
-        load.retain(|interval| interval.begin_ns < window.end_ns && interval.end_ns > window.begin_ns);
+        self.each_load(window.unwrap_or(EVERYTHING), |interval| load.push(interval))?;
         load.sort_by_key(|interval| (interval.begin_ns, interval.end_ns));
         Ok(load)
     }
 
+    /// Hands over what the load did, a part of it at a time; the intervals that overlap the window.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn each_load(&self, window: Window, mut take: impl FnMut(LoadInterval)) -> Result<()> {
+        self.each_batch(layout::LOAD, Some(load_between(window)), |batch| {
+            let found = table::load_of(batch).unwrap_or_default().into_iter();
+            found.filter(|interval| overlaps(window, interval.begin_ns, interval.end_ns)).for_each(&mut take);
+        })
+    }
+
+    /// How much of each kind the load did, without histograms; the intervals that overlap the window.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn load_counts(&self, window: Window) -> Result<Vec<LoadCount>> {
+        let mut counts = Vec::new();
+        for part in self.plain.get(layout::LOAD).into_iter().flatten() {
+            part.each(Some(load_between(window)), Some(&table::LOAD_COUNTS), |batch| {
+                let found = table::load_counts_of(batch).unwrap_or_default().into_iter();
+                counts.extend(found.filter(|count| overlaps(window, count.begin_ns, count.end_ns)));
+                Ok(())
+            })?;
+        }
+        Ok(counts)
+    }
+
+    /// When the load began; `None` where it was not recorded.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn load_begin_ns(&self) -> Result<Option<i64>> {
+        let mut first = None;
+        for part in self.plain.get(layout::LOAD).into_iter().flatten() {
+            let begin_ns = part.bounds(table::LOAD_COUNTS[0])?.map(|(begin_ns, _)| begin_ns);
+            first = [first, begin_ns].into_iter().flatten().min();
+        }
+        Ok(first)
+    }
+
     /// Threads that were found on CPUs within a window, its end excluded; all for `None`.
     pub fn stacks(&self, window: Option<Window>) -> Result<Vec<StackSample>> {
-        let window = window.unwrap_or(EVERYTHING);
         let mut stacks = Vec::new();
-        for batch in self.batches(layout::STACKS)? {
-            stacks.extend(stack_table::samples_of(&batch).unwrap_or_default());
-        }
-        stacks.retain(|stack| stack.t_ns >= window.begin_ns && stack.t_ns < window.end_ns);
+        self.each_stack(window.unwrap_or(EVERYTHING), |stack| stacks.push(stack))?;
         stacks.sort_by_key(|stack| stack.t_ns);
         Ok(stacks)
     }
 
+    /// Hands over threads that were found on CPUs, a part of them at a time.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn each_stack(&self, window: Window, mut take: impl FnMut(StackSample)) -> Result<()> {
+        self.each_batch(layout::STACKS, Some(Between::at(table::TIME, window)), |batch| {
+            let found = stack_table::samples_of(batch).unwrap_or_default().into_iter();
+            found.filter(|stack| window.has(stack.t_ns)).for_each(&mut take);
+        })
+    }
+
     /// Waits that were chosen and ended within a window, its end excluded; all for `None`.
     pub fn waits(&self, window: Option<Window>) -> Result<Vec<StackWait>> {
-        let window = window.unwrap_or(EVERYTHING);
         let mut waits = Vec::new();
-        for batch in self.batches(layout::WAITS)? {
-            waits.extend(stack_table::waits_of(&batch).unwrap_or_default());
-        }
-        waits.retain(|wait| wait.t_ns >= window.begin_ns && wait.t_ns < window.end_ns);
+        self.each_wait(window.unwrap_or(EVERYTHING), |wait| waits.push(wait))?;
         waits.sort_by_key(|wait| wait.t_ns);
         Ok(waits)
+    }
+
+    /// Hands over waits that were chosen, a part of them at a time.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn each_wait(&self, window: Window, mut take: impl FnMut(StackWait)) -> Result<()> {
+        self.each_batch(layout::WAITS, Some(Between::at(table::TIME, window)), |batch| {
+            let found = stack_table::waits_of(batch).unwrap_or_default().into_iter();
+            found.filter(|wait| window.has(wait.t_ns)).for_each(&mut take);
+        })
     }
 
     /// The functions of every stack, by stack and depth.
@@ -300,9 +356,9 @@ impl Recording {
     pub fn commands(&self, window: Option<Window>) -> Result<Vec<ClientCommand>> {
         let window = window.unwrap_or(EVERYTHING);
         let mut commands = Vec::new();
-        for batch in self.batches(layout::COMMANDS)? {
-            commands.extend(command_table::commands_of(&batch, window).unwrap_or_default());
-        }
+        self.each_batch(layout::COMMANDS, Some(Between::at(table::TIME, window)), |batch| {
+            commands.extend(command_table::commands_of(batch, window).unwrap_or_default());
+        })?;
         commands.sort_by_key(|command| command.t_ns);
         Ok(commands)
     }
@@ -317,23 +373,76 @@ impl Recording {
         Ok(statements)
     }
 
-    /// The text tables of a source in order of time, those that had no rows too. A column that only other tables of the source have is there,
-    /// without text.
-    pub fn rows(&self, source: &str) -> Result<Vec<TextRows>> {
-        let stream = layout::rows_stream(source);
+    /// The text tables of a source that were read within a window, both ends included, in order of time; all for `None`. Those that had no
+    /// rows are there too. A column that only other tables of the source have is there, without text.
+    pub fn rows(&self, source: &str, window: Option<Window>) -> Result<Vec<TextRows>> {
         let mut tables = Vec::new();
-        for batch in self.batches(&stream)? {
-            tables.extend(table::rows_of(&batch, source).unwrap_or_default());
-        }
-        if let Some(readings) = self.collections.named(&stream) {
-            let mut times: Vec<i64> = tables.iter().map(|table| table.t_ns).collect();
-            times.sort_unstable();
-            let empty =
-                |t_ns| TextRows { source: source.to_string(), t_ns, columns: Vec::new(), rows: Vec::new() };
-            tables.extend(readings.read_at_ns().filter(|t_ns| times.binary_search(t_ns).is_err()).map(empty));
-        }
+        self.each_table(source, window, |table| tables.push(table))?;
         tables.sort_by_key(|table| table.t_ns);
         Ok(tables)
+    }
+
+    /// Hands over the tables of a source one after the other, so that never all of them are in memory as text. Then those that were read
+    /// and had no row.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn each_table(
+        &self,
+        source: &str,
+        window: Option<Window>,
+        mut take: impl FnMut(TextRows),
+    ) -> Result<()> {
+        let stream = layout::rows_stream(source);
+        let window = window.unwrap_or(EVERYTHING);
+        let is_within = |t_ns: i64| window.begin_ns <= t_ns && t_ns <= window.end_ns;
+        let reach = Window { end_ns: window.end_ns.saturating_add(1), ..window };
+        let mut times: HashSet<i64> = HashSet::new();
+        self.each_batch(&stream, Some(Between::at(table::TIME, reach)), |batch| {
+            for table in table::rows_of(batch, source).unwrap_or_default() {
+                if is_within(table.t_ns) {
+                    times.insert(table.t_ns);
+                    take(table);
+                }
+            }
+        })?;
+        for t_ns in self.table_times(source).filter(|t_ns| is_within(*t_ns) && !times.contains(t_ns)) {
+            take(TextRows { source: source.to_string(), t_ns, columns: Vec::new(), rows: Vec::new() });
+        }
+        Ok(())
+    }
+
+    /// When the tables of a source were read, ascending.
+    pub fn table_times(&self, source: &str) -> impl Iterator<Item = i64> {
+        let readings = self.collections.named(&layout::rows_stream(source));
+        readings.into_iter().flat_map(Source::read_at_ns)
+    }
+
+    /// The table of a source that was read nearest to a time; `None` where none was.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn table_near(&self, source: &str, t_ns: i64) -> Result<Option<TextRows>> {
+        let Some(nearest) = self.table_times(source).min_by_key(|read_ns| read_ns.abs_diff(t_ns)) else {
+            return Ok(None);
+        };
+        let mut tables = self.rows(source, Some(Window { begin_ns: nearest, end_ns: nearest }))?;
+        Ok(tables.pop())
+    }
+
+    /// Hands over the batches of a stream that may hold rows of a window.
+    fn each_batch(
+        &self,
+        stream: &str,
+        rows: Option<Between<'_>>,
+        mut take: impl FnMut(&RecordBatch),
+    ) -> Result<()> {
+        self.plain.get(stream).into_iter().flatten().try_for_each(|part| {
+            part.each(rows, None, |batch| {
+                take(batch);
+                Ok(())
+            })
+        })
     }
 
     /// Sources that have text tables.
@@ -352,6 +461,14 @@ impl Recording {
         }
         Ok(batches)
     }
+}
+
+fn load_between(window: Window) -> Between<'static> {
+    Between { begin: table::LOAD_COUNTS[0], end: table::LOAD_COUNTS[1], window }
+}
+
+fn overlaps(window: Window, begin_ns: i64, end_ns: i64) -> bool {
+    begin_ns < window.end_ns && end_ns > window.begin_ns
 }
 
 /// Whether all of a series' rows in a file are of before the window.

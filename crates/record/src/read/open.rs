@@ -183,7 +183,8 @@ fn sealed(segment: &Segment) -> Result<FilePart> {
         let file = SortedFile::open(&segment.path)?;
         FilePart::Samples(Arc::new(SortedSegment::<Sample>::sealed(segment.first, segment.last, file)))
     } else {
-        FilePart::Plain(Arc::new(Plain::Sealed(ParquetFile::open(&segment.path)?)))
+        let file = ParquetFile::open(&segment.path)?;
+        FilePart::Plain(Arc::new(Plain::sealed(segment.first, segment.last, file)))
     })
 }
 
@@ -206,7 +207,9 @@ impl Recording {
             FilePart::Tail(tail) if segment.stream == layout::SAMPLES => {
                 self.samples.extend(tail.samples.iter().cloned());
             }
-            FilePart::Tail(tail) => self.add_plain(segment, Arc::new(Plain::Open(tail.batches.clone()))),
+            FilePart::Tail(tail) => {
+                self.add_plain(segment, Arc::new(Plain::open(segment.first, tail.batches.clone())));
+            }
         }
         self.files.insert(segment.path.clone(), part);
         Ok(())

@@ -9,22 +9,118 @@ use crate::data::Value;
 use crate::error::Result;
 use crate::index::Index;
 use crate::parquet_file::ParquetFile;
+use crate::run::Window;
 use crate::sorted::{RollupRow, SortedFile, SortedRow};
 use crate::table::Sample;
 
-/// A stream in the order in which it was written.
-pub(crate) enum Plain {
+/// A segment of a stream in the order in which it was written.
+pub(crate) struct Plain {
+    /// The segments that it covers.
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    content: PlainContent,
+}
+
+enum PlainContent {
     Sealed(ParquetFile),
     Open(Vec<RecordBatch>),
 }
 
+/// The rows of a window: those of which the time in column `begin` lies before its end, and the time in column `end` not before its
+/// begin. Which of them lie on an edge is for who reads them.
+#[derive(Clone, Copy)]
+pub(crate) struct Between<'a> {
+    pub(crate) begin: &'a str,
+    pub(crate) end: &'a str,
+    pub(crate) window: Window,
+}
+
+impl<'a> Between<'a> {
+    /// Of rows with one time, the window's end excluded.
+    pub(crate) fn at(time: &'a str, window: Window) -> Between<'a> {
+        Between { begin: time, end: time, window }
+    }
+}
+
 impl Plain {
+    pub(crate) fn sealed(first: u32, last: u32, file: ParquetFile) -> Plain {
+        Plain { first, last, content: PlainContent::Sealed(file) }
+    }
+
+    pub(crate) fn open(segment: u32, batches: Vec<RecordBatch>) -> Plain {
+        Plain { first: segment, last: segment, content: PlainContent::Open(batches) }
+    }
+
     pub(crate) fn batches(&self) -> Result<Vec<RecordBatch>> {
-        match self {
-            Plain::Sealed(file) => file.read_all(),
-            Plain::Open(batches) => Ok(batches.clone()),
+        match &self.content {
+            PlainContent::Sealed(file) => file.read_all(),
+            PlainContent::Open(batches) => Ok(batches.clone()),
         }
     }
+
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        match &self.content {
+            PlainContent::Sealed(file) => file.schema().index_of(name).is_ok(),
+            PlainContent::Open(batches) => batches.iter().all(|batch| batch.column_by_name(name).is_some()),
+        }
+    }
+
+    /// The least and the largest value of a column of whole numbers; `None` where it has none.
+    pub(crate) fn bounds(&self, column: &str) -> Result<Option<(i64, i64)>> {
+        if let PlainContent::Sealed(file) = &self.content {
+            let bounds: Option<Vec<(i64, i64)>> =
+                (0..file.group_count()).map(|group| file.bounds(group, column)).collect();
+            if let Some(bounds) = bounds {
+                return Ok(bounds.into_iter().reduce(wider));
+            }
+        }
+        let mut bounds = None;
+        self.each(None, Some(&[column]), |batch| {
+            let values =
+                batch.column_by_name(column).and_then(|values| values.as_primitive_opt::<Int64Type>());
+            let found =
+                values.and_then(|values| arrow::compute::min(values).zip(arrow::compute::max(values)));
+            bounds = [bounds, found].into_iter().flatten().reduce(wider);
+            Ok(())
+        })?;
+        Ok(bounds)
+    }
+
+    pub(crate) fn row_count(&self) -> usize {
+        match &self.content {
+            PlainContent::Sealed(file) => file.row_count(),
+            PlainContent::Open(batches) => batches.iter().map(RecordBatch::num_rows).sum(),
+        }
+    }
+
+    /// Hands over the rows, a row group at a time, so that never all are in memory. Row groups without rows of the window are not read,
+    /// nor are other columns than those named; `None`: all.
+    pub(crate) fn each(
+        &self,
+        rows: Option<Between<'_>>,
+        columns: Option<&[&str]>,
+        mut take: impl FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let file = match &self.content {
+            PlainContent::Sealed(file) => file,
+            PlainContent::Open(batches) => return batches.iter().try_for_each(take),
+        };
+        for group in 0..file.group_count() {
+            let may_hold = rows.is_none_or(|rows| {
+                let begins =
+                    file.bounds(group, rows.begin).is_none_or(|(first, _)| first < rows.window.end_ns);
+                begins && file.bounds(group, rows.end).is_none_or(|(_, last)| last >= rows.window.begin_ns)
+            });
+            if may_hold {
+                file.read_group(group, columns)?.iter().try_for_each(&mut take)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wider(one: (i64, i64), other: (i64, i64)) -> (i64, i64) {
+    (one.0.min(other.0), one.1.max(other.1))
 }
 
 /// A segment of a stream that is sorted by series.

@@ -1,13 +1,12 @@
 //! The server's threads, from the text tables that the tracer and the sampler of connections write.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use whyso_series::{ConnectionSnapshot, Snapshot, ThreadSnapshot, ThreadTable};
 
 use super::Recording;
 use crate::data::TextRows;
 use crate::error::Result;
-use crate::{layout, table};
 
 const THREADS: &str = "threads";
 const CONNECTIONS: &str = "connections";
@@ -24,7 +23,7 @@ impl Recording {
     pub fn threads(&self) -> Result<ThreadTable> {
         let mut states: Vec<String> = Vec::new();
         let mut snapshots = Vec::new();
-        self.each_table(THREADS, |rows| {
+        self.each_table(THREADS, None, |rows| {
             if states.is_empty() {
                 let is_state = |name: &&String| name.ends_with(STATE) && *name != BORN;
                 states = rows.columns.iter().filter(is_state).cloned().collect();
@@ -32,27 +31,9 @@ impl Recording {
             snapshots.push(snapshot(&rows, &states));
         })?;
         let mut connection_tables = Vec::new();
-        self.each_table(CONNECTIONS, |rows| connection_tables.push(connections(&rows)))?;
+        self.each_table(CONNECTIONS, None, |rows| connection_tables.push(connections(&rows)))?;
         let names = states.iter().map(|name| name.trim_end_matches(STATE).to_string()).collect();
         Ok(ThreadTable::new(names, snapshots, &connection_tables))
-    }
-
-    /// Hands over the tables of a source one after the other, so that never all of them are in memory as text. Then those that
-    /// were read and had no row.
-    fn each_table(&self, source: &str, mut take: impl FnMut(TextRows)) -> Result<()> {
-        let stream = layout::rows_stream(source);
-        let mut times: HashSet<i64> = HashSet::new();
-        for batch in self.batches(&stream)? {
-            for rows in table::rows_of(&batch, source).unwrap_or_default() {
-                times.insert(rows.t_ns);
-                take(rows);
-            }
-        }
-        let Some(readings) = self.collections.named(&stream) else { return Ok(()) };
-        for t_ns in readings.read_at_ns().filter(|t_ns| !times.contains(t_ns)) {
-            take(TextRows { source: source.to_string(), t_ns, columns: Vec::new(), rows: Vec::new() });
-        }
-        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The recorder: takes what a run produces, without holding it up.
 
 mod disk;
+mod idle;
+mod rest;
 mod sealer;
 mod writer;
 
@@ -24,8 +26,10 @@ use crate::data::{
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::run::RunInfo;
+use crate::stack_table;
 use crate::sweep::sweep;
-use crate::{stack_table, state_table};
+use idle::IdleThreads;
+use rest::ConnectionsAtRest;
 
 /// Longest wait for a segment to be sealed.
 const SEAL_S_MAX: u64 = 120;
@@ -116,6 +120,8 @@ pub(crate) struct RecorderState {
     bytes_max: Option<u64>,
     series: Mutex<Series>,
     taps: RwLock<Vec<Arc<dyn Tap>>>,
+    idle_threads: Mutex<IdleThreads>,
+    connections_at_rest: Mutex<ConnectionsAtRest>,
     queued_bytes: AtomicUsize,
     samples: AtomicU64,
     lost: AtomicU64,
@@ -182,6 +188,8 @@ impl Recorder {
             bytes_max: options.bytes_max,
             series: Mutex::default(),
             taps: RwLock::default(),
+            idle_threads: Mutex::default(),
+            connections_at_rest: Mutex::default(),
             queued_bytes: AtomicUsize::new(0),
             samples: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -238,6 +246,8 @@ impl Recorder {
 
     pub fn rows(&self, rows: TextRows) {
         self.call_taps(|tap| tap.rows(&rows));
+        let at_rest = &self.inner.shared.connections_at_rest;
+        let rows = at_rest.lock().unwrap_or_else(PoisonError::into_inner).pass(rows);
         self.give(Message::Rows(rows));
     }
 
@@ -254,7 +264,21 @@ impl Recorder {
     /// What the server's threads did since the snapshot before.
     pub fn states(&self, interval: &StatesInterval) {
         self.call_taps(|tap| tap.states(interval));
-        self.give_batch(layout::STATES, interval.threads.is_empty(), state_table::batch_of(interval));
+        let mut idle = self.idle_threads();
+        for batch in idle.pass(interval) {
+            self.give_batch(layout::STATES, false, batch);
+        }
+    }
+
+    fn idle_threads(&self) -> MutexGuard<'_, IdleThreads> {
+        self.inner.shared.idle_threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is held back of threads that do nothing.
+    fn release_idle_threads(&self) {
+        if let Some(batch) = self.idle_threads().release() {
+            self.give_batch(layout::STATES, false, batch);
+        }
     }
 
     /// Threads that were found on CPUs, in order of time.
@@ -297,7 +321,7 @@ impl Recorder {
     /// Appends rows to a stream of any columns, such as "locks". The name is of lower-case letters, digits and `_`;
     /// all batches of a stream should have the same columns.
     pub fn batch(&self, stream: &str, batch: RecordBatch) -> Result<()> {
-        let is_reserved = layout::ROLLUPS.iter().any(|(name, _)| *name == stream)
+        let is_reserved = layout::rollup_streams().any(|name| name == stream)
             || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series"]
                 .contains(&stream)
             || [layout::STATES, layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream)
@@ -322,11 +346,13 @@ impl Recorder {
     ///
     /// Fails when the recording has failed, or when the disk does not answer within two minutes.
     pub fn seal(&self) -> Result<()> {
+        self.release_idle_threads();
         self.ask(Message::Seal, SEAL_S_MAX)
     }
 
     /// Seals and compacts everything and ends the recording. What comes afterwards is counted as lost.
     pub fn finish(&self) -> Result<Summary> {
+        self.release_idle_threads();
         self.ask(Message::Finish, FINISH_S_MAX)?;
         let shared = &self.inner.shared;
         Ok(Summary {

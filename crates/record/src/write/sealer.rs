@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 
+use arrow::array::RecordBatch;
 use whyso_series::{Rollup, roll_up, roll_up_rates};
 
 use super::RecorderState;
@@ -16,7 +17,7 @@ use crate::parquet_file;
 use crate::prune::prune;
 use crate::sorted::{RollupRow, SortedWriter, by_series};
 use crate::table::{self, Sample};
-use crate::wal;
+use crate::{stack_rollup, state_table, wal};
 
 const HOUR_NS: i64 = 3_600_000_000_000;
 /// Segments are also compacted when there are this many of them, however short.
@@ -102,17 +103,46 @@ impl Sealer<'_> {
                 }
             }
         }
+        self.seal_stack_rollups(&open)?;
         for file in &open {
             if file.stream == layout::SAMPLES {
                 self.seal_samples(file, &end_ns)?;
             } else {
                 let batches = wal::read(&file.path)?.batches;
+                if file.stream == layout::STATES {
+                    for (stream, length_ns) in layout::STATE_ROLLUPS {
+                        let rows = state_table::roll_up(&batches, length_ns)?.batch(true)?;
+                        self.put_plain(stream, file, &[rows])?;
+                    }
+                }
                 if let Some(bytes) = compact::plain_file(&file.path, &batches)? {
                     disk.put(&layout::sealed_name(&file.stream, segment, segment), &bytes)?;
                 }
             }
         }
         open.iter().try_for_each(|file| disk.remove(&file.path))
+    }
+
+    /// Of the samples and the waits of a segment together.
+    fn seal_stack_rollups(&self, open: &[Segment]) -> Result<()> {
+        let is_ours = |file: &&Segment| [layout::STACKS, layout::WAITS].contains(&file.stream.as_str());
+        let Some(first) = open.iter().find(is_ours) else { return Ok(()) };
+        let mut batches = Vec::new();
+        for file in open.iter().filter(is_ours) {
+            batches.extend(wal::read(&file.path)?.batches);
+        }
+        for (stream, length_ns) in layout::STACK_ROLLUPS {
+            self.put_plain(stream, first, &[stack_rollup::merged(&batches, length_ns)?])?;
+        }
+        Ok(())
+    }
+
+    /// Writes a stream of the segment that `file` is of.
+    fn put_plain(&self, stream: &str, file: &Segment, batches: &[RecordBatch]) -> Result<()> {
+        let bytes = compact::plain_file(&file.path, batches)?;
+        bytes.map_or(Ok(()), |bytes| {
+            self.shared.disk.put(&layout::sealed_name(stream, file.first, file.last), &bytes)
+        })
     }
 
     fn seal_series(&mut self) -> Result<()> {

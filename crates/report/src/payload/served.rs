@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use whyso_explain::model::Explanation;
-use whyso_record::data::{LoadInterval, SeriesKey};
+use whyso_record::data::SeriesKey;
 use whyso_record::run::Window;
 
 use super::{
@@ -64,8 +64,11 @@ struct Parts<'b> {
 }
 
 /// Returns what the load did, as series.
-pub fn load_series(source: &dyn Source, load: &[LoadInterval]) -> Vec<(SeriesKey, Column)> {
-    derived::load_series(source.run(), load)
+///
+/// # Errors
+/// The recording's files can't be read.
+pub fn load_series(source: &dyn Source) -> Result<Vec<(SeriesKey, Column)>, Error> {
+    derived::load_series(source)
 }
 
 /// Returns which functions were busy when, as series.
@@ -87,8 +90,7 @@ pub fn outline(
     head(source, &Explanation::default(), series, axis, Parts::default(), Blocks::default())
 }
 
-/// Returns the same with what was found, what threads did, and tables by level. `stacks`: none, to leave the profile out; `notes`: what the reader
-/// must know of it.
+/// Returns the same with what was found, what threads did, and tables by level.
 ///
 /// # Errors
 /// The recording's files can't be read.
@@ -97,15 +99,12 @@ pub fn explained(
     explanation: &Explanation,
     extras: &Extras<'_>,
     series: &[ServedSeries],
-    stacks: Option<Stacks>,
-    notes: Vec<String>,
+    stacks: Stacks,
     (origin_ns, end_ns): (i64, i64),
 ) -> Result<PageHead, Error> {
     let mut blocks = Blocks::default();
-    let profile = match stacks {
-        Some(stacks) => add_profile(&mut blocks, source, stacks, extras, origin_ns)?,
-        None => ProfileHead::default(),
-    };
+    let notes = stacks.note().into_iter().collect();
+    let profile = add_profile(&mut blocks, source, stacks, extras, origin_ns)?;
     let tables = add_tables(&mut blocks, extras)?;
     let parts = Parts { profile, tables, notes };
     head(source, explanation, series, Axis { origin_ns, end_ns }, parts, blocks)

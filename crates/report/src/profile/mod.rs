@@ -43,6 +43,8 @@ pub struct SampledIn<'a> {
     pub known_by: Option<KnownBy>,
     /// The part, 0 to 1, of these threads' time that is the observer's own and was left out.
     pub hidden_share: f64,
+    /// How much of the window's time was read, 0 to 1.
+    pub part: f64,
     pub samples: u64,
     pub waits: u64,
     /// Of both, how many did not reach the function that their thread began with.
@@ -128,7 +130,8 @@ fn path(stack: &[&str]) -> String {
 ///
 /// - that the sampling was light;
 /// - the share of the time whose owner is known, if a connection or a statement was asked for;
-/// - how much was left out as whyso's own.
+/// - how much was left out as whyso's own;
+/// - how much was read, if there is too much for all.
 pub fn known_words(sampled: SampledIn<'_>) -> String {
     let line = |share: f64| {
         let share = percent(share);
@@ -144,6 +147,10 @@ pub fn known_words(sampled: SampledIn<'_>) -> String {
         }
     };
     let mut words = if sampled.is_light { LIGHT.to_string() } else { String::new() };
+    if sampled.part < 1.0 {
+        let share = percent(sampled.part);
+        words.push_str(&format!("read: {share} of the window, in parts spread evenly, whose samples stand for all\n"));
+    }
     words.push_str(&sampled.known_share.map(line).unwrap_or_default());
     if sampled.hidden_share >= HIDDEN_SHARE_MIN {
         let share = percent(sampled.hidden_share);

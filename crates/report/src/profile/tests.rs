@@ -24,6 +24,7 @@ pub(super) const SAMPLED: SampledIn<'_> = SampledIn {
     known_share: None,
     known_by: None,
     hidden_share: 0.0,
+    part: 1.0,
     samples: 2,
     waits: 1234,
     rootless: 0,

@@ -7,9 +7,9 @@ use whyso_series::{ThreadTable, is_idle};
 /// The page has times in this unit, in nanoseconds: a hundred-thousandth of the shortest window that there is.
 const UNIT_NS: u64 = 10_000;
 /// Most cells (a thread in a snapshot) that come through whole: 1,000 threads for ten minutes.
-const CELLS_MAX: usize = 61_000;
+pub(crate) const CELLS_MAX: usize = 61_000;
 /// Most threads. Of more, the page has those with the most time outside of waiting.
-const THREADS_MAX: usize = 5_000;
+pub(crate) const THREADS_MAX: usize = 5_000;
 
 /// Longest statement, in characters.
 const STATEMENT_MAX: usize = 400;

@@ -2,7 +2,7 @@
 
 mod columns;
 
-pub(crate) use columns::{ThreadsHead, columns};
+pub(crate) use columns::{CELLS_MAX, THREADS_MAX, ThreadsHead, columns};
 
 use serde_json::{Value, json};
 use whyso_explain::model::Pauses;

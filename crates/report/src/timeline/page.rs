@@ -15,7 +15,7 @@ use crate::source::Stacks;
 /// Most cells (a thread in a bucket) that come through as they were read: 1,000 threads for ten minutes. Of more, buckets are merged.
 pub(crate) const CELLS_MAX: usize = 700_000;
 /// The most threads; of more, the page has those with the most time outside of waiting for their peers.
-const THREADS_MAX: usize = 5_000;
+pub(crate) const THREADS_MAX: usize = 5_000;
 /// Most single waits and most samples that the page has.
 const WAITS_MAX: usize = 100_000;
 const SAMPLES_MAX: usize = 100_000;

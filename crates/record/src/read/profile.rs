@@ -1,0 +1,129 @@
+//! Samples and waits over a window, added up by their stack: from roll-ups as far as there are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Recording;
+use super::rolled::Rolled;
+use crate::data::{StackSample, StackWait};
+use crate::error::Result;
+use crate::layout;
+use crate::run::Window;
+use crate::stack_rollup::{COLUMNS, StackColumns, StackSum};
+use crate::table;
+
+const ROLLED: Rolled<'_> = Rolled {
+    detail: &[layout::STACKS, layout::WAITS],
+    rollups: &layout::STACK_ROLLUPS,
+    begin: table::TIME,
+    end: table::TIME,
+    has_stretches: false,
+};
+
+/// Samples or waits of threads of one role in one state, of one stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackTotal {
+    pub role: Arc<str>,
+    /// "cpu" of samples; of waits the state that the thread waited in.
+    pub state: Arc<str>,
+    pub stack: u32,
+    pub sum: StackSum,
+}
+
+/// The samples and the waits of a window. Of very many, those of some parts of it, with weights that stand for all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StackSpread {
+    pub samples: Vec<StackSample>,
+    pub waits: Vec<StackWait>,
+    /// How much of the window's time was read, 0 to 1.
+    pub part: f64,
+}
+
+/// In this many parts of a window a part of its rows is read.
+const PARTS: i64 = 64;
+
+/// The parts of a window in which about `most` of its `count` rows lie: all of it, or parts of equal length spread evenly.
+pub fn spread(window: Window, count: u64, most: u64) -> Vec<Window> {
+    if count <= most {
+        return vec![window];
+    }
+    let length_ns = window.end_ns.saturating_sub(window.begin_ns) / PARTS;
+    let taken_ns = (length_ns as f64 * most as f64 / count as f64) as i64;
+    let part = |number: i64| {
+        let begin_ns = window.begin_ns + number * length_ns + (length_ns - taken_ns) / 2;
+        Window { begin_ns, end_ns: begin_ns + taken_ns }
+    };
+    (0..PARTS).map(part).collect()
+}
+
+impl Recording {
+    /// Samples and waits of a window, its end excluded, in order of time; about `most` of them where there are more. `None`: of all of the run.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn stacks_spread(&self, window: Option<Window>, most: u64) -> Result<StackSpread> {
+        let known = self.stacks_window()?;
+        let window = window.map_or(known, |window| Window {
+            begin_ns: window.begin_ns.max(known.begin_ns),
+            end_ns: window.end_ns.min(known.end_ns),
+        });
+        let count: u64 = self.stack_sums(window)?.iter().map(|total| total.sum.count).sum();
+        let parts = spread(window, count, most);
+        let mut found = StackSpread { part: 1.0, ..StackSpread::default() };
+        if parts.len() > 1 {
+            found.part = parts.iter().map(Window::seconds).sum::<f64>() / window.seconds();
+        }
+        for part in parts {
+            self.each_stack(part, |sample| found.samples.push(sample))?;
+            self.each_wait(part, |wait| found.waits.push(wait))?;
+        }
+        if found.part < 1.0 {
+            let of_all = |weight_ns: u64| (weight_ns as f64 / found.part).round() as u64;
+            found.samples.iter_mut().for_each(|sample| sample.weight_ns = of_all(sample.weight_ns));
+            found.waits.iter_mut().for_each(|wait| wait.weight_ns = of_all(wait.weight_ns));
+        }
+        found.samples.sort_by_key(|sample| sample.t_ns);
+        found.waits.sort_by_key(|wait| wait.t_ns);
+        Ok(found)
+    }
+
+    /// From the first sample or wait to after the last.
+    fn stacks_window(&self) -> Result<Window> {
+        let mut window = Window { begin_ns: i64::MAX, end_ns: i64::MIN };
+        for stream in [layout::STACKS, layout::WAITS] {
+            for part in self.plain.get(stream).into_iter().flatten() {
+                if let Some((first_ns, last_ns)) = part.bounds(table::TIME)? {
+                    window.begin_ns = window.begin_ns.min(first_ns);
+                    window.end_ns = window.end_ns.max(last_ns.saturating_add(1));
+                }
+            }
+        }
+        Ok(if window.begin_ns < window.end_ns { window } else { Window::default() })
+    }
+
+    /// Samples and waits of a window, its end excluded, by role, state and stack.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn stack_sums(&self, window: Window) -> Result<Vec<StackTotal>> {
+        let mut texts: BTreeMap<String, Arc<str>> = BTreeMap::new();
+        let mut text = |text: &str| match texts.get(text) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let new: Arc<str> = Arc::from(text);
+                texts.insert(text.to_string(), Arc::clone(&new));
+                new
+            }
+        };
+        let mut sums: BTreeMap<(Arc<str>, Arc<str>, u32), StackSum> = BTreeMap::new();
+        self.each_rolled(&ROLLED, window, i64::MAX, Some(&COLUMNS), |batch, window| {
+            let Some(columns) = StackColumns::of(batch) else { return Ok(()) };
+            for row in columns.rows().filter(|row| window.has(row.t_ns)) {
+                sums.entry((text(row.role), text(row.state), row.stack)).or_default().add(row.sum);
+            }
+            Ok(())
+        })?;
+        let total = |((role, state, stack), sum)| StackTotal { role, state, stack, sum };
+        Ok(sums.into_iter().map(total).collect())
+    }
+}
