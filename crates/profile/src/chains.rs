@@ -1,5 +1,6 @@
 //! What those did that others waited for: the waking threads' states during the waits, followed from wait to wait to the threads that worked.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::classes::Rules;
@@ -38,6 +39,8 @@ pub(crate) struct Chains<'a> {
     rules: &'a Rules,
     /// By thread, in order of their ends.
     of_thread: HashMap<u32, Vec<&'a Wake>>,
+    /// What the rules were asked before, by stack and state.
+    classes: RefCell<HashMap<(u32, &'a str), Option<String>>>,
 }
 
 impl<'a> Chains<'a> {
@@ -47,7 +50,7 @@ impl<'a> Chains<'a> {
             of_thread.entry(wake.tid).or_default().push(wake);
         }
         of_thread.values_mut().for_each(|wakes| wakes.sort_by_key(|wake| wake.end_ns));
-        Chains { profile, rules, of_thread }
+        Chains { profile, rules, of_thread, classes: RefCell::default() }
     }
 
     /// `None` where nothing is known of what any of these wakers did.
@@ -106,9 +109,10 @@ impl<'a> Chains<'a> {
         wakes[first..].iter().take_while(|wake| wake.begin_ns < end_ns).find(shares_enough).copied()
     }
 
-    fn class(&self, wake: &Wake) -> Option<String> {
+    fn class(&self, wake: &'a Wake) -> Option<String> {
         let stack = self.profile.stacks.get(&wake.stack)?;
-        self.rules.class(stack, &wake.state).map(str::to_string)
+        let of_rules = || self.rules.class(stack, &wake.state).map(str::to_string);
+        self.classes.borrow_mut().entry((wake.stack, &wake.state)).or_insert_with(of_rules).clone()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who ended the waits: the stack that waited, next to the one that woke it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::chains::{Chains, WakerDeeds};
 use crate::classes::Rules;
@@ -30,10 +30,14 @@ pub struct WakerTime {
 pub fn wakers(profile: &Profile, rules: &Rules) -> Vec<WakerTime> {
     let stack = |id: u32| profile.stacks.get(&id).map_or(&[][..], Vec::as_slice);
     let mut groups: BTreeMap<_, Vec<&Wake>> = BTreeMap::new();
+    // Of very many waits most are in few places.
+    let mut places: HashMap<(u32, usize), _> = HashMap::new();
+    let mut place_of = |id: u32, metric: usize| {
+        *places.entry((id, metric)).or_insert_with(|| place(stack(id), &profile.metrics[metric], rules))
+    };
     for wake in profile.wakes.iter().filter(|wake| wake.metric < profile.metrics.len()) {
-        let metric = &profile.metrics[wake.metric];
-        let (class, waited_in) = place(stack(wake.stack), metric, rules);
-        let ended_in = wake.by.and_then(|by| place(stack(by), metric, rules).1);
+        let (class, waited_in) = place_of(wake.stack, wake.metric);
+        let ended_in = wake.by.and_then(|by| place_of(by, wake.metric).1);
         groups.entry((class, waited_in, wake.role.as_str(), ended_in)).or_default().push(wake);
     }
     let chains = Chains::new(profile, rules);

@@ -14,7 +14,9 @@ use crate::Error;
 const SHARE_MIN: f64 = 0.1;
 const THREADS_MIN: usize = 2;
 /// So many of the server's lists are compared, spread evenly over a run.
-const COMPARED_MAX: usize = 60;
+const COMPARED_MAX: usize = 12;
+/// All connections are listed this often at least.
+const WHOLE_WITHIN_NS: i64 = 70_000_000_000;
 /// What threads did is read so far around each.
 const AROUND_NS: i64 = 5_000_000_000;
 
@@ -99,16 +101,13 @@ fn compare(
 /// Some of the server's lists, of those that are whole.
 fn compared_lists(recording: &Recording) -> Result<Vec<TextRows>, Error> {
     let times: Vec<i64> = recording.table_times("connections").collect();
-    let mut lists = Vec::new();
-    for part in times.chunks(times.len().div_ceil(COMPARED_MAX).max(1)) {
-        for t_ns in part {
-            let mut found = recording.rows("connections", Some(Window { begin_ns: *t_ns, end_ns: *t_ns }))?;
-            if found.last().is_some_and(is_whole_list) {
-                lists.append(&mut found);
-                break;
-            }
-        }
+    let mut lists: Vec<TextRows> = Vec::new();
+    for begin_ns in times.iter().step_by(times.len().div_ceil(COMPARED_MAX).max(1)) {
+        let reach = Window { begin_ns: *begin_ns, end_ns: begin_ns.saturating_add(WHOLE_WITHIN_NS) };
+        let found = recording.rows("connections", Some(reach))?;
+        lists.extend(found.into_iter().find(is_whole_list));
     }
+    lists.dedup_by_key(|list| list.t_ns);
     Ok(lists)
 }
 

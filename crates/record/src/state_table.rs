@@ -258,7 +258,8 @@ pub(crate) fn roll_up(batches: &[RecordBatch], bucket_ns: i64) -> Result<StateRo
                 let before = &rolled.rows[*place];
                 // A long rest from before the bucket stays apart: it would spread what was done in the bucket over its own time.
                 let began_before = before.begin_ns < bucket(before.end_ns).saturating_mul(bucket_ns);
-                let has_work = || rolled.ms_of(*place).iter().zip(&is_work).any(|(ms, is_work)| *ms > 0 && *is_work);
+                let has_work =
+                    || rolled.ms_of(*place).iter().zip(&is_work).any(|(ms, is_work)| *ms > 0 && *is_work);
                 bucket(before.end_ns) == bucket(stretch.end_ns)
                     && before.end_ns == stretch.begin_ns
                     && (!began_before || has_work())

@@ -13,6 +13,7 @@ use crate::source::{Column, Source};
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_MS: f64 = 1e6;
+const BINS: &str = "transactions_per_s_100ms";
 const BIN_NS: i64 = 100_000_000;
 
 /// CPU of the machine and of the two processes during one level's measured window, as the explanation has it.
@@ -41,13 +42,18 @@ pub(crate) fn cpu_by_level(explanation: &Explanation) -> Vec<LevelCpu> {
 }
 
 /// Throughput and latency as series, one per statement kind, from the load's own intervals; and throughput in the
-/// levels' bins of 100 ms.
+/// levels' bins of 100 ms. `before`: the same of the run as it was, to which what came since is added.
 ///
 /// # Errors
 /// The source can't be read.
-pub(crate) fn load_series(source: &dyn Source) -> Result<Vec<(SeriesKey, Column)>, Error> {
+pub(crate) fn load_series(
+    source: &dyn Source,
+    before: &[(SeriesKey, Column)],
+) -> Result<Vec<(SeriesKey, Column)>, Error> {
     let mut by_statement: BTreeMap<String, Vec<(i64, [f64; LOAD_METRICS.len()])>> = BTreeMap::new();
-    source.each_load(&mut |interval| {
+    let of_load = before.iter().filter(|(key, _)| key.metric != BINS);
+    let from_ns = of_load.filter_map(|(_, column)| column.t_ns.last()).min().copied().unwrap_or(i64::MIN);
+    source.each_load(from_ns, &mut |interval| {
         let values = LOAD_METRICS.map(|(_, _, value)| value(&interval));
         by_statement.entry(interval.statement).or_default().push((interval.end_ns, values));
     })?;
@@ -55,16 +61,27 @@ pub(crate) fn load_series(source: &dyn Source) -> Result<Vec<(SeriesKey, Column)
     let mut series = Vec::new();
     let bins = bins(&source.run().levels);
     if !bins.t_ns.is_empty() {
-        series.push((key("transactions_per_s_100ms", "transaction", "1/s"), bins));
+        series.push((key(BINS, "transaction", "1/s"), bins));
     }
     for (statement, mut intervals) in by_statement {
         intervals.sort_by_key(|(end_ns, _)| *end_ns);
         let t_ns: Vec<i64> = intervals.iter().map(|(end_ns, _)| *end_ns).collect();
         for (place, (metric, unit, _)) in LOAD_METRICS.iter().enumerate() {
-            let value = intervals.iter().map(|(_, values)| values[place]).collect();
-            series.push((key(metric, &statement, unit), Column { t_ns: t_ns.clone(), value }));
+            let key = key(metric, &statement, unit);
+            let known = before.iter().find(|(known, _)| *known == key);
+            let mut column = known.map(|(_, column)| column.clone()).unwrap_or_default();
+            let last_ns = column.t_ns.last().copied().unwrap_or(i64::MIN);
+            for (t_ns, (_, values)) in t_ns.iter().zip(&intervals).filter(|(t_ns, _)| **t_ns > last_ns) {
+                column.t_ns.push(*t_ns);
+                column.value.push(values[place]);
+            }
+            series.push((key, column));
         }
     }
+    let is_there = |key: &SeriesKey| series.iter().any(|(other, _)| other == key);
+    let rest: Vec<_> =
+        before.iter().filter(|(key, _)| key.metric != BINS && !is_there(key)).cloned().collect();
+    series.extend(rest);
     Ok(series)
 }
 

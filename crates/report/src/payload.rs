@@ -129,7 +129,8 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
     let origin_ns = origin_ns(run, source.load_begin_ns()?);
 
     let stacks = source.stacks()?;
-    let computed = derived::load_series(source)?.into_iter().chain(over_time::series(&stacks, origin_ns));
+    let computed =
+        derived::load_series(source, &[])?.into_iter().chain(over_time::series(&stacks, origin_ns));
     for (key, column) in computed {
         span.include(&column.t_ns);
         series.push(add(&mut blocks, &mut axes, origin_ns, key, &thin::ThinColumn::samples(column)));

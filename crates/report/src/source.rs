@@ -12,8 +12,6 @@ use whyso_series::{Spans, ThreadTable, Timeline, merged_edges};
 
 use crate::{Error, threads};
 
-const EVERYTHING: Window = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
-
 /// The samples of one series, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column {
@@ -100,8 +98,8 @@ pub trait Source {
     /// The samples of these series, in the order asked for.
     fn columns(&self, series: &[usize]) -> Result<Vec<Column>, Error>;
     fn events(&self) -> Result<Vec<Event>, Error>;
-    /// Hands over what the load did, interval by interval.
-    fn each_load(&self, take: &mut dyn FnMut(LoadInterval)) -> Result<(), Error>;
+    /// Hands over what the load did from a time on, interval by interval.
+    fn each_load(&self, from_ns: i64, take: &mut dyn FnMut(LoadInterval)) -> Result<(), Error>;
     /// When the load began; `None` where it was not recorded.
     fn load_begin_ns(&self) -> Result<Option<i64>, Error>;
     /// The server's threads at some times, those next to `wanted_ns` among them; empty where they were not traced. It has about as many cells
@@ -146,8 +144,8 @@ impl Source for Recording {
         Ok(Recording::events(self)?)
     }
 
-    fn each_load(&self, take: &mut dyn FnMut(LoadInterval)) -> Result<(), Error> {
-        Ok(Recording::each_load(self, EVERYTHING, take)?)
+    fn each_load(&self, from_ns: i64, take: &mut dyn FnMut(LoadInterval)) -> Result<(), Error> {
+        Ok(Recording::each_load(self, Window { begin_ns: from_ns, end_ns: i64::MAX }, take)?)
     }
 
     fn load_begin_ns(&self) -> Result<Option<i64>, Error> {

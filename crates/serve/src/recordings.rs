@@ -55,15 +55,16 @@ impl SeriesSource<'_> {
 
 impl OpenRecording {
     pub(crate) fn open(dir: &Path) -> Answer<OpenRecording> {
-        OpenRecording::of(Recording::open(dir)?)
+        OpenRecording::of(Recording::open(dir)?, &[])
     }
 
-    fn of(recording: Recording) -> Answer<OpenRecording> {
+    /// `computed`: what was computed from the recording as it was.
+    fn of(recording: Recording, computed: &[(SeriesKey, Column)]) -> Answer<OpenRecording> {
         let origin_ns = match whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?) {
             0 => recording.window().map_or(0, |window| window.begin_ns),
             origin_ns => origin_ns,
         };
-        let computed = payload::load_series(&recording)?;
+        let computed = payload::load_series(&recording, computed)?;
         let last_computed_ns = computed.iter().filter_map(|(_, column)| column.t_ns.last()).max();
         let last_read_ns = recording.window().map(|window| window.end_ns);
         let end_ns = last_computed_ns.copied().max(last_read_ns).unwrap_or(origin_ns).max(origin_ns);
@@ -252,7 +253,9 @@ impl Recordings {
         };
         let opened = Arc::new(match &before {
             // What was read of a live recording is not read again.
-            Some(before) if before.recording.live() => OpenRecording::of(before.recording.reopen()?)?,
+            Some(before) if before.recording.live() => {
+                OpenRecording::of(before.recording.reopen()?, &before.computed)?
+            }
             _ => OpenRecording::open(&path)?,
         });
         if let Some(before) = before.filter(|_| opened.recording.live()) {

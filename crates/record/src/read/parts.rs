@@ -40,6 +40,12 @@ impl<'a> Between<'a> {
     pub(crate) fn at(time: &'a str, window: Window) -> Between<'a> {
         Between { begin: time, end: time, window }
     }
+
+    /// By the bounds of both columns; one that is not known excludes nothing.
+    fn may_hold(&self, begin: Option<(i64, i64)>, end: Option<(i64, i64)>) -> bool {
+        begin.is_none_or(|(first, _)| first < self.window.end_ns)
+            && end.is_none_or(|(_, last)| last >= self.window.begin_ns)
+    }
 }
 
 impl Plain {
@@ -76,11 +82,7 @@ impl Plain {
         }
         let mut bounds = None;
         self.each(None, Some(&[column]), |batch| {
-            let values =
-                batch.column_by_name(column).and_then(|values| values.as_primitive_opt::<Int64Type>());
-            let found =
-                values.and_then(|values| arrow::compute::min(values).zip(arrow::compute::max(values)));
-            bounds = [bounds, found].into_iter().flatten().reduce(wider);
+            bounds = [bounds, bounds_of(batch, column)].into_iter().flatten().reduce(wider);
             Ok(())
         })?;
         Ok(bounds)
@@ -103,20 +105,27 @@ impl Plain {
     ) -> Result<()> {
         let file = match &self.content {
             PlainContent::Sealed(file) => file,
-            PlainContent::Open(batches) => return batches.iter().try_for_each(take),
+            PlainContent::Open(batches) => {
+                let may_hold = |batch: &&RecordBatch| {
+                    let bounds = |column| bounds_of(batch, column);
+                    rows.is_none_or(|rows| rows.may_hold(bounds(rows.begin), bounds(rows.end)))
+                };
+                return batches.iter().filter(may_hold).try_for_each(take);
+            }
         };
         for group in 0..file.group_count() {
-            let may_hold = rows.is_none_or(|rows| {
-                let begins =
-                    file.bounds(group, rows.begin).is_none_or(|(first, _)| first < rows.window.end_ns);
-                begins && file.bounds(group, rows.end).is_none_or(|(_, last)| last >= rows.window.begin_ns)
-            });
-            if may_hold {
+            let bounds = |column| file.bounds(group, column);
+            if rows.is_none_or(|rows| rows.may_hold(bounds(rows.begin), bounds(rows.end))) {
                 file.read_group(group, columns)?.iter().try_for_each(&mut take)?;
             }
         }
         Ok(())
     }
+}
+
+fn bounds_of(batch: &RecordBatch, column: &str) -> Option<(i64, i64)> {
+    let values = batch.column_by_name(column)?.as_primitive_opt::<Int64Type>()?;
+    arrow::compute::min(values).zip(arrow::compute::max(values))
 }
 
 fn wider(one: (i64, i64), other: (i64, i64)) -> (i64, i64) {

@@ -63,12 +63,15 @@ struct Parts<'b> {
     notes: Vec<String>,
 }
 
-/// Returns what the load did, as series.
+/// Returns what the load did, as series. `before`: those of the recording as it was, which are not computed again.
 ///
 /// # Errors
 /// The recording's files can't be read.
-pub fn load_series(source: &dyn Source) -> Result<Vec<(SeriesKey, Column)>, Error> {
-    derived::load_series(source)
+pub fn load_series(
+    source: &dyn Source,
+    before: &[(SeriesKey, Column)],
+) -> Result<Vec<(SeriesKey, Column)>, Error> {
+    derived::load_series(source, before)
 }
 
 /// Returns which functions were busy when, as series.

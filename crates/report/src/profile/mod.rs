@@ -149,7 +149,9 @@ pub fn known_words(sampled: SampledIn<'_>) -> String {
     let mut words = if sampled.is_light { LIGHT.to_string() } else { String::new() };
     if sampled.part < 1.0 {
         let share = percent(sampled.part);
-        words.push_str(&format!("read: {share} of the window, in parts spread evenly, whose samples stand for all\n"));
+        words.push_str(&format!(
+            "read: {share} of the window, in parts spread evenly, whose samples stand for all\n"
+        ));
     }
     words.push_str(&sampled.known_share.map(line).unwrap_or_default());
     if sampled.hidden_share >= HIDDEN_SHARE_MIN {

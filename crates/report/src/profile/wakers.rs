@@ -246,7 +246,7 @@ mod tests {
             known_share: None,
             known_by: None,
             hidden_share: 0.0,
-    part: 1.0,
+            part: 1.0,
             samples: 0,
             waits: 14,
             rootless: 0,
