@@ -148,7 +148,7 @@ impl Source {
         let mut ends_ns = Vec::new();
         let mut count_before = 0;
         for (collection, end_ns) in self.good(first, last) {
-            let t_ns = end_ns.div_euclid(bucket_ns) * bucket_ns;
+            let t_ns = end_ns.div_euclid(bucket_ns).saturating_mul(bucket_ns);
             if let Some(bucket) = buckets.last_mut().filter(|bucket| bucket.t_ns == t_ns) {
                 bucket.has_gap |= bucket.last + 1 != collection;
                 (bucket.last, bucket.last_ns) = (collection, end_ns);
@@ -193,8 +193,8 @@ impl Source {
 
     /// Whether one of the readings `first..end` is not good.
     pub(crate) fn has_gap(&self, first: i64, end: i64) -> bool {
-        // Neighbours, nearly always.
-        self.good(first, end - 1).count() as i64 != end - first
+        // Nearly always, the one is next to the other.
+        self.good(first, end.saturating_sub(1)).count() as i64 != end.saturating_sub(first)
     }
 
     /// Ends of all good readings.

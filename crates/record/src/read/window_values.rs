@@ -346,7 +346,11 @@ impl<'r> Reader<'r> {
                     Piece::Rollup { .. } => None,
                 });
                 let mut buckets = buckets.peekable();
-                let Some(place) = part.index().find(series.id.0).filter(|_| buckets.peek().is_some()) else {
+                let Some(place) = part
+                    .index()
+                    .find(series.id.0)
+                    .filter(|place| buckets.peek().is_some() && !place.rows.is_empty())
+                else {
                     continue;
                 };
                 if files.samples.len() > 1 || !entry.complete {
@@ -407,7 +411,7 @@ impl Series<'_> {
     /// Whether no reading lies between an entry and the one before it.
     fn adjoins(&self, entry: usize) -> bool {
         let (before, entry) = (&self.entries[entry - 1].readings, &self.entries[entry].readings);
-        before[before.len() - 1].last + 1 == entry[0].first
+        before[before.len() - 1].last.checked_add(1) == Some(entry[0].first)
     }
 
     /// What has to be added of an entry. Buckets that no window has a part of are left out, those next to a window excepted.
