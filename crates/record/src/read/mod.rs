@@ -13,6 +13,7 @@ mod samples;
 mod states;
 mod threads;
 pub(crate) mod version;
+mod window_values;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -41,6 +42,7 @@ pub use at_work::{LastWork, is_whole_list};
 pub use profile::{StackSpread, StackTotal, spread};
 pub use samples::Samples;
 pub use states::{StateTimes, ThreadTimes};
+pub use window_values::WindowValue;
 
 /// Series whose samples are read together: as many as a row group holds, more would hold more memory for nothing.
 const SERIES_AT_ONCE: usize = 120;
