@@ -16,7 +16,7 @@ use crate::Error;
 use crate::profile::{recorded_roles, wake};
 
 /// Of a level with more waits than these, so many are followed to who ended them, in parts of it that are spread evenly.
-const FOLLOWED_MAX: u64 = 200_000;
+const FOLLOWED_MAX: u64 = 50_000;
 
 /// # Errors
 /// Where the recording's files can't be read.

@@ -68,7 +68,9 @@ fn merged(parts: &[Segment]) -> Result<Option<Vec<u8>>> {
     let mut writer = PlainWriter::new(&parts[0].path, &schemas)?;
     for file in &files {
         for group in 0..file.group_count() {
-            file.read_group(group, None)?.iter().try_for_each(|rows| writer.push(rows))?;
+            file.read(std::slice::from_ref(&file.rows_of(group)), None)?
+                .iter()
+                .try_for_each(|rows| writer.push(rows))?;
         }
     }
     writer.finish()

@@ -164,10 +164,9 @@ impl ParquetFile {
         self.group_rows.len() - 1
     }
 
-    /// The rows of one row group. `columns` as of [`ParquetFile::read`].
-    pub(crate) fn read_group(&self, group: usize, columns: Option<&[&str]>) -> Result<Vec<RecordBatch>> {
-        let rows = self.group_rows[group]..self.group_rows[group + 1];
-        self.read(std::slice::from_ref(&rows), columns)
+    /// The numbers of the rows of a row group.
+    pub(crate) fn rows_of(&self, group: usize) -> Range<usize> {
+        self.group_rows[group]..self.group_rows[group + 1]
     }
 
     /// The least and the largest value of a whole-number column in a row group, by the footer; `None` where it does not say.

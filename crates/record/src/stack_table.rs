@@ -9,6 +9,7 @@ use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
 
 use crate::data::{PastState, StackFrame, StackSample, StackWait};
 use crate::error::Result;
+use crate::run::Window;
 use crate::table::{batch, list, longs, strings};
 
 fn ints(values: impl Iterator<Item = u32>) -> ArrayRef {
@@ -29,7 +30,8 @@ pub(crate) fn samples_batch(samples: &[StackSample]) -> Result<RecordBatch> {
     ])
 }
 
-pub(crate) fn samples_of(batch: &RecordBatch) -> Option<Vec<StackSample>> {
+/// Those within a window, its end excluded.
+pub(crate) fn samples_of(batch: &RecordBatch, window: Window) -> Option<Vec<StackSample>> {
     let t_ns = batch.column_by_name("t_ns")?.as_primitive_opt::<Int64Type>()?;
     let int = |name| batch.column_by_name(name)?.as_primitive_opt::<UInt32Type>();
     let (tid, stack) = (int("tid")?, int("stack")?);
@@ -42,7 +44,7 @@ pub(crate) fn samples_of(batch: &RecordBatch) -> Option<Vec<StackSample>> {
         stack: stack.value(row),
         weight_ns: weight_ns.value(row),
     };
-    Some((0..batch.num_rows()).map(row).collect())
+    Some((0..batch.num_rows()).filter(|row| window.has(t_ns.value(*row))).map(row).collect())
 }
 
 pub(crate) fn waits_batch(waits: &[StackWait]) -> Result<RecordBatch> {
@@ -72,19 +74,30 @@ fn pasts(waits: &[StackWait]) -> Result<ArrayRef> {
     )
 }
 
-fn past_of(pasts: &ListArray, row: usize) -> Option<Vec<PastState>> {
-    let past = pasts.value(row);
-    let past = past.as_struct_opt()?;
-    let state = past.column_by_name("state")?.as_string_opt::<i32>()?;
-    let ns = past.column_by_name("ns")?.as_primitive_opt::<UInt64Type>()?;
-    Some(
-        (0..past.len())
-            .map(|at| PastState { state: state.value(at).to_string(), ns: ns.value(at) })
-            .collect(),
-    )
+/// What wakers did, of all rows of a batch.
+struct Pasts<'a> {
+    offsets: &'a [i32],
+    state: &'a StringArray,
+    ns: &'a [u64],
 }
 
-pub(crate) fn waits_of(batch: &RecordBatch) -> Option<Vec<StackWait>> {
+impl<'a> Pasts<'a> {
+    /// `None` for other columns than these.
+    fn of(lists: &'a ListArray) -> Option<Pasts<'a>> {
+        let items = lists.values().as_struct_opt()?;
+        let state = items.column_by_name("state")?.as_string_opt::<i32>()?;
+        let ns = items.column_by_name("ns")?.as_primitive_opt::<UInt64Type>()?.values();
+        Some(Pasts { offsets: lists.value_offsets(), state, ns })
+    }
+
+    fn row(&self, row: usize) -> Vec<PastState> {
+        let (from, to) = (self.offsets[row] as usize, self.offsets[row + 1] as usize);
+        (from..to).map(|at| PastState { state: self.state.value(at).to_string(), ns: self.ns[at] }).collect()
+    }
+}
+
+/// Those that ended within a window, its end excluded.
+pub(crate) fn waits_of(batch: &RecordBatch, window: Window) -> Option<Vec<StackWait>> {
     let t_ns = batch.column_by_name("t_ns")?.as_primitive_opt::<Int64Type>()?;
     let int = |name| batch.column_by_name(name)?.as_primitive_opt::<UInt32Type>();
     let count = |name| batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>();
@@ -94,7 +107,7 @@ pub(crate) fn waits_of(batch: &RecordBatch) -> Option<Vec<StackWait>> {
     let (wait, length_ns, weight_ns) = (count("wait")?, count("length_ns")?, count("weight_ns")?);
     let (role, state) = (text("role")?, text("state")?);
     // Recordings of before have none.
-    let pasts = batch.column_by_name("waker_past").and_then(|pasts| pasts.as_list_opt::<i32>());
+    let pasts = batch.column_by_name("waker_past").and_then(|pasts| Pasts::of(pasts.as_list_opt::<i32>()?));
     let row = |row: usize| StackWait {
         t_ns: t_ns.value(row),
         wait: wait.value(row),
@@ -106,9 +119,9 @@ pub(crate) fn waits_of(batch: &RecordBatch) -> Option<Vec<StackWait>> {
         stack: stack.value(row),
         waker_tid: waker_tid.value(row),
         waker_stack: waker_stack.is_valid(row).then(|| waker_stack.value(row)),
-        waker_past: pasts.and_then(|pasts| past_of(pasts, row)).unwrap_or_default(),
+        waker_past: pasts.as_ref().map(|pasts| pasts.row(row)).unwrap_or_default(),
     };
-    Some((0..batch.num_rows()).map(row).collect())
+    Some((0..batch.num_rows()).filter(|row| window.has(t_ns.value(*row))).map(row).collect())
 }
 
 pub(crate) fn frames_batch(frames: &[StackFrame]) -> Result<RecordBatch> {

@@ -320,8 +320,7 @@ impl Recording {
     /// The files can't be read.
     pub fn each_stack(&self, window: Window, mut take: impl FnMut(StackSample)) -> Result<()> {
         self.each_batch(layout::STACKS, Some(Between::at(table::TIME, window)), |batch| {
-            let found = stack_table::samples_of(batch).unwrap_or_default().into_iter();
-            found.filter(|stack| window.has(stack.t_ns)).for_each(&mut take);
+            stack_table::samples_of(batch, window).unwrap_or_default().into_iter().for_each(&mut take);
         })
     }
 
@@ -339,8 +338,7 @@ impl Recording {
     /// The files can't be read.
     pub fn each_wait(&self, window: Window, mut take: impl FnMut(StackWait)) -> Result<()> {
         self.each_batch(layout::WAITS, Some(Between::at(table::TIME, window)), |batch| {
-            let found = stack_table::waits_of(batch).unwrap_or_default().into_iter();
-            found.filter(|wait| window.has(wait.t_ns)).for_each(&mut take);
+            stack_table::waits_of(batch, window).unwrap_or_default().into_iter().for_each(&mut take);
         })
     }
 

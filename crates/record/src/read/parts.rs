@@ -41,6 +41,12 @@ impl<'a> Between<'a> {
         Between { begin: time, end: time, window }
     }
 
+    /// Whether rows of these bounds all lie in the window.
+    fn holds_all(&self, begin: Option<(i64, i64)>, end: Option<(i64, i64)>) -> bool {
+        begin.is_some_and(|(_, last)| last < self.window.end_ns)
+            && end.is_some_and(|(first, _)| first >= self.window.begin_ns)
+    }
+
     /// By the bounds of both columns; one that is not known excludes nothing.
     fn may_hold(&self, begin: Option<(i64, i64)>, end: Option<(i64, i64)>) -> bool {
         begin.is_none_or(|(first, _)| first < self.window.end_ns)
@@ -115,12 +121,36 @@ impl Plain {
         };
         for group in 0..file.group_count() {
             let bounds = |column| file.bounds(group, column);
-            if rows.is_none_or(|rows| rows.may_hold(bounds(rows.begin), bounds(rows.end))) {
-                file.read_group(group, columns)?.iter().try_for_each(&mut take)?;
-            }
+            let range = match rows {
+                None => file.rows_of(group),
+                Some(rows) if !rows.may_hold(bounds(rows.begin), bounds(rows.end)) => continue,
+                Some(rows) if rows.holds_all(bounds(rows.begin), bounds(rows.end)) => file.rows_of(group),
+                Some(rows) => rows_within(file, group, rows)?,
+            };
+            file.read(std::slice::from_ref(&range), columns)?.iter().try_for_each(&mut take)?;
         }
         Ok(())
     }
+}
+
+/// The rows of a row group from the first that may lie in a window to the last, by their times.
+fn rows_within(file: &ParquetFile, group: usize, rows: Between<'_>) -> Result<Range<usize>> {
+    let all = file.rows_of(group);
+    let (mut first, mut last) = (all.end, all.start);
+    let mut at = all.start;
+    for batch in file.read(std::slice::from_ref(&all), Some(&[rows.begin, rows.end]))? {
+        let times =
+            |column: &str| Some(batch.column_by_name(column)?.as_primitive_opt::<Int64Type>()?.values());
+        let (Some(begins), Some(ends)) = (times(rows.begin), times(rows.end)) else { return Ok(all) };
+        for (begin_ns, end_ns) in begins.iter().zip(ends) {
+            if rows.may_hold(Some((*begin_ns, *begin_ns)), Some((*end_ns, *end_ns))) {
+                first = first.min(at);
+                last = at + 1;
+            }
+            at += 1;
+        }
+    }
+    Ok(first.min(last)..last)
 }
 
 fn bounds_of(batch: &RecordBatch, column: &str) -> Option<(i64, i64)> {
