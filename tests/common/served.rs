@@ -85,6 +85,10 @@ impl RunServer {
         RunServer { child, port, token: token.to_string() }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The status, the head and the body of an answer.
     pub(crate) fn ask(
         &self,

@@ -21,9 +21,41 @@ const WITHIN: &str = " <";
 struct Rule {
     class: String,
     metric: String,
-    pattern: String,
+    pattern: Pattern,
     /// A function that has to be further out on the stack.
-    outer: Option<String>,
+    outer: Option<Pattern>,
+}
+
+/// A name in which `*` stands for any text, taken apart once: very many names are compared with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pattern {
+    begin: String,
+    /// What lies between stars, and what follows the last; `None` without a star.
+    rest: Option<(Vec<String>, String)>,
+}
+
+impl Pattern {
+    fn new(pattern: &str) -> Pattern {
+        let Some((begin, rest)) = pattern.split_once('*') else {
+            return Pattern { begin: pattern.to_string(), rest: None };
+        };
+        let mut parts: Vec<String> = rest.split('*').map(str::to_string).collect();
+        let end = parts.pop().unwrap_or_default();
+        Pattern { begin: begin.to_string(), rest: Some((parts, end)) }
+    }
+
+    /// Whether it is all of a name.
+    fn matches(&self, name: &str) -> bool {
+        let Some((parts, end)) = &self.rest else { return self.begin == name };
+        let Some(mut left) = name.strip_prefix(self.begin.as_str()) else { return false };
+        for part in parts {
+            match left.find(part.as_str()) {
+                Some(at) => left = &left[at + part.len()..],
+                None => return false,
+            }
+        }
+        left.ends_with(end.as_str())
+    }
 }
 
 /// Rules that give a stack its class, in the order in which they count.
@@ -75,8 +107,13 @@ impl Rules {
             {
                 return Err(wrong());
             }
-            let [class, metric, pattern] = [class, metric, pattern].map(str::to_string);
-            rules.push(Rule { class, metric, pattern, outer: outer.map(str::to_string) });
+            let [class, metric] = [class, metric].map(str::to_string);
+            rules.push(Rule {
+                class,
+                metric,
+                pattern: Pattern::new(pattern),
+                outer: outer.map(Pattern::new),
+            });
         }
         Ok(Rules { rules })
     }
@@ -132,9 +169,9 @@ impl Rule {
     fn fits(&self, stack: &[&str], metric: &str) -> bool {
         // What is true of input and output is of each of its states.
         let is_of = self.metric == metric || self.metric == IO && metric.starts_with("file_");
-        let is_within = |outer: &String| stack[1..].iter().any(|name| matches(outer, name));
+        let is_within = |outer: &Pattern| stack[1..].iter().any(|name| outer.matches(name));
         (self.metric == ANY || is_of)
-            && matches(&self.pattern, stack[0])
+            && self.pattern.matches(stack[0])
             && self.outer.as_ref().is_none_or(is_within)
     }
 }
@@ -143,21 +180,6 @@ impl Rule {
 fn bare(name: &str) -> &str {
     let skip = if name.starts_with("(anonymous namespace)") { "(anonymous namespace)".len() } else { 0 };
     name[skip..].find('(').map_or(name, |at| &name[..skip + at])
-}
-
-/// Whether a pattern, in which `*` stands for any text, is all of a name.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((begin, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut left) = name.strip_prefix(begin) else { return false };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let end = parts.pop().unwrap_or_default();
-    for part in parts {
-        match left.find(part) {
-            Some(at) => left = &left[at + part.len()..],
-            None => return false,
-        }
-    }
-    left.ends_with(end)
 }
 
 /// A class's time, in nanoseconds by metric.
@@ -369,15 +391,15 @@ mod tests {
             if let Ok(rules) = Rules::parse(&text) {
                 let _ = rules.class(&[FunctionName { name: name.clone(), module: String::new() }], "lock");
             }
-            prop_assert!(matches("*", &name));
-            prop_assert!(matches(&name, &name));
+            prop_assert!(Pattern::new("*").matches(&name));
+            prop_assert!(Pattern::new(&name).matches(&name));
         }
 
         #[test]
         fn a_star_stands_for_any_text(begin in "[a-c]{0,4}", middle in "[a-c]{0,4}", end in "[a-c]{0,4}") {
             let name = format!("{begin}{middle}{end}");
             let pattern = format!("{begin}*{end}");
-            prop_assert!(matches(&pattern, &name));
+            prop_assert!(Pattern::new(&pattern).matches(&name));
         }
     }
 }

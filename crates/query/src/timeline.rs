@@ -145,10 +145,7 @@ fn longest(
     most: usize,
 ) -> Result<Vec<SingleWait>, Error> {
     let tids: BTreeSet<u32> = chosen.iter().map(|place| timeline.threads[*place].tid).collect();
-    let mut waits: Vec<StackWait> = recording.waits(Some(window))?;
-    waits.retain(|wait| tids.contains(&wait.tid));
-    waits.sort_by_key(|wait| std::cmp::Reverse(wait.length_ns));
-    waits.truncate(most);
+    let waits = recording.longest_waits(window, most, |tid| tids.contains(&tid))?;
     let used: BTreeSet<u32> =
         waits.iter().flat_map(|wait| [Some(wait.stack), wait.waker_stack]).flatten().collect();
     let mut stacks: BTreeMap<u32, Vec<FunctionName>> = BTreeMap::new();

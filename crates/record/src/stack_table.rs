@@ -124,6 +124,21 @@ pub(crate) fn waits_of(batch: &RecordBatch, window: Window) -> Option<Vec<StackW
     Some((0..batch.num_rows()).filter(|row| window.has(t_ns.value(*row))).map(row).collect())
 }
 
+/// The columns of [`lengths_of`].
+pub(crate) const LENGTHS: [&str; 3] = ["t_ns", "tid", "length_ns"];
+
+/// When waits ended, whose they were, and how long.
+pub(crate) fn lengths_of(batch: &RecordBatch) -> impl Iterator<Item = (i64, u32, u64)> {
+    let [time, tid, length] = LENGTHS.map(|name| batch.column_by_name(name));
+    let t_ns =
+        time.and_then(|array| array.as_primitive_opt::<Int64Type>()).map(|array| array.values().iter());
+    let tid = tid.and_then(|array| array.as_primitive_opt::<UInt32Type>()).map(|array| array.values().iter());
+    let length =
+        length.and_then(|array| array.as_primitive_opt::<UInt64Type>()).map(|array| array.values().iter());
+    let rows = t_ns.into_iter().flatten().zip(tid.into_iter().flatten()).zip(length.into_iter().flatten());
+    rows.map(|((t_ns, tid), length_ns)| (*t_ns, *tid, *length_ns))
+}
+
 pub(crate) fn frames_batch(frames: &[StackFrame]) -> Result<RecordBatch> {
     fn texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
         Arc::new(values.collect::<StringArray>())

@@ -67,8 +67,10 @@ impl Timeline {
         let born = stretch.born_ns.clamp(stretch.begin_ns.min(end_ns), end_ns);
         let begin_ns = if born < end_ns { born } else { stretch.begin_ns.min(end_ns) };
         let first = self.edges_ns.partition_point(|edge| *edge <= begin_ns).saturating_sub(1);
-        let touched = (first..self.buckets()).take_while(|bucket| self.edges_ns[*bucket] < end_ns);
-        for bucket in touched.collect::<Vec<usize>>() {
+        for bucket in first..self.buckets() {
+            if self.edges_ns[bucket] >= end_ns {
+                break;
+            }
             let (from, to) = (self.edges_ns[bucket].max(begin_ns), self.edges_ns[bucket + 1].min(end_ns));
             if from >= to {
                 continue;

@@ -1,16 +1,18 @@
 //! Samples and waits over a window, added up by their stack: from roll-ups as far as there are.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use super::Recording;
+use super::parts::Between;
 use super::rolled::Rolled;
 use crate::data::{StackSample, StackWait};
 use crate::error::Result;
 use crate::layout;
 use crate::run::Window;
 use crate::stack_rollup::{COLUMNS, StackColumns, StackSum};
-use crate::table;
+use crate::{stack_table, table};
 
 const ROLLED: Rolled<'_> = Rolled {
     detail: &[layout::STACKS, layout::WAITS],
@@ -85,6 +87,46 @@ impl Recording {
         found.samples.sort_by_key(|sample| sample.t_ns);
         found.waits.sort_by_key(|wait| wait.t_ns);
         Ok(found)
+    }
+
+    /// The longest waits of a window, its end excluded, of threads that are chosen by their numbers: the longest first.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn longest_waits(
+        &self,
+        window: Window,
+        most: usize,
+        is_chosen: impl Fn(u32) -> bool,
+    ) -> Result<Vec<StackWait>> {
+        // First which: of very many waits, only three columns are read.
+        let mut longest: BinaryHeap<Reverse<(u64, i64)>> = BinaryHeap::new();
+        let between = Between::at(table::TIME, window);
+        for part in self.plain.get(layout::WAITS).into_iter().flatten() {
+            part.each(Some(between), Some(&stack_table::LENGTHS), |batch| {
+                for (t_ns, tid, length_ns) in stack_table::lengths_of(batch) {
+                    let is_longer =
+                        longest.len() < most || longest.peek().is_some_and(|least| length_ns > least.0.0);
+                    if is_longer && window.has(t_ns) && is_chosen(tid) {
+                        longest.push(Reverse((length_ns, t_ns)));
+                        if longest.len() > most {
+                            longest.pop();
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let times: BTreeSet<i64> = longest.iter().map(|wait| wait.0.1).collect();
+        let mut waits = Vec::new();
+        for t_ns in times {
+            let at_once = Window { begin_ns: t_ns, end_ns: t_ns.saturating_add(1) };
+            self.each_wait(at_once, |wait| waits.push(wait))?;
+        }
+        waits.retain(|wait| is_chosen(wait.tid));
+        waits.sort_by_key(|wait| Reverse(wait.length_ns));
+        waits.truncate(most);
+        Ok(waits)
     }
 
     /// From the first sample or wait to after the last.
