@@ -42,7 +42,7 @@ fn make(folder: &Path, count: usize, originals: &[PathBuf]) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(&dir)?;
         let mut run: Value = serde_json::from_slice(&fs::read(original.join(RUN))?)?;
         vary(&mut run, &name, number);
-        let json = serde_json::to_vec(&run)?;
+        let json = serde_json::to_vec_pretty(&run)?;
         fs::write(dir.join(RUN), &json)?;
         fs::write(dir.join(MANIFEST), manifest(&original.join(MANIFEST), &json)?)?;
         if number % 10 == 0 {

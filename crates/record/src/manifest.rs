@@ -4,7 +4,7 @@
 //! have checksums in their frames; notes, reports and the server's log are not in it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
@@ -183,6 +183,8 @@ pub fn check_run(dir: &Path) -> Result<CheckResult> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
