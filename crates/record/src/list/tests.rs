@@ -123,8 +123,10 @@ fn the_shipped_policy_writes_no_catalogue_for_a_few_runs_or_for_runs_that_have_j
     );
 
     let many = folder_of(30);
-    assert_eq!(list_runs(many.path()).unwrap(), loaded(many.path()));
+    let cautious = CataloguePolicy { quiet: Duration::from_secs(3_600), ..shipped };
+    assert_eq!((read_by(many.path(), cautious), read_by(many.path(), cautious)), (30, 30));
     assert!(!catalogue_of(many.path()).exists(), "they may still change within one tick of the clock");
+    assert_eq!(list_runs(many.path()).unwrap(), loaded(many.path()));
     // A clock that was set back: nothing is settled.
     let scan = FolderScan::of(&many.path().join("run-1"));
     assert!(!scan.run.unwrap().is_settled(SystemTime::UNIX_EPOCH, QUIET));
@@ -132,7 +134,7 @@ fn the_shipped_policy_writes_no_catalogue_for_a_few_runs_or_for_runs_that_have_j
 
 #[test]
 fn no_damage_to_the_catalogue_changes_the_list() {
-    let folder = folder_of(3);
+    let folder = folder_of(2);
     let runs = folder.path();
     let expected = loaded(runs);
     list(runs, EAGER).unwrap();
@@ -148,8 +150,10 @@ fn no_damage_to_the_catalogue_changes_the_list() {
         let listing = list(runs, policy).unwrap();
         assert_eq!(listing.runs, expected, "byte {at}");
         assert!(listing.read > 0, "byte {at} is not checked");
-        fs::write(&catalogue, &whole[..at]).unwrap();
-        assert_eq!(list(runs, policy).unwrap().runs, expected, "{at} bytes");
+    }
+    for length in (0..whole.len()).step_by(5) {
+        fs::write(&catalogue, &whole[..length]).unwrap();
+        assert_eq!(list(runs, policy).unwrap().runs, expected, "{length} bytes");
     }
     for foreign in [&b"\0\xff\n\n"[..], b"00000000 {}\n", &[whole.clone(), whole.clone()].concat()] {
         fs::write(&catalogue, foreign).unwrap();
