@@ -33,7 +33,7 @@ impl FileIdentity {
     }
 
     /// Whether the file had not changed for `quiet` at the moment `now`. Two changes within one tick of the file system's clock leave
-    /// the same times, so a file that has just changed may change again and keep its identity.
+    /// the same times. So a file that has just changed may change again and keep its identity.
     pub(crate) fn is_settled(&self, now: SystemTime, quiet: Duration) -> bool {
         let (Ok(now), Ok(seconds), Ok(nanoseconds)) =
             (now.duration_since(UNIX_EPOCH), u64::try_from(self.changed.0), u32::try_from(self.changed.1))

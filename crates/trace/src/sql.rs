@@ -18,8 +18,8 @@ use crate::sql_skeleton::{SqlSkel, SqlSkelBuilder};
 
 /// Records that are handed over at a time.
 const RECORDS_AT_ONCE: usize = 50_000;
-/// Bytes of the buffer, by the number of CPUs: a power of two. A command takes some 200 bytes, so that one reading that is 50 ms late has
-/// room for 1.6 million commands per second at 16 CPUs.
+/// Bytes of the buffer, by the number of CPUs: a power of two. A command takes some 200 bytes. So a reading that is 50 ms late has room
+/// for 1.6 million commands per second at 16 CPUs.
 fn ring_bytes(cpus: usize) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(64).clamp(16, 64);
     (cpus << 20).next_power_of_two()
