@@ -10,7 +10,7 @@ use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
 use whyso_record::data::SeriesKey;
 use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo};
-use whyso_record::{RunSummary, list_runs, run_in};
+use whyso_record::{LoadedRun, load_run, load_runs};
 
 use crate::Error;
 use crate::evidence::{judge_alone, level_input};
@@ -103,12 +103,12 @@ pub fn history(
 ///
 /// # Errors
 /// It can't be read.
-pub fn runs_at(path: &Path) -> Result<Vec<RunSummary>, Error> {
-    let listed = list_runs(path)?;
-    if !listed.is_empty() {
-        return Ok(listed);
+pub fn runs_at(path: &Path) -> Result<Vec<LoadedRun>, Error> {
+    let loaded = load_runs(path)?;
+    if !loaded.is_empty() {
+        return Ok(loaded);
     }
-    let run = run_in(path);
+    let run = load_run(path);
     run.map(|run| vec![run]).ok_or_else(|| Error::WrongUse(format!("{} holds no run", path.display())))
 }
 

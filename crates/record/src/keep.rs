@@ -1,12 +1,11 @@
 //! What is done to recordings as a whole: they are removed, kept within a bound, and checked for changes since they were read.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::folder::{FolderScan, folder_bytes};
 use crate::layout;
-use crate::list::folder_bytes;
 use crate::lock::is_locked;
 use crate::prune::prune;
 use crate::sweep::{GOING, sweep};
@@ -14,19 +13,7 @@ use crate::write::Disk;
 
 /// A number that differs once a file of the recording has come, gone, grown or been written again. A folder that is not there has one, too.
 pub fn stamp(dir: &Path) -> u64 {
-    let mut files: Vec<_> = fs::read_dir(dir)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let about = entry.metadata().ok()?;
-            Some((entry.file_name(), about.len(), about.modified().ok()))
-        })
-        .collect();
-    files.sort();
-    let mut hasher = DefaultHasher::new();
-    files.hash(&mut hasher);
-    hasher.finish()
+    FolderScan::of(dir).stamp
 }
 
 /// Removes the recording in `dir`, with everything that lies in its folder. Gives the bytes that it took.

@@ -19,6 +19,9 @@ pub(crate) const SERIES: &str = "series.parquet";
 pub(crate) const SERIES_WAL: &str = "series.wal";
 pub(crate) const RESERVE: &str = ".reserve";
 pub(crate) const TEMPORARY_PREFIX: &str = ".new-";
+/// In the folder that holds the runs.
+pub(crate) const CATALOGUE: &str = ".whyso-catalogue";
+pub(crate) const CATALOGUE_TEMPORARY_PREFIX: &str = ".whyso-catalogue-new-";
 
 pub(crate) const COLLECTIONS: &str = "collections";
 pub(crate) const SAMPLES: &str = "samples";

@@ -58,9 +58,11 @@ pub mod run;
 pub mod sql;
 
 mod backup;
+mod catalogue;
 mod command_table;
 mod compact;
 mod error;
+mod folder;
 mod frame;
 mod index;
 mod keep;
@@ -74,6 +76,7 @@ mod pages;
 mod parquet_file;
 mod prune;
 mod read;
+mod run_facts;
 mod sorted;
 mod stack_rollup;
 mod stack_table;
@@ -86,7 +89,7 @@ mod write;
 pub use backup::{backup_runs, backup_to, import_from, import_runs};
 pub use error::{Error, Result};
 pub use keep::{prune_run, remove_run, stamp};
-pub use list::{RunSummary, list_runs, run_in};
+pub use list::{LoadedRun, RunSummary, list_runs, load_run, load_runs};
 pub use manifest::{CheckResult, check_run};
 pub use note_file::{NOTE, notes as notes_of};
 pub use notes::{add_note, note_now, note_on};
@@ -94,6 +97,7 @@ pub use read::{
     LastWork, Recording, Samples, SeriesInfo, StackSpread, StackTotal, StateTimes, ThreadTimes, WindowValue,
     is_whole_list, spread,
 };
+pub use run_facts::{BestLevel, RunFacts};
 pub use stack_rollup::StackSum;
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 

@@ -2,13 +2,23 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
+use crate::catalogue::{self, Catalogue, Entry};
 use crate::error::{Error, Result};
+use crate::folder::FolderScan;
 use crate::lock::is_locked;
 use crate::manifest::Manifest;
 use crate::read::version::run_of;
 use crate::run::RunInfo;
+use crate::run_facts::RunFacts;
 use crate::{layout, private};
+
+/// Runs that must have been read before the catalogue is written. Reading fewer takes less time than writing it for many, and a small
+/// folder needs none.
+const UNCATALOGUED_MAX: usize = 15;
+/// How long a run's files have been quiet before they are catalogued. It exceeds a tick of any file system's clock: FAT has 2 seconds.
+const QUIET: Duration = Duration::from_secs(3);
 
 /// A recording in a folder of recordings.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,54 +26,164 @@ pub struct RunSummary {
     /// Name of its folder.
     pub id: String,
     pub path: PathBuf,
-    /// Its `run.json`; what can't be read of it counts as not there.
-    pub run: RunInfo,
+    /// What can't be read of its `run.json` counts as missing.
+    pub facts: RunFacts,
     pub bytes: u64,
+    /// See [`crate::stamp`].
+    pub stamp: u64,
     /// Whether a recorder is at work on it.
     pub live: bool,
     /// Why it is not whole, such as a recorder that died, or not wholly known, such as one of a newer version.
     pub problem: Option<String>,
 }
 
-/// The recordings in a folder, oldest first. Folders that are no recording are left out; a folder that does not exist holds none.
+/// A recording in a folder of recordings, with the whole of its `run.json`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedRun {
+    pub summary: RunSummary,
+    /// What can't be read of it counts as missing.
+    pub run: RunInfo,
+}
+
+/// Lists the recordings in a folder, oldest first. Folders that are no recording are left out; a folder that does not exist holds none.
+///
+/// It keeps a catalogue in the folder, and reads the `run.json` only of runs that have changed since and of live ones. Sizes are those
+/// of now.
+///
+/// # Errors
+/// The folder can't be read.
 pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
-    let mut runs = Vec::new();
-    if !dir.exists() {
-        return Ok(runs);
-    }
-    for entry in fs::read_dir(dir).map_err(|cause| Error::io(dir, cause))? {
-        let path = entry.map_err(|cause| Error::io(dir, cause))?.path();
-        // A folder that goes meanwhile is no recording any more.
-        runs.extend(run_in(&path));
-    }
-    let began_ns = |run: &RunSummary| run.run.anchors.first().map_or(0, |anchor| anchor.wall_ns);
-    runs.sort_by(|a, b| (began_ns(a), &a.id).cmp(&(began_ns(b), &b.id)));
+    Ok(list(dir, CataloguePolicy { uncatalogued_max: UNCATALOGUED_MAX, quiet: QUIET })?.runs)
+}
+
+/// Reads the recordings in a folder as [`list_runs`] lists them, each with its whole `run.json`. It writes nothing.
+///
+/// # Errors
+/// The folder can't be read.
+pub fn load_runs(dir: &Path) -> Result<Vec<LoadedRun>> {
+    let mut runs: Vec<LoadedRun> = folders(dir)?.iter().filter_map(|path| load_run(path)).collect();
+    runs.sort_by(|a, b| order(&a.summary).cmp(&order(&b.summary)));
     Ok(runs)
 }
 
-/// The recording that a folder is; `None` where it is none.
-pub fn run_in(path: &Path) -> Option<RunSummary> {
-    let file = path.join(layout::RUN);
-    let json = private::read_file(&file, layout::RUN_BYTES_MAX).ok()?;
+/// Reads the recording that a folder is; `None` where it is none.
+pub fn load_run(path: &Path) -> Option<LoadedRun> {
+    let scan = FolderScan::of(path);
+    scan.run?;
     let live = is_locked(path);
-    let (run, mut problems) = run_of(&json, "its run.json");
-    let (manifest, unreadable) = Manifest::read(path, live);
-    problems.extend(unreadable);
-    problems.extend(manifest.check(&file).err().map(|error| error.to_string()));
-    if run.ended.is_none() && !live {
-        problems.push("its recorder ended without finishing".to_string());
-    }
-    let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let bytes = folder_bytes(path);
-    Some(RunSummary { id, path: path.to_path_buf(), run, bytes, live, problem: problems.into_iter().next() })
+    let read = RunRead::of(path, live)?;
+    let problem = read.run_problem.or(read.file_problem);
+    let summary = summary(path, &scan, live, RunFacts::of(&read.run), problem);
+    Some(LoadedRun { summary, run: read.run })
 }
 
-/// Size of the files in a folder.
-pub(crate) fn folder_bytes(dir: &Path) -> u64 {
-    let files = fs::read_dir(dir).into_iter().flatten().flatten();
-    files
-        .filter_map(|entry| entry.metadata().ok())
-        .filter(|metadata| metadata.is_file())
-        .map(|metadata| metadata.len())
-        .sum()
+/// When a catalogue is written.
+#[derive(Clone, Copy)]
+pub(crate) struct CataloguePolicy {
+    pub(crate) uncatalogued_max: usize,
+    pub(crate) quiet: Duration,
 }
+
+/// A list, and the work that it took.
+pub(crate) struct Listing {
+    pub(crate) runs: Vec<RunSummary>,
+    /// Runs whose `run.json` was read.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests bound the work of a list by it"))]
+    pub(crate) read: usize,
+}
+
+pub(crate) fn list(dir: &Path, policy: CataloguePolicy) -> Result<Listing> {
+    let folders = folders(dir)?;
+    let mut catalogue = Catalogue::read(dir);
+    let (mut runs, mut entries) = (Vec::new(), Vec::new());
+    let (mut read, mut uncatalogued) = (0, 0);
+    for path in folders {
+        // Before anything is read: what changes afterwards has another identity.
+        let now = SystemTime::now();
+        let scan = FolderScan::of(&path);
+        if scan.run.is_none() {
+            continue;
+        }
+        let live = is_locked(&path);
+        let name = path.file_name().and_then(|name| name.to_str());
+        if !live && let Some(entry) = catalogue.take(name, &scan) {
+            runs.push(summary(&path, &scan, live, entry.facts.clone(), entry.problem.clone()));
+            entries.push(entry);
+            continue;
+        }
+        read += 1;
+        let Some(run) = RunRead::of(&path, live) else { continue };
+        let facts = RunFacts::of(&run.run);
+        if !live && run.file_problem.is_none() {
+            let entry = Entry::new(name, &scan, facts.clone(), run.run_problem.clone());
+            if let Some(entry) = entry.filter(|entry| entry.is_settled(now, policy.quiet)) {
+                entries.push(entry);
+                uncatalogued += 1;
+            }
+        }
+        runs.push(summary(&path, &scan, live, facts, run.run_problem.or(run.file_problem)));
+    }
+    let has_too_many = catalogue.len() > entries.len().max(policy.uncatalogued_max);
+    if uncatalogued > policy.uncatalogued_max || has_too_many {
+        catalogue::write(dir, entries.iter());
+    }
+    runs.sort_by(|a, b| order(a).cmp(&order(b)));
+    Ok(Listing { runs, read })
+}
+
+fn folders(dir: &Path) -> Result<Vec<PathBuf>> {
+    if !dir.exists() {
+        return Ok(Vec::new());
+    }
+    let io = |cause| Error::io(dir, cause);
+    fs::read_dir(dir).map_err(io)?.map(|entry| Ok(entry.map_err(io)?.path())).collect()
+}
+
+fn order(run: &RunSummary) -> (i64, &str) {
+    (run.facts.began_wall_ns.unwrap_or(0), &run.id)
+}
+
+fn summary(
+    path: &Path,
+    scan: &FolderScan,
+    live: bool,
+    facts: RunFacts,
+    problem: Option<String>,
+) -> RunSummary {
+    let is_unfinished = facts.ended.is_none() && !live;
+    RunSummary {
+        id: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        path: path.to_path_buf(),
+        facts,
+        bytes: scan.bytes,
+        stamp: scan.stamp,
+        live,
+        problem: problem.or(is_unfinished.then(|| "its recorder ended without finishing".to_string())),
+    }
+}
+
+/// A `run.json` that was read and checked.
+struct RunRead {
+    run: RunInfo,
+    /// What this version can't read of it.
+    run_problem: Option<String>,
+    /// What is wrong with the manifest, or with the file by the manifest. It contains a path as the user gave it.
+    file_problem: Option<String>,
+}
+
+impl RunRead {
+    /// `live` must have been found before this reads: a recorder that ends in between has then written everything.
+    fn of(path: &Path, live: bool) -> Option<RunRead> {
+        let file = path.join(layout::RUN);
+        // A folder that goes meanwhile is no recording any more.
+        let json = private::read_file(&file, layout::RUN_BYTES_MAX).ok()?;
+        let (run, run_problems) = run_of(&json, "its run.json");
+        let (manifest, mut file_problems) = Manifest::read(path, live);
+        file_problems.extend(manifest.check(&file).err().map(|error| error.to_string()));
+        let first = |problems: Vec<String>| problems.into_iter().next();
+        Some(RunRead { run, run_problem: first(run_problems), file_problem: first(file_problems) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,15 +4,15 @@
 //! have checksums in their frames; notes, reports and the server's log are not in it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::folder::FileIdentity;
 use crate::{layout, private};
 
 /// More of a manifest is not read: a line has some hundred bytes, and a recording at most some ten thousand files.
@@ -38,7 +38,20 @@ struct Digest {
 pub(crate) fn line(name: &str, content: &[u8]) -> io::Result<String> {
     let digest = Digest { bytes: content.len() as u64, crc32c: crc32c::crc32c(content) };
     let json = serde_json::to_string(&Line { file: name.to_string(), digest })?;
-    Ok(format!("{:08x} {json}\n", crc32c::crc32c(json.as_bytes())))
+    Ok(checked_line(&json))
+}
+
+/// A line of a JSON text after its checksum.
+pub(crate) fn checked_line(json: &str) -> String {
+    format!("{:08x} {json}\n", crc32c::crc32c(json.as_bytes()))
+}
+
+/// The JSON text of such a line; `None` where it is not whole.
+pub(crate) fn checked_json(line: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+    let (sum, json) = text.split_once(' ')?;
+    // As text: a letter in the other case is a flipped bit, too.
+    (sum == format!("{:08x}", crc32c::crc32c(json.as_bytes()))).then_some(json)
 }
 
 /// What a recording's files should be.
@@ -88,7 +101,7 @@ impl Manifest {
         let Some(listed) = self.digests.get(name.as_ref()) else { return Ok(()) };
         let file = private::open_file(path).map_err(|cause| Error::io(path, cause))?;
         let about = file.metadata().map_err(|cause| Error::io(path, cause))?;
-        let identity = Identity::of(&about);
+        let identity = FileIdentity::of(&about);
         if checked().contains(&identity) {
             return Ok(());
         }
@@ -111,11 +124,7 @@ impl Manifest {
 }
 
 fn listed(bytes: &[u8]) -> Option<Line> {
-    let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
-    let (sum, json) = text.split_once(' ')?;
-    // As text: a letter in the other case is a flipped bit, too.
-    let is_whole = sum == format!("{:08x}", crc32c::crc32c(json.as_bytes()));
-    is_whole.then(|| serde_json::from_str(json).ok()).flatten()
+    serde_json::from_str(checked_json(bytes)?).ok()
 }
 
 fn digest_of(mut file: File) -> io::Result<Digest> {
@@ -132,24 +141,8 @@ fn digest_of(mut file: File) -> io::Result<Digest> {
     }
 }
 
-/// A file as it is: another content has another time.
-#[derive(PartialEq, Eq, Hash)]
-struct Identity([i64; 5]);
-
-impl Identity {
-    fn of(about: &fs::Metadata) -> Identity {
-        Identity([
-            about.dev() as i64,
-            about.ino() as i64,
-            about.len() as i64,
-            about.mtime(),
-            about.mtime_nsec(),
-        ])
-    }
-}
-
-fn checked() -> std::sync::MutexGuard<'static, HashSet<Identity>> {
-    static CHECKED: LazyLock<Mutex<HashSet<Identity>>> = LazyLock::new(Mutex::default);
+fn checked() -> std::sync::MutexGuard<'static, HashSet<FileIdentity>> {
+    static CHECKED: LazyLock<Mutex<HashSet<FileIdentity>>> = LazyLock::new(Mutex::default);
     // A set that was left half changed misses an entry at most.
     CHECKED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -190,6 +183,8 @@ pub fn check_run(dir: &Path) -> Result<CheckResult> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::folder::folder_bytes;
 use crate::layout::{self, Segment};
-use crate::list::folder_bytes;
 use crate::private;
 use crate::write::Disk;
 

@@ -70,6 +70,11 @@ impl RunInfo {
         self.spec.process.as_deref()
     }
 
+    /// Whether something else loaded the server during each level.
+    pub fn is_recorded(&self) -> bool {
+        !self.levels.is_empty() && self.levels.iter().all(|level| level.result.is_recorded())
+    }
+
     /// Whether stacks were sampled lightly: fewer, without those of waits, and without files and lines. Recordings that do not say have
     /// all or none.
     pub fn has_light_stacks(&self) -> bool {

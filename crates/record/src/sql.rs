@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::layout;
-use crate::list::{RunSummary, list_runs};
+use crate::list::{LoadedRun, load_runs};
 use crate::run::{Purpose, RunEnd};
 
 /// Statements for DuckDB that make views over every run in a folder:
@@ -17,14 +17,14 @@ use crate::run::{Purpose, RunEnd};
 /// Each has the run's id as `run`. The views read only sealed files; a run that lacks some is not in that view. A folder that can't be
 /// read gives empty views.
 pub fn views(runs_dir: &Path) -> String {
-    let runs = list_runs(runs_dir).unwrap_or_default();
+    let runs = load_runs(runs_dir).unwrap_or_default();
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for run in &runs {
-        let series = run.path.join(layout::SERIES);
+        let series = run.summary.path.join(layout::SERIES);
         if series.is_file() {
             files.entry("series".to_string()).or_default().push(series.display().to_string());
         }
-        for segment in layout::live_segments(&run.path).unwrap_or_default() {
+        for segment in layout::live_segments(&run.summary.path).unwrap_or_default() {
             if segment.sealed {
                 files.entry(segment.stream).or_default().push(segment.path.display().to_string());
             }
@@ -140,18 +140,18 @@ fn empty_view(name: &str, columns: &str) -> String {
     format!("CREATE OR REPLACE VIEW {name} AS SELECT {} WHERE false;\n", selected.join(", "))
 }
 
-fn runs_view(runs: &[RunSummary]) -> String {
+fn runs_view(runs: &[LoadedRun]) -> String {
     let rows = runs.iter().map(|run| {
         let (ended, why) = match &run.run.ended {
             Some(RunEnd::Complete { .. }) => ("complete", ""),
             Some(RunEnd::CutShort { why, .. }) => ("cut short", why.as_str()),
-            None if run.live => ("goes on", ""),
+            None if run.summary.live => ("goes on", ""),
             None => ("died", ""),
         };
         let began_ns = run.run.anchors.first().map_or(0, |anchor| anchor.wall_ns);
         vec![
-            text(&run.id),
-            text(&run.path.display().to_string()),
+            text(&run.summary.id),
+            text(&run.summary.path.display().to_string()),
             format!("make_timestamp_ns({began_ns})"),
             text(run.run.spec.workload.as_deref().unwrap_or("")),
             text(&run.run.server.flavor),
@@ -160,14 +160,14 @@ fn runs_view(runs: &[RunSummary]) -> String {
             text(&run.run.tool_version),
             text(ended),
             text(why),
-            run.bytes.to_string(),
+            run.summary.bytes.to_string(),
         ]
     });
     let columns = "path VARCHAR, began TIMESTAMP_NS, workload VARCHAR, flavor VARCHAR, server_version VARCHAR, hostname VARCHAR, tool_version VARCHAR, ended VARCHAR, why VARCHAR, bytes BIGINT";
     values_view("runs", columns, rows)
 }
 
-fn levels_view(runs: &[RunSummary]) -> String {
+fn levels_view(runs: &[LoadedRun]) -> String {
     let rows = runs.iter().flat_map(|run| run.run.levels.iter().map(move |level| (run, level))).map(
         |(run, level)| {
             let result = &level.result;
@@ -177,7 +177,7 @@ fn levels_view(runs: &[RunSummary]) -> String {
                 Purpose::Switch => "switch",
             };
             vec![
-                text(&run.id),
+                text(&run.summary.id),
                 level.index.to_string(),
                 level.users.to_string(),
                 text(purpose),
@@ -200,11 +200,11 @@ fn levels_view(runs: &[RunSummary]) -> String {
     values_view("levels", columns, rows)
 }
 
-fn anchors_view(runs: &[RunSummary]) -> String {
+fn anchors_view(runs: &[LoadedRun]) -> String {
     let anchors = runs.iter().flat_map(|run| run.run.anchors.iter().map(move |anchor| (run, anchor)));
     let rows = anchors.map(|(run, anchor)| {
         vec![
-            text(&run.id),
+            text(&run.summary.id),
             anchor.monotonic_ns.to_string(),
             anchor.wall_ns.to_string(),
             text(&anchor.boot_id),

@@ -13,7 +13,7 @@ use crate::axis::Axis;
 use crate::text::budget::visible_parts;
 use crate::text::engine::{engines, switches};
 use crate::text::files::{FILES_SHOWN_MAX, file_cells};
-use crate::text::level::{is_recorded, regime_name, unit, validity, workload};
+use crate::text::level::{regime_name, unit, validity, workload};
 use crate::text::{dash, transactions};
 use statements::statements_of;
 use writer::{Markdown, escaped};
@@ -79,7 +79,7 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         return;
     }
     out.heading("Levels");
-    if is_recorded(run) {
+    if run.is_recorded() {
         recorded_levels(out, run, explanation);
         return;
     }

@@ -10,7 +10,7 @@ use whyso_words::{amount, at_least, count, number, percent_number, seconds, whol
 use crate::axis::Axis;
 use crate::text::engine::{engines, switches};
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, lines_of, wrapped};
-use crate::text::level::{how_unsteady, unit};
+use crate::text::level::{how_unsteady, unit_name};
 use crate::text::requirements::{kinds_of_transactions, service_levels};
 use crate::text::{clean, dash};
 
@@ -136,14 +136,17 @@ fn findings_text(explanation: &Explanation) -> String {
 
 /// Returns one line about a recorded run: its id, what was run on what, its best level, how it ended.
 pub fn run_line(summary: &RunSummary) -> String {
-    let run = &summary.run;
-    let best = match run.best_level().map(|level| &level.result) {
+    let facts = &summary.facts;
+    let best = match &facts.best {
         None => "no level ended".to_string(),
-        Some(result) if run.process().is_some() => seconds(result.seconds),
-        Some(result) => format!("best {}", amount(result.transactions_per_s, &format!("{}s/s", unit(run)))),
+        Some(best) if facts.process.is_some() => seconds(best.seconds),
+        Some(best) => {
+            let unit = unit_name(facts.is_recorded);
+            format!("best {}", amount(best.transactions_per_s, &format!("{unit}s/s")))
+        }
     };
-    let workload = run.spec.workload.as_deref().unwrap_or("?");
-    let ended = match (&run.ended, summary.live) {
+    let workload = facts.workload.as_deref().unwrap_or("?");
+    let ended = match (&facts.ended, summary.live) {
         (_, true) => "going on".to_string(),
         (Some(RunEnd::Complete { .. }), _) => "complete".to_string(),
         (Some(RunEnd::CutShort { why, .. }), _) => format!("cut short: {}", why.lines().next().unwrap_or("")),
@@ -153,12 +156,12 @@ pub fn run_line(summary: &RunSummary) -> String {
         Some(problem) if *problem != ended => format!("{ended}; {}", clean(problem)),
         _ => ended,
     };
-    let server = match run.process() {
-        Some(name) => name.to_string(),
-        None => format!("{} {}", run.server.flavor, run.server.version),
+    let server = match &facts.process {
+        Some(name) => name.clone(),
+        None => format!("{} {}", facts.flavor, facts.server_version),
     };
-    let schema = match run.performance_schema() {
-        Some(words) => format!("; Performance Schema {}", clean(&words)),
+    let schema = match &facts.performance_schema {
+        Some(words) => format!("; Performance Schema {}", clean(words)),
         None => String::new(),
     };
     format!("{:<24} {workload:<22} {server:<34} {best:<28} {ended}{schema}", summary.id)

@@ -1,6 +1,6 @@
 //! The file that keeps verdicts from one start of the server to the next. It lies in the user's cache, and can vanish at any time.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,10 +9,11 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-/// Verdicts of the file. The oldest ones are dropped.
-const VERDICTS_MAX: usize = 4_000;
+/// Verdicts of the file. The oldest ones are dropped. A folder with more runs has some worked out again at each start.
+const VERDICTS_MAX: usize = 20_000;
 const CHARACTERS_MAX: usize = 600;
-const FILE_BYTES_MAX: u64 = 16 << 20;
+/// Room for as many of the longest ones.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Default, Deserialize, Serialize)]
 struct Content {
@@ -51,8 +52,10 @@ impl VerdictFile {
     pub(crate) fn add(&self, new: &[StoredVerdict]) {
         let Some(path) = &self.path else { return };
         let mut verdicts = VecDeque::from(self.read());
+        let replaced: HashSet<(&str, u64)> =
+            new.iter().map(|added| (added.id.as_str(), added.stamp)).collect();
+        verdicts.retain(|other| !replaced.contains(&(other.id.as_str(), other.stamp)));
         for added in new {
-            verdicts.retain(|other| (&other.id, other.stamp) != (&added.id, added.stamp));
             let verdict = added.verdict.chars().take(CHARACTERS_MAX).collect();
             verdicts.push_back(StoredVerdict { verdict, ..added.clone() });
         }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use whyso_record::{Recording, stamp};
+use whyso_record::{Recording, RunSummary};
 
 use crate::recordings::lock;
 use crate::verdict_file::{StoredVerdict, VerdictFile};
@@ -43,21 +43,21 @@ impl Verdicts {
     }
 
     /// Returns the verdict if it is known. Otherwise a thread will work it out.
-    pub(crate) fn of(&self, path: &Path, bytes: u64) -> Option<String> {
-        let stamp = stamp(path);
+    pub(crate) fn of(&self, run: &RunSummary) -> Option<String> {
+        let RunSummary { path, bytes, stamp, .. } = run;
         {
             let mut state = lock(&self.state);
-            if let Some(verdict) = state.verdicts.get(&(id(path), stamp)) {
+            if let Some(verdict) = state.verdicts.get(&(id(path), *stamp)) {
                 return Some(verdict.clone());
             }
-            let may_wait = bytes <= BYTES_MAX && state.waiting.len() < WAITING_MAX;
-            if !may_wait || !state.waiting.insert(path.to_path_buf()) {
+            let may_wait = *bytes <= BYTES_MAX && state.waiting.len() < WAITING_MAX;
+            if !may_wait || !state.waiting.insert(path.clone()) {
                 return None;
             }
         }
         let mut worker = lock(&self.worker);
         let start = || start(Arc::clone(&self.state), Arc::clone(&self.file));
-        if worker.get_or_insert_with(start).send((path.to_path_buf(), stamp)).is_err() {
+        if worker.get_or_insert_with(start).send((path.clone(), *stamp)).is_err() {
             *worker = None;
         }
         None

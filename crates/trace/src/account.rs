@@ -7,9 +7,6 @@ use std::sync::atomic::{Ordering, fence};
 use crate::error::Error;
 use whyso_model::{STATES, State};
 
-/// How many threads can be watched at a time; `bpf/account.h` has the same number.
-pub(crate) const ACCOUNTS_MAX: usize = 16_384;
-
 /// From this length on, a wait for a condition outside of any request is idle; `bpf/account_maps.h` has the same number.
 const IDLE_MIN_NS: u64 = 100_000_000;
 
@@ -176,19 +173,20 @@ impl Account {
 /// All accounts, in memory that the programs write to.
 pub(crate) struct Accounts {
     memory: NonNull<Account>,
-    bytes: usize,
+    count: usize,
 }
 
 // SAFETY: the memory is the map's, valid until it is unmapped in `drop`; all access is by volatile copies.
 unsafe impl Send for Accounts {}
 
 impl Accounts {
-    /// Maps the memory of the programs' map of accounts.
-    pub(crate) fn map(fd: BorrowedFd<'_>, value_bytes: u32) -> Result<Accounts, Error> {
+    /// Maps the memory of the programs' map of accounts, which has `count`.
+    pub(crate) fn map(fd: BorrowedFd<'_>, value_bytes: u32, count: u32) -> Result<Accounts, Error> {
         if value_bytes as usize != size_of::<Account>() {
             return Err(Error::Layout { theirs: value_bytes as usize, ours: size_of::<Account>() });
         }
-        let bytes = ACCOUNTS_MAX * size_of::<Account>();
+        let count = count as usize;
+        let bytes = count * size_of::<Account>();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the kernel chooses the address; the map is as large as what is asked for.
         let memory = unsafe {
@@ -198,13 +196,18 @@ impl Accounts {
             return Err(Error::Map(std::io::Error::last_os_error()));
         }
         let memory = NonNull::new(memory.cast()).ok_or(Error::Map(std::io::ErrorKind::Other.into()))?;
-        Ok(Accounts { memory, bytes })
+        Ok(Accounts { memory, count })
+    }
+
+    /// How many threads can be watched at a time.
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
     /// A consistent copy, or `None` where the account has no thread. An account that is written without a pause is
     /// copied as it is. A thread that switches a million times per second can cause that.
     pub(crate) fn read(&self, place: usize) -> Option<Account> {
-        assert!(place < ACCOUNTS_MAX, "place {place} of {ACCOUNTS_MAX}");
+        assert!(place < self.count, "place {place} of {}", self.count);
         // SAFETY: within the map.
         let account = unsafe { self.memory.as_ptr().add(place) };
         let mut tries = 0;
@@ -233,14 +236,14 @@ impl Accounts {
 
     /// Sets the thread's role, for what the programs count by role.
     pub(crate) fn set_role(&self, place: usize, role: u8) {
-        assert!(place < ACCOUNTS_MAX, "place {place} of {ACCOUNTS_MAX}");
+        assert!(place < self.count, "place {place} of {}", self.count);
         // SAFETY: within the map; the programs never write this byte of an account in use.
         unsafe { (&raw mut (*self.memory.as_ptr().add(place)).role).write_volatile(role) };
     }
 
     /// Empties an account whose thread is gone.
     pub(crate) fn clear(&self, place: usize) {
-        assert!(place < ACCOUNTS_MAX, "place {place} of {ACCOUNTS_MAX}");
+        assert!(place < self.count, "place {place} of {}", self.count);
         // SAFETY: within the map; nobody writes the account of a thread that is gone.
         unsafe { self.memory.as_ptr().add(place).write_bytes(0, 1) };
     }
@@ -249,7 +252,7 @@ impl Accounts {
 impl Drop for Accounts {
     fn drop(&mut self) {
         // SAFETY: mapped in `map` with this size.
-        let _ = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
+        let _ = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.count * size_of::<Account>()) };
     }
 }
 

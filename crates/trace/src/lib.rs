@@ -35,6 +35,7 @@
 
 mod account;
 mod attribution;
+mod capacity;
 mod command;
 mod cost;
 pub mod dispatcher;

@@ -11,8 +11,9 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramInput, ProgramMut};
 use whyso_model::{Role, State};
 
-use crate::account::{ACCOUNTS_MAX, Account, Accounts, LOADS, OTHERS, SIDE_LOAD, SIDE_SERVER};
+use crate::account::{Account, Accounts, LOADS, OTHERS, SIDE_LOAD, SIDE_SERVER};
 use crate::attribution::{Attribution, Generator, RequestSums};
+use crate::capacity::{Capacity, Surroundings};
 use crate::cost::{Cost, CountingCost, NOTHING, SAMPLES_PER_S, attach_sampler, cost_of};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
@@ -36,7 +37,7 @@ pub struct TraceSpec {
     pub servers: Vec<u32>,
     /// Processes whose threads are the generator's. This program's own threads that are named `load-N` always are.
     pub generators: Vec<u32>,
-    /// What [`Tracer::stacks`] will take. With waits threads keep what they did last, 8 MiB for all of them.
+    /// What [`Tracer::stacks`] will take. With waits threads keep what they did last, 520 bytes for each that can be watched.
     pub stacks: StackSampling,
     /// Watched in place of a server, with all that its processes start.
     pub program: Option<Program>,
@@ -46,6 +47,14 @@ pub struct TraceSpec {
     pub client_ports: Vec<u16>,
     /// Whether what the programs cost is counted, which itself costs some 40 ns per run of a program.
     pub cost: bool,
+}
+
+impl TraceSpec {
+    /// The processes that are known when the tracer starts.
+    fn processes(&self) -> Vec<u32> {
+        let of_program = self.program.iter().flat_map(|program| &program.pids);
+        self.servers.iter().chain(&self.generators).chain(of_program).copied().collect()
+    }
 }
 
 /// Processes of any kind.
@@ -106,12 +115,26 @@ impl Tracer {
             constants.call_of_ppoll = call_number(Some(libc::SYS_ppoll));
             constants.keeps_pasts = spec.stacks.takes_waits();
         }
-        if !spec.stacks.takes_waits() {
-            open.maps.pasts.set_max_entries(1).map_err(Error::of)?;
+        let around = Surroundings::of(&spec.processes());
+        let capacity = Capacity::of(around, spec.stacks.takes_waits());
+        let pasts = if spec.stacks.takes_waits() { capacity.accounts } else { 1 };
+        let maps = &mut open.maps;
+        for (map, entries) in [
+            (&mut maps.accounts, capacity.accounts),
+            (&mut maps.free_accounts, capacity.accounts),
+            (&mut maps.pasts, pasts),
+            (&mut maps.pauses, capacity.pauses),
+            (&mut maps.file_paths, capacity.paths),
+            (&mut maps.file_waits, capacity.file_waits),
+            (&mut maps.left, capacity.left),
+            (&mut maps.server_of, capacity.server_of),
+        ] {
+            map.set_max_entries(entries).map_err(Error::of)?;
         }
         let skeleton = open.load().map_err(Error::of)?;
-        let accounts = Accounts::map(skeleton.maps.accounts.as_fd(), skeleton.maps.accounts.value_size())?;
-        for place in 0..ACCOUNTS_MAX as u32 {
+        let map = &skeleton.maps.accounts;
+        let accounts = Accounts::map(map.as_fd(), map.value_size(), capacity.accounts)?;
+        for place in 0..capacity.accounts {
             free(&skeleton, place)?;
         }
         let mut tracer = Tracer {
@@ -127,7 +150,7 @@ impl Tracer {
             generators: Vec::new(),
             at_work_before: 0,
             strange_is_load: Arc::default(),
-            roles: vec![Role::Other; ACCOUNTS_MAX],
+            roles: vec![Role::Other; capacity.accounts as usize],
             paths: Paths::default(),
             pauses: PauseBaseline::default(),
             processes: BTreeSet::new(),
@@ -187,7 +210,7 @@ impl Tracer {
         let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() else { return };
         data.window.number += 1;
         data.window.begin_ns = whyso_clock::monotonic_ns().unsigned_abs();
-        let accounts = (0..ACCOUNTS_MAX).filter_map(|place| self.accounts.read(place));
+        let accounts = (0..self.accounts.count()).filter_map(|place| self.accounts.read(place));
         self.at_work_before += accounts.filter(Account::works_for_others).count() as u64;
     }
 
@@ -268,7 +291,7 @@ impl Tracer {
     fn read_up_to(&mut self, settle: bool) -> Reading {
         let mut sums = self.gone.clone();
         let (mut threads, mut strange) = (Vec::new(), Vec::new());
-        for place in 0..ACCOUNTS_MAX {
+        for place in 0..self.accounts.count() {
             let Some(mut account) = self.accounts.read(place) else {
                 self.roles[place] = Role::Other;
                 continue;

@@ -134,11 +134,11 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode> {
         if !path.is_dir() {
             bail!("there is no run and no folder {}: `whyso runs` lists the runs", path.display());
         }
-        for summary in whyso_query::runs_at(&path)? {
-            if let Some(problem) = summary.problem {
-                print_stderr!("whyso: warning: {}: {problem}", summary.path.display());
+        for loaded in whyso_query::runs_at(&path)? {
+            if let Some(problem) = loaded.summary.problem {
+                print_stderr!("whyso: warning: {}: {problem}", loaded.summary.path.display());
             }
-            runs.push(summary.run);
+            runs.push(loaded.run);
         }
     }
     let found = whyso_query::history(&runs, args.users, args.metric, args.matters)?;

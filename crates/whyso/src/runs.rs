@@ -87,8 +87,8 @@ fn list(args: &RunsArgs) -> Result<ExitCode> {
                     "run": run.id,
                     "path": run.path,
                     "bytes": run.bytes,
-                    "ended": run.run.ended,
-                    "performance_schema": run.run.performance_schema(),
+                    "ended": run.facts.ended,
+                    "performance_schema": run.facts.performance_schema,
                     "problem": run.problem,
                 })
             })

@@ -356,7 +356,7 @@ impl Recorder {
         self.ask(Message::Finish, FINISH_S_MAX)?;
         let shared = &self.inner.shared;
         Ok(Summary {
-            bytes: crate::list::folder_bytes(&shared.disk.dir),
+            bytes: crate::folder::folder_bytes(&shared.disk.dir),
             samples: shared.samples.load(Ordering::Relaxed),
             series: shared.series().keys.len() as u32,
             lost: shared.lost.load(Ordering::Relaxed),

@@ -35,14 +35,14 @@ pub(crate) fn regime_name(regime: Regime) -> &'static str {
     }
 }
 
-/// Something else than whyso loaded the server of this run.
-pub(crate) fn is_recorded(run: &RunInfo) -> bool {
-    !run.levels.is_empty() && run.levels.iter().all(|level| level.result.is_recorded())
-}
-
 /// "transaction", or "request" where something else loaded the server.
 pub(crate) fn unit(run: &RunInfo) -> &'static str {
-    if is_recorded(run) { "request" } else { "transaction" }
+    unit_name(run.is_recorded())
+}
+
+/// The same by what loaded the server.
+pub(crate) fn unit_name(is_recorded: bool) -> &'static str {
+    if is_recorded { "request" } else { "transaction" }
 }
 
 /// One word, or why the level does not count.

@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use utoipa::ToSchema;
-use whyso_record::run::{Purpose, RunEnd, RunInfo};
-use whyso_record::{RunSummary, add_note, list_runs, notes_of, prune_run, remove_run};
+use whyso_record::run::RunEnd;
+use whyso_record::{RunFacts, RunSummary, add_note, list_runs, notes_of, prune_run, remove_run};
 
 use super::openapi::{Reading, Refuses};
 use super::parameters::RunId;
@@ -95,7 +95,7 @@ pub(super) async fn list(State(site): State<Arc<Site>>) -> Answer<Json<RunList>>
     reading(site, |site| {
         let mut runs: Vec<ListedRun> = Vec::new();
         for run in list_runs(site.recordings.folder())?.into_iter().rev() {
-            let verdict = if run.live { None } else { site.verdicts.of(&run.path, run.bytes) };
+            let verdict = if run.live { None } else { site.verdicts.of(&run) };
             runs.push(ListedRun { verdict, ..listed_run(run) });
         }
         Ok(Json(RunList {
@@ -108,24 +108,20 @@ pub(super) async fn list(State(site): State<Arc<Site>>) -> Answer<Json<RunList>>
 }
 
 fn listed_run(summary: RunSummary) -> ListedRun {
-    let RunSummary { id, path, run, bytes, live, problem } = summary;
-    let ended = match (&run.ended, live) {
+    let RunSummary { id, path, facts, bytes, stamp: _, live, problem } = summary;
+    let ended = match (&facts.ended, live) {
         (_, true) => "going on".to_string(),
         (Some(RunEnd::CutShort { why, .. }), _) => format!("cut short: {why}"),
         _ => problem.unwrap_or_else(|| "complete".to_string()),
     };
     ListedRun {
-        workload: workload(&run),
-        server: server(&run),
-        host: run.host.hostname.clone(),
-        began_ms: run.anchors.first().map(|anchor| anchor.wall_ns / 1_000_000),
-        seconds: run
-            .anchors
-            .first()
-            .zip(run.anchors.last())
-            .map(|(first, last)| (last.monotonic_ns - first.monotonic_ns) as f64 / 1e9),
-        levels: run.levels.iter().filter(|level| level.purpose == Purpose::Sweep).count(),
-        best: best(&run),
+        workload: workload(&facts),
+        server: server(&facts),
+        began_ms: facts.began_wall_ns.map(|wall_ns| wall_ns / 1_000_000),
+        seconds: facts.length_ns.map(|ns| ns as f64 / 1e9),
+        levels: facts.swept_levels,
+        best: best(&facts),
+        host: facts.hostname,
         verdict: None,
         notes: notes_of(&path).into_iter().take(NOTES_MAX).map(|note| note.text).collect(),
         bytes,
@@ -135,26 +131,28 @@ fn listed_run(summary: RunSummary) -> ListedRun {
     }
 }
 
-fn workload(run: &RunInfo) -> String {
-    if let Some(process) = run.process() {
-        return process.to_string();
-    }
-    let named = run.spec.workload.clone();
-    named.unwrap_or_else(|| run.command.get(1).cloned().unwrap_or_default())
+fn workload(facts: &RunFacts) -> String {
+    facts
+        .process
+        .as_ref()
+        .or(facts.workload.as_ref())
+        .or(facts.subcommand.as_ref())
+        .cloned()
+        .unwrap_or_default()
 }
 
-fn server(run: &RunInfo) -> String {
-    let parts = [run.server.flavor.as_str(), run.server.version.as_str()];
+fn server(facts: &RunFacts) -> String {
+    let parts = [facts.flavor.as_str(), facts.server_version.as_str()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn best(run: &RunInfo) -> Option<BestLevel> {
-    let best = run.best_level().filter(|level| level.result.transactions > 0)?;
+fn best(facts: &RunFacts) -> Option<BestLevel> {
+    let best = facts.best.as_ref().filter(|best| best.transactions > 0)?;
     Some(BestLevel {
         users: best.users,
-        rate_per_s: best.result.rate_per_s,
-        transactions_per_s: best.result.transactions_per_s,
-        latency_p95_ms: best.result.latency_ms.p95,
+        rate_per_s: best.rate_per_s,
+        transactions_per_s: best.transactions_per_s,
+        latency_p95_ms: best.latency_p95_ms,
     })
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #define STATES 15
-#define ACCOUNTS_MAX 16384
+#define ACCOUNTS_MAX 16384 // user space sets the sizes of maps before it loads them: src/capacity.rs
 #define SYSCALLS_MAX 512
 #define NO_CALL 0xffff
 
