@@ -1,6 +1,7 @@
 //! Follows the commands of the server's clients in a thread of its own during a run, and records them.
 
 mod calibration;
+mod shape;
 mod statement_texts;
 
 use std::borrow::Cow;
