@@ -5,7 +5,7 @@
 
 From each recording, of the measured window: the CPU time that the machine used, and of it the programs that take stacks (each apart, as
 the kernel counted it, without what counting adds), the thread that unwinds, and for comparison the tracer's own programs. The programs'
-time is counted in a tenth of the window and scaled up. Of the whole command: its wall time, the part of that after the level's end (naming
+time is counted in a part of the window and scaled up. Of the whole command: its wall time, the part of that after the level's end (naming
 functions, ending the server, the report) and its peak memory.
 """
 import csv

@@ -1,5 +1,7 @@
 //! Where a server dispatches its clients' commands: at which places of its file a command begins and ends, and which parameters the dispatcher takes.
 
+use crate::emulated::{begin_of, emulated_from};
+
 /// How the names of the functions that matter begin, as compilers write them: the dispatcher, who calls it, and who calls that.
 const DISPATCHER: &str = "_Z16dispatch_command";
 const CALLERS: [&str; 2] = ["_Z10do_command", "_Z24do_handle_one_connection"];
@@ -33,9 +35,18 @@ pub struct Code<'a> {
 pub struct Dispatcher {
     pub signature: Signature,
     /// Where the dispatcher is entered.
-    pub begin: u64,
+    pub begin: ProbePlace,
     /// Where it returns to.
-    pub ends: Vec<u64>,
+    pub ends: Vec<ProbePlace>,
+}
+
+/// Where a probe goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProbePlace {
+    /// In the file.
+    pub offset: u64,
+    /// Whether the kernel emulates the instruction there, which makes a probe some ten times as cheap.
+    pub is_emulated: bool,
 }
 
 /// Why a build's dispatcher can't be followed.
@@ -76,20 +87,25 @@ impl Dispatcher {
         if ends.is_empty() {
             return Err(DispatcherError::NoCaller);
         }
-        Ok(Dispatcher { signature, begin: dispatcher.offset, ends })
+        let (begin, is_emulated) = begin_of(dispatcher.code);
+        let begin = ProbePlace { offset: dispatcher.offset + begin as u64, is_emulated };
+        Ok(Dispatcher { signature, begin, ends })
     }
 }
 
 /// Where the function at `target` returns to when it was called by one of the `callers`. If one of them jumps to it as its last act, it
-/// returns to where that caller was called, by one of the next ones.
-fn returns_to(target: u64, functions: &[Code<'_>], callers: &[&str]) -> Vec<u64> {
+/// returns to where that caller was called, by one of the next ones. Where the kernel does not emulate the instruction there, the place is the
+/// first one after it that it emulates.
+fn returns_to(target: u64, functions: &[Code<'_>], callers: &[&str]) -> Vec<ProbePlace> {
     let Some((caller, next)) = callers.split_first() else { return Vec::new() };
     let mut places = Vec::new();
     for function in functions.iter().filter(|function| function.name.starts_with(caller)) {
         let mut jumps = false;
         for branch in branches(function.address, function.code) {
             if branch.target == target && branch.is_call {
-                places.push(function.offset + branch.after);
+                let emulated = emulated_from(function.code, branch.after as usize);
+                let after = emulated.map_or(branch.after, |place| place as u64);
+                places.push(ProbePlace { offset: function.offset + after, is_emulated: emulated.is_some() });
             }
             jumps |= branch.target == target && !branch.is_call;
         }
@@ -176,8 +192,10 @@ mod tests {
         code
     }
 
-    fn after_branch() -> u64 {
-        if cfg!(target_arch = "aarch64") { 8 } else { 9 }
+    /// After the branch: on x86 bytes that do nothing follow, which the kernel emulates.
+    fn end(function_at: u64) -> ProbePlace {
+        let after = if cfg!(target_arch = "aarch64") { 8 } else { 9 };
+        ProbePlace { offset: function_at + after, is_emulated: cfg!(target_arch = "x86_64") }
     }
 
     fn function<'a>(name: &'a str, address: u64, code: &'a [u8]) -> Code<'a> {
@@ -195,12 +213,9 @@ mod tests {
         ] {
             let functions =
                 [function("_Z10do_commandP3THDb", 0x1000, &caller), function(name, DISPATCHER_AT, &[])];
-            let ends = vec![0x800 + after_branch()];
-            assert_eq!(
-                Dispatcher::of(&functions),
-                Ok(Dispatcher { signature, begin: 0x1800, ends }),
-                "{name}"
-            );
+            let begin = ProbePlace { offset: 0x1800, is_emulated: false };
+            let ends = vec![end(0x800)];
+            assert_eq!(Dispatcher::of(&functions), Ok(Dispatcher { signature, begin, ends }), "{name}");
         }
     }
 
@@ -214,7 +229,7 @@ mod tests {
             function("_Z24do_handle_one_connectionP3THD", 0x3000, &outer),
         ];
         let found = Dispatcher::of(&functions).unwrap();
-        assert_eq!((found.begin, found.ends), (0x1800, vec![0x2800 + after_branch()]));
+        assert_eq!((found.begin.offset, found.ends), (0x1800, vec![end(0x2800)]));
     }
 
     #[test]

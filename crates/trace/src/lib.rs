@@ -39,6 +39,7 @@ mod capacity;
 mod command;
 mod cost;
 pub mod dispatcher;
+mod emulated;
 mod error;
 mod files;
 mod mounts;
@@ -84,7 +85,7 @@ pub use command::{
     COM_STMT_PREPARE, Command, CommandCounts, CommandTimes, StatementRef, TEXT_BYTES_MAX, command_name,
 };
 pub use cost::{Cost, CountingCost, NOTHING};
-pub use dispatcher::{Dispatcher, DispatcherError};
+pub use dispatcher::{Dispatcher, DispatcherError, ProbePlace};
 pub use error::Error;
 pub use now::{ThreadNow, ThreadSnapshot};
 pub use pauses::{Client, Moments, Pauses};

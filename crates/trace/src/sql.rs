@@ -92,9 +92,9 @@ impl SqlTrace {
         let mut links = Vec::new();
         // First what completes a command, then what begins one.
         for end in &dispatcher.ends {
-            links.push(attach(&mut programs.on_end, pid, file, *end)?);
+            links.push(attach(&mut programs.on_end, pid, file, end.offset)?);
         }
-        links.push(attach(&mut programs.on_begin, pid, file, dispatcher.begin)?);
+        links.push(attach(&mut programs.on_begin, pid, file, dispatcher.begin.offset)?);
         self.links = links;
         Ok(())
     }
@@ -181,17 +181,22 @@ impl SqlTrace {
     ///
     /// # Errors
     /// The kernel does not take the probes.
-    pub fn probes_cost_ns(&mut self) -> Result<f64, Error> {
+    pub fn probes_cost_ns(&mut self, dispatcher: &Dispatcher) -> Result<f64, Error> {
+        let is_end_emulated = dispatcher.ends.iter().all(|end| end.is_emulated);
+        let begin_ns = self.probe_cost_ns(dispatcher.begin.is_emulated)?;
+        Ok(begin_ns + self.probe_cost_ns(is_end_emulated)?)
+    }
+
+    fn probe_cost_ns(&mut self, is_emulated: bool) -> Result<f64, Error> {
         let without = measure();
         let Some(offset) = offset_in_own_program(probed as *const () as u64) else {
             return Err(Error::of(std::io::Error::from_raw_os_error(libc::ENOENT).into()));
         };
         let (own, file) = (std::process::id(), Path::new("/proc/self/exe"));
-        let program = &mut self.skeleton.progs.on_nothing;
-        let links =
-            [attach(program, own, file, offset)?, attach(program, own, file, offset + SECOND_INSTRUCTION)?];
+        let place = offset + if is_emulated { EMULATED } else { STEPPED };
+        let link = attach(&mut self.skeleton.progs.on_nothing, own, file, place)?;
         let with = measure();
-        drop(links);
+        drop(link);
         Ok((with - without).max(0.0))
     }
 }
@@ -201,14 +206,16 @@ fn attach(program: &mut ProgramMut<'_>, pid: u32, file: &Path, offset: u64) -> R
 }
 
 /// What the cost of the probes is measured on. It begins as functions do, by saving a register. The kernel does that itself in place of the
-/// instruction. A move follows, as it is found where a function returns to. The kernel has the CPU execute only that instruction in another place.
+/// instruction. A move follows. The kernel has the CPU execute only that instruction in another place.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn probed(value: u32) -> u32 {
     core::arch::naked_asm!("push rbp", "mov eax, edi", "pop rbp", "ret")
 }
 #[cfg(target_arch = "x86_64")]
-const SECOND_INSTRUCTION: u64 = 1;
+const EMULATED: u64 = 0;
+#[cfg(target_arch = "x86_64")]
+const STEPPED: u64 = 1;
 
 /// What the cost of the probes is measured on: the begin of a function, and a move.
 #[cfg(target_arch = "aarch64")]
@@ -217,7 +224,9 @@ extern "C" fn probed(value: u32) -> u32 {
     core::arch::naked_asm!("stp x29, x30, [sp, #-16]!", "mov x9, x0", "ldp x29, x30, [sp], #16", "ret")
 }
 #[cfg(target_arch = "aarch64")]
-const SECOND_INSTRUCTION: u64 = 4;
+const EMULATED: u64 = 0;
+#[cfg(target_arch = "aarch64")]
+const STEPPED: u64 = 4;
 
 /// Nanoseconds per call.
 fn measure() -> f64 {

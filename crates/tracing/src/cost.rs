@@ -1,5 +1,5 @@
 //! What the programs in the kernel cost. Having the kernel count that costs more than most programs do, so that it is
-//! counted for a tenth of the time.
+//! counted for a fiftieth of the time.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,9 @@ use whyso_trace::{Cost, CountingCost};
 
 /// Each of these has one window in which the kernel counts.
 const ROUND: Duration = Duration::from_secs(1);
-const WINDOW: Duration = Duration::from_millis(100);
+/// As long as this holds thousands of runs where the cost matters. Counting adds some 60 ns to each of a dozen runs per query: in a tenth of
+/// the time it would cost as much as some of the programs.
+const WINDOW: Duration = Duration::from_millis(20);
 /// The windows wander through their rounds. Otherwise they would always meet the same part of what is done each second. The golden
 /// ratio spreads them evenly, for any number of windows.
 const WANDER: f64 = 0.618_033_988_749_895;
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenth_of_the_time_is_counted_and_no_window_leaves_its_round() {
+    fn a_fiftieth_of_the_time_is_counted_and_no_window_leaves_its_round() {
         // Nothing is to be counted where that is not allowed.
         let Some(mut times) = CountedTimes::begin(|| None) else { return };
         times.always = false;
@@ -116,6 +118,6 @@ mod tests {
         let rounds: Vec<u64> = begins.iter().map(Duration::as_secs).collect();
         assert!(rounds.windows(2).all(|pair| pair[0] < pair[1]), "{begins:?}");
         let (counted, whole) = (times.counted().as_secs_f64(), times.begun.elapsed().as_secs_f64());
-        assert!(counted / whole > 0.07 && counted / whole < 0.25, "{counted} s of {whole}");
+        assert!(counted / whole > 0.015 && counted / whole < 0.1, "{counted} s of {whole}");
     }
 }

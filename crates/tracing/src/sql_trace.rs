@@ -1,6 +1,7 @@
 //! Follows the commands of the server's clients in a thread of its own during a run, and records them.
 
 mod calibration;
+mod shape;
 mod statement_texts;
 
 use std::borrow::Cow;
@@ -70,7 +71,7 @@ impl SqlTracing {
         let trace = tracer.sql(pid, &file.file, &dispatcher)?;
         let (sender, requests) = sync_channel(REQUESTS_MAX);
         let texts = StatementTexts::new(follow.literals);
-        let mut follower = Follower::new(trace, texts, follow.opts, recorder.clone());
+        let mut follower = Follower::new(trace, &dispatcher, texts, follow.opts, recorder.clone());
         info.not_measured.extend(follower.calibrate());
         let spawned =
             std::thread::Builder::new().name("sql".to_string()).spawn(move || follower.run(&requests));
@@ -135,8 +136,14 @@ struct Work {
 }
 
 impl Follower {
-    fn new(mut trace: SqlTrace, texts: StatementTexts, opts: Opts, recorder: Recorder) -> Follower {
-        let probes_ns = trace.probes_cost_ns().ok();
+    fn new(
+        mut trace: SqlTrace,
+        dispatcher: &Dispatcher,
+        texts: StatementTexts,
+        opts: Opts,
+        recorder: Recorder,
+    ) -> Follower {
+        let probes_ns = trace.probes_cost_ns(dispatcher).ok();
         let work =
             Work { texts, commands: Vec::new(), unknown: HashMap::new(), since: Instant::now(), followed: 0 };
         let due = Instant::now() + INTERVAL;

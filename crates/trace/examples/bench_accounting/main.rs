@@ -9,6 +9,7 @@
 //!                                                   requests and parts of the response time on a MariaDB
 //! bench_accounting observer PID SOCKET [SECONDS]    what the programs cost, directly and by their effect on throughput;
 //!                                                   the Performance Schema's effect next to it
+//! bench_accounting switched PID SOCKET [SECONDS]    only the programs' effect on throughput and on CPU time per query
 //! ```
 //!
 //! DRIVER is `bench_client_cost` of crates/load, WHYSO the program itself. `bench/accounting/README.md` and
@@ -27,6 +28,8 @@ use std::process::ExitCode;
 use whyso_model::STATES;
 use whyso_trace::Reading;
 
+use crate::observer::Parts;
+
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
@@ -38,10 +41,15 @@ fn main() -> ExitCode {
         ["wire", driver, seconds @ ..] => wire::run(driver, number(seconds.first(), 1)),
         ["relay", target, delay_us] => relay::serve(target, number(Some(delay_us), 0)),
         ["server", whyso, pid, dsn, users, workloads @ ..] => server::run(whyso, pid, dsn, users, workloads),
-        ["observer", pid, socket, seconds @ ..] => observer::run(pid, socket, number(seconds.first(), 40)),
+        ["observer", pid, socket, seconds @ ..] => {
+            observer::run(pid, socket, number(seconds.first(), 40), Parts::All)
+        }
+        ["switched", pid, socket, seconds @ ..] => {
+            observer::run(pid, socket, number(seconds.first(), 600), Parts::Switched)
+        }
         _ => {
             eprintln!(
-                "bench_accounting: give planted, network, wire, server or observer, with what each needs"
+                "bench_accounting: give planted, network, wire, server, observer or switched, with what each needs"
             );
             return ExitCode::from(2);
         }

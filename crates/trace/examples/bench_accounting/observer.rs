@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use whyso_trace::{NOTHING, TraceSpec, Tracer};
 
 use crate::Outcome;
-use crate::cpus::CpuTime;
+use crate::cpus::{CpuTime, process_cpu_ns};
 use crate::windows::{self, next};
 
 const USERS: usize = 4;
@@ -19,7 +19,15 @@ const DIRECT: Duration = Duration::from_secs(5);
 const CAPABILITIES: u32 = 0x0008 | 0x0200 | 0x8000 | 0x8_0000;
 const ROWS: u64 = 100_000;
 
-pub(crate) fn run(pid: &str, socket: &str, seconds: u64) -> Outcome {
+/// Which parts are measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    All,
+    /// What throughput and CPU time per query do with the programs and without them.
+    Switched,
+}
+
+pub(crate) fn run(pid: &str, socket: &str, seconds: u64, parts: Parts) -> Outcome {
     let pid = pid.parse()?;
     let count = Arc::new(AtomicU64::new(0));
     let ends = Arc::new(AtomicBool::new(false));
@@ -29,9 +37,12 @@ pub(crate) fn run(pid: &str, socket: &str, seconds: u64) -> Outcome {
         let name = format!("load-{number}");
         users.push(std::thread::Builder::new().name(name).spawn(move || query(socket, &count, &ends))?);
     }
-    let outcome = direct(pid, &count)
-        .and_then(|()| switched(pid, &count, seconds))
-        .and_then(|()| performance_schema(socket, &count, seconds));
+    let outcome = match parts {
+        Parts::All => direct(pid, &count)
+            .and_then(|()| switched(pid, &count, seconds))
+            .and_then(|()| performance_schema(pid, socket, &count, seconds)),
+        Parts::Switched => switched(pid, &count, seconds),
+    };
     ends.store(true, Ordering::Relaxed);
     for user in users {
         user.join().map_err(|_| "a user panicked")??;
@@ -91,7 +102,9 @@ fn direct(pid: u32, count: &AtomicU64) -> Outcome {
 /// Throughput with and without the programs.
 fn switched(pid: u32, count: &AtomicU64, seconds: u64) -> Outcome {
     let mut tracer = Tracer::start(&TraceSpec { servers: vec![pid], ..TraceSpec::default() })?;
-    windows::compare(&["without the programs", "with the programs"], count, seconds, |mode| match mode {
+    let modes = ["without the programs", "with the programs"];
+    let cpu_ns = || cpu_ns_with_server(pid);
+    windows::compare(&modes, count, seconds, cpu_ns, |mode| match mode {
         0 => {
             tracer.pause();
             Ok(())
@@ -100,8 +113,13 @@ fn switched(pid: u32, count: &AtomicU64, seconds: u64) -> Outcome {
     })
 }
 
+/// CPU time of the server and of this program, which is the load.
+fn cpu_ns_with_server(pid: u32) -> io::Result<u64> {
+    Ok(process_cpu_ns(pid)? + process_cpu_ns(std::process::id())?)
+}
+
 /// Throughput by what the Performance Schema does, where it is started.
-fn performance_schema(socket: &str, count: &AtomicU64, seconds: u64) -> Outcome {
+fn performance_schema(pid: u32, socket: &str, count: &AtomicU64, seconds: u64) -> Outcome {
     let mut server = login(socket)?;
     let mut ask = |sql: &str| -> io::Result<()> {
         send(&mut server, 0, format!("\x03{sql}").as_bytes())?;
@@ -137,7 +155,7 @@ fn performance_schema(socket: &str, count: &AtomicU64, seconds: u64) -> Outcome 
         "with the Performance Schema as it was started",
         "with all of them on, and timed",
     ];
-    let outcome = windows::compare(&modes, count, seconds, &mut set);
+    let outcome = windows::compare(&modes, count, seconds, || cpu_ns_with_server(pid), &mut set);
     set(1)?;
     outcome
 }

@@ -10,10 +10,13 @@ use whyso_trace::{
 };
 use whyso_watch::{digest, may_be_recorded};
 
+use super::shape::write_shape;
 use crate::literals::Literals;
 
 /// Different statements of a run, without their literals: what is new after that has no text, and is counted.
 const STATEMENTS_MAX: usize = 20_000;
+/// Shapes that are kept: a statement of another one is read as a whole. Each has 1 KiB at most, as the texts have.
+const SHAPES_MAX: usize = 4_096;
 /// Prepared statements of all connections together: an execution of others is one of an unknown statement.
 const PREPARED_MAX: usize = 200_000;
 
@@ -31,12 +34,25 @@ pub(super) struct CommandText {
 pub(super) struct StatementTexts {
     literals: Literals,
     statements: HashMap<String, u32>,
+    /// What is known of statements by their shape.
+    shapes: HashMap<Vec<u8>, ReadStatement>,
+    /// Where a shape is written.
+    shape: Vec<u8>,
     fresh: Vec<StatementText>,
     connections: HashMap<u64, Connection>,
     /// Of all connections.
     prepared: usize,
     /// Commands whose statement found no place.
     pub(super) full: u64,
+}
+
+/// What reading a statement shows.
+#[derive(Clone, Copy)]
+struct ReadStatement {
+    /// Its digest's; `None` where that found no place.
+    number: Option<u32>,
+    /// Whether it may be recorded as it was sent.
+    may_be_recorded: bool,
 }
 
 /// The prepared statements of a connection.
@@ -51,6 +67,8 @@ impl StatementTexts {
         StatementTexts {
             literals,
             statements: HashMap::new(),
+            shapes: HashMap::new(),
+            shape: Vec::new(),
             fresh: Vec::new(),
             connections: HashMap::new(),
             prepared: 0,
@@ -123,20 +141,38 @@ impl StatementTexts {
 
     fn read_text(&mut self, command: &Command<'_>) -> CommandText {
         let Some(bytes) = command.text else { return CommandText::default() };
-        let text = String::from_utf8_lossy(bytes);
         let is_cut = command.length.is_some_and(|length| length as usize > bytes.len());
         // The name of a schema is no statement.
-        let is_name = command.number == COM_INIT_DB;
-        let mut digested = if is_name { text.to_string() } else { digest(&text) };
+        if command.number == COM_INIT_DB {
+            let name = String::from_utf8_lossy(bytes).into_owned();
+            return CommandText { statement: self.number(name), ..CommandText::default() };
+        }
+        let read = self.read_statement(bytes, is_cut);
+        let keeps = self.literals == Literals::Kept && read.may_be_recorded;
+        CommandText {
+            prepared: None,
+            statement: read.number,
+            text: keeps.then(|| Arc::from(String::from_utf8_lossy(bytes).as_ref())),
+        }
+    }
+
+    /// Reads a statement, unless it differs from one before only in its literals.
+    fn read_statement(&mut self, bytes: &[u8], is_cut: bool) -> ReadStatement {
+        let has_shape = !is_cut && write_shape(bytes, &mut self.shape);
+        if has_shape && let Some(known) = self.shapes.get(self.shape.as_slice()) {
+            return *known;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let mut digested = digest(&text);
         if is_cut {
             digested.push_str(" …");
         }
-        let keeps = self.literals == Literals::Kept && !is_name && may_be_recorded(&text);
-        CommandText {
-            prepared: None,
-            statement: self.number(digested),
-            text: keeps.then(|| Arc::from(text.as_ref())),
+        let may_be_recorded = self.literals == Literals::Kept && may_be_recorded(&text);
+        let read = ReadStatement { number: self.number(digested), may_be_recorded };
+        if has_shape && self.shapes.len() < SHAPES_MAX && read.number.is_some() {
+            self.shapes.insert(self.shape.clone(), read);
         }
+        read
     }
 
     fn number(&mut self, text: String) -> Option<u32> {
@@ -233,6 +269,21 @@ mod tests {
         assert_eq!(query(&mut texts, "CREATE USER u IDENTIFIED BY 'a'").text, None);
         let texts: Vec<String> = texts.take_fresh().into_iter().map(|statement| statement.text).collect();
         assert_eq!(texts, ["SELECT ?", "CREATE USER …"]);
+    }
+
+    #[test]
+    fn a_statement_of_a_shape_that_was_read_before_has_its_number_and_its_own_text() {
+        let mut texts = StatementTexts::new(Literals::Kept);
+        let mut query = |text: &str| texts.of(&command(1, COM_QUERY, None, Some(text)));
+        let (first, second) = (query("SELECT c FROM t1 WHERE id=5"), query("SELECT c FROM t1 WHERE id=49"));
+        assert_eq!(
+            (second.statement, second.text.as_deref()),
+            (first.statement, Some("SELECT c FROM t1 WHERE id=49"))
+        );
+        assert_ne!(query("SELECT c FROM t2 WHERE id=5").statement, first.statement);
+        let secret = query("SET PASSWORD FOR u = 'a'");
+        assert_eq!(query("SET PASSWORD FOR u = 'b'"), secret);
+        assert_eq!(secret.text, None);
     }
 
     #[test]
