@@ -86,6 +86,7 @@ impl SortedRow for RollupRow {
             Field::new("count", DataType::UInt32, false),
             Field::new("first", DataType::Float64, false),
             Field::new("last", DataType::Float64, false),
+            Field::new("hidden_growth", DataType::Float64, false),
         ]);
         let batch = RecordBatch::try_new(
             Arc::new(schema),
@@ -98,6 +99,7 @@ impl SortedRow for RollupRow {
                 Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.rollup.count))),
                 floats(|rollup| rollup.first),
                 floats(|rollup| rollup.last),
+                floats(|rollup| rollup.hidden_growth),
             ],
         );
         batch.map_err(|cause| Error::damaged(Path::new("a table"), "roll-ups", cause))
@@ -110,6 +112,8 @@ impl SortedRow for RollupRow {
         let float = |name| batch.column_by_name(name)?.as_primitive_opt::<Float64Type>();
         let (min, max, sum) = (float("min")?, float("max")?, float("sum")?);
         let (first, last) = (float("first")?, float("last")?);
+        // Older recordings lack it.
+        let hidden_growth = float("hidden_growth");
         let or_nan = |array: &Float64Array, row| if array.is_null(row) { f64::NAN } else { array.value(row) };
         let row = |row: usize| RollupRow {
             series: series.value(row),
@@ -121,6 +125,7 @@ impl SortedRow for RollupRow {
                 count: count.value(row),
                 first: first.value(row),
                 last: last.value(row),
+                hidden_growth: hidden_growth.map_or(f64::NAN, |hidden| hidden.value(row)),
             },
         };
         Some((0..batch.num_rows()).map(row).collect())
@@ -164,7 +169,7 @@ impl<R: SortedRow> SortedWriter<R> {
         let batch = R::batch(&self.group)?;
         let failed = |cause| Error::damaged(Path::new("a table"), "Parquet", cause);
         if self.writer.is_none() {
-            let properties = properties(&batch.schema(), &["series", "count"]).build();
+            let properties = properties(&batch.schema(), &["series", "count", "hidden_growth"]).build();
             self.writer =
                 Some(ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).map_err(failed)?);
         }

@@ -31,6 +31,26 @@ pub struct Increase {
 }
 
 impl Increase {
+    /// Nothing yet: steps are added to it.
+    pub const NONE: Increase = Increase { amount: 0.0, covered_ns: 0 };
+
+    /// Adds a step. One that lies partly in the window counts in proportion to its overlap, as if it had grown evenly.
+    pub fn add_step(&mut self, step: &Step, begin_ns: i64, end_ns: i64) {
+        let overlap_ns = step.end_ns.min(end_ns) - step.begin_ns.max(begin_ns);
+        if overlap_ns <= 0 {
+            return;
+        }
+        let length_ns = step.end_ns - step.begin_ns;
+        let whole = overlap_ns == length_ns;
+        self.amount += if whole { step.amount } else { step.amount * overlap_ns as f64 / length_ns as f64 };
+        self.covered_ns += overlap_ns;
+    }
+
+    /// `None` where no step overlaps the window.
+    pub fn observed(self) -> Option<Increase> {
+        (self.covered_ns > 0).then_some(self)
+    }
+
     /// Growth per second over the part that was observed.
     pub fn per_second(&self) -> f64 {
         self.amount * 1e9 / self.covered_ns as f64
@@ -53,22 +73,14 @@ pub fn steps<'a>(t_ns: &'a [i64], value: &'a [f64]) -> impl Iterator<Item = Step
 
 /// What a counter grew by in `[begin_ns, end_ns]`, across resets.
 ///
-/// A step that lies partly in the window counts in proportion to its overlap, as if it had grown
-/// evenly. `None` where no step overlaps the window.
+/// A step that lies partly in the window counts as [`Increase::add_step`] does. `None` where no step overlaps the window.
 pub fn increase(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64) -> Option<Increase> {
     let (t_ns, value) = around(t_ns, value, begin_ns, end_ns);
-    let mut total = Increase { amount: 0.0, covered_ns: 0 };
+    let mut total = Increase::NONE;
     for step in steps(t_ns, value) {
-        let overlap_ns = step.end_ns.min(end_ns) - step.begin_ns.max(begin_ns);
-        if overlap_ns <= 0 {
-            continue;
-        }
-        let length_ns = step.end_ns - step.begin_ns;
-        let whole = overlap_ns == length_ns;
-        total.amount += if whole { step.amount } else { step.amount * overlap_ns as f64 / length_ns as f64 };
-        total.covered_ns += overlap_ns;
+        total.add_step(&step, begin_ns, end_ns);
     }
-    (total.covered_ns > 0).then_some(total)
+    total.observed()
 }
 
 /// Rates a second between neighbouring readings, each at the time of the later one. A missing reading
@@ -104,6 +116,11 @@ pub fn growth(then: f64, now: f64) -> f64 {
         false if now <= RESET_MAX * then => now.max(0.0),
         false => 0.0,
     }
+}
+
+/// What a counter grew by between two readings, less their difference: 0 where it rose.
+pub(crate) fn hidden_growth(then: f64, now: f64) -> f64 {
+    growth(then, now) - (now - then)
 }
 
 /// Cuts a series down to the readings in a window and, on each side, those up to the first one that

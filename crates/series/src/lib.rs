@@ -33,7 +33,7 @@ mod users;
 pub use buckets::{count_in_buckets, merge_buckets, quantile_of_buckets};
 pub use counter::{Increase, Step, growth, increase, rates, steps};
 pub use envelope::{Envelope, envelope, envelope_of_rollups};
-pub use gauge::{max_over, mean_over, min_over};
+pub use gauge::{GaugeTotal, max_over, mean_over, min_over};
 pub use grid::{Grid, difference, gauge_on_grid, per_transaction, rate_on_grid, ratio, sum};
 pub use rollup::{Rollup, merge_rollups, roll_up, roll_up_rates};
 pub use spans::{KnownBy, Span, Spans};

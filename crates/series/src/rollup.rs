@@ -1,8 +1,8 @@
-//! Roll-ups: what a bucket of time held, in six numbers.
+//! Roll-ups: what a bucket of time held, in seven numbers.
 
 use serde::{Deserialize, Serialize};
 
-use crate::counter::{Step, growth};
+use crate::counter::{Step, growth, hidden_growth};
 
 /// One bucket of one series.
 ///
@@ -20,11 +20,23 @@ pub struct Rollup {
     pub count: u32,
     pub first: f64,
     pub last: f64,
+    /// Growth of a counter that resets and smaller falls hide, over the steps that end in the bucket: what it grew by, less the difference of
+    /// its values. 0 where it only rose, and of a gauge. `NaN` in recordings that lack it.
+    pub hidden_growth: f64,
 }
 
 impl Rollup {
     fn empty(t_ns: i64, first: f64) -> Rollup {
-        Rollup { t_ns, min: f64::NAN, max: f64::NAN, sum: 0.0, count: 0, first, last: first }
+        Rollup {
+            t_ns,
+            min: f64::NAN,
+            max: f64::NAN,
+            sum: 0.0,
+            count: 0,
+            first,
+            last: first,
+            hidden_growth: 0.0,
+        }
     }
 
     fn count(&mut self, value: f64) {
@@ -38,6 +50,13 @@ impl Rollup {
     /// `sum ÷ count`, `None` where nothing was counted.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+
+    /// What a counter grew by from the bucket's first reading to its last. `before` is the reading before the first, `None` where the roll-up
+    /// was made without one.
+    pub fn growth(&self, before: Option<f64>) -> f64 {
+        let hidden_before_first = before.map_or(0.0, |before| hidden_growth(before, self.first));
+        self.last - self.first + (self.hidden_growth - hidden_before_first)
     }
 }
 
@@ -64,6 +83,7 @@ pub fn roll_up_rates(t_ns: &[i64], value: &[f64], before: Option<(i64, f64)>, bu
         }
         let bucket = bucket_at(&mut buckets, t, bucket_ns, v);
         bucket.last = v;
+        bucket.hidden_growth += before.map_or(0.0, |(_, then)| hidden_growth(then, v));
         let step = before.map(|(begin_ns, then)| Step { begin_ns, end_ns: t, amount: growth(then, v) });
         if let Some(rate) = step.and_then(|step| step.per_second()) {
             bucket.count(rate);
@@ -84,6 +104,7 @@ pub fn merge_rollups(rollups: &[Rollup], bucket_ns: i64) -> Vec<Rollup> {
         bucket.sum += part.sum;
         bucket.count += part.count;
         bucket.last = part.last;
+        bucket.hidden_growth += part.hidden_growth;
     }
     buckets
 }
@@ -109,7 +130,16 @@ mod tests {
         assert_eq!(rolled.len(), 2);
         assert_eq!(
             rolled[0],
-            Rollup { t_ns: 0, min: 1.0, max: 3.0, sum: 4.0, count: 2, first: 3.0, last: 1.0 }
+            Rollup {
+                t_ns: 0,
+                min: 1.0,
+                max: 3.0,
+                sum: 4.0,
+                count: 2,
+                first: 3.0,
+                last: 1.0,
+                hidden_growth: 0.0
+            }
         );
         assert_eq!(rolled[1].mean(), Some(7.0));
     }
@@ -125,7 +155,34 @@ mod tests {
         assert_eq!(first_ever[0].mean(), None);
     }
 
+    #[test]
+    fn what_falls_hide_is_known_however_roll_ups_are_merged() {
+        const S: i64 = 1_000_000_000;
+        let t: Vec<i64> = (0..6).map(|second| second * S).collect();
+        // A reset to 4, a fall by 2 that is none, and a reset to 0.
+        let values = [100.0, 4.0, 50.0, 48.0, 49.0, 0.0];
+        let whole = roll_up_rates(&t, &values, Some((-S, 90.0)), 10 * S);
+        assert_eq!((whole[0].hidden_growth, whole[0].growth(Some(90.0))), (100.0 + 2.0 + 49.0, 51.0));
+        let mut parts = roll_up_rates(&t[..3], &values[..3], Some((-S, 90.0)), 10 * S);
+        parts.extend(roll_up_rates(&t[3..], &values[3..], Some((2 * S, 50.0)), 10 * S));
+        assert_eq!(parts[1].growth(Some(50.0)), 1.0);
+        assert_eq!(merge_rollups(&parts, 10 * S)[0].growth(Some(90.0)), 51.0);
+        let after_reset = roll_up_rates(&t[1..2], &values[1..2], Some((0, 100.0)), 10 * S);
+        assert_eq!(after_reset[0].growth(Some(100.0)), 0.0);
+    }
+
     proptest! {
+        /// The growth of a roll-up is that of its readings.
+        #[test]
+        fn growth_is_that_of_the_readings(v in prop::collection::vec(0u32..1000, 1..40), before in prop::option::of(0u32..1000)) {
+            let values: Vec<f64> = v.iter().map(|v| f64::from(*v)).collect();
+            let t: Vec<i64> = (0..v.len() as i64).collect();
+            let before = before.map(f64::from);
+            let rolled = roll_up_rates(&t, &values, before.map(|before| (-1, before)), 1000);
+            let grown: f64 = values.windows(2).map(|pair| growth(pair[0], pair[1])).sum();
+            prop_assert_eq!(rolled[0].growth(before), grown);
+        }
+
         /// Rolling up in two steps, or in two parts, gives what one step gives.
         #[test]
         fn merging_is_rolling_up(v in prop::collection::vec(0u32..1000, 1..80), cut in 0usize..80) {

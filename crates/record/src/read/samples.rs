@@ -1,6 +1,6 @@
 //! The readings of one series.
 
-use whyso_series::Points;
+use whyso_series::{Points, growth};
 
 use crate::data::Value;
 use crate::run::Window;
@@ -71,9 +71,7 @@ impl Samples {
         let mut value = Vec::with_capacity(self.value.len());
         for at in 0..self.value.len() {
             if at > 0 {
-                let (then, now) = (exact(at - 1), exact(at));
-                // A counter that fell was reset: all that it counts is new.
-                grown += if now < then { now.max(0) } else { now - then } as f64;
+                grown += exact_growth(exact(at - 1), exact(at));
             }
             value.push(grown);
         }
@@ -99,4 +97,9 @@ impl Samples {
         }
         points
     }
+}
+
+/// What a counter of whole numbers grew by between two neighbouring readings, by the rules of [`growth`], to the last digit.
+pub(super) fn exact_growth(then: i128, now: i128) -> f64 {
+    if now >= then { (now - then) as f64 } else { growth(then as f64, now as f64) }
 }

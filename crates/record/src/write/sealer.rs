@@ -155,7 +155,8 @@ impl Sealer<'_> {
                 };
                 writer.push(&rolled.into_iter().map(row).collect::<Vec<_>>())?;
             }
-            if let (true, Some(t_ns), Some(value)) = (counter, t_ns.last(), value.last()) {
+            let newest = t_ns.iter().zip(&value).rev().find(|(_, value)| value.is_finite());
+            if let (true, Some((t_ns, value))) = (counter, newest) {
                 last.insert(series, (*t_ns, *value));
             }
             writer.push(rows)
