@@ -4,21 +4,17 @@ use whyso_clock::Anchor;
 use whyso_explain::comparison::{
     self, At, Comparison, LevelValue, Metric, MetricValue, Of, Parts, Run, Values, metrics_that_differ,
 };
-use whyso_explain::model::{Counter, Gauge, LevelInput};
+use whyso_explain::model::LevelInput;
 use whyso_record::Recording;
-use whyso_record::data::{Kind, LoadInterval, SeriesKey};
+use whyso_record::data::LoadInterval;
 use whyso_record::run::{RunInfo, Window};
 
 use crate::Error;
 use crate::compare::{CompareBy, check_matters, facts, is_the_servers, values};
-use crate::level_series::add_chosen_within;
+use crate::level_series::add_chosen;
 
-/// Parts this long come from roll-ups, where a recording has them.
-const ROLLED_UP_S_MIN: f64 = 80.0;
 /// Readings from which the correlation of neighbouring ones is estimated.
 const READINGS_MAX: usize = 600;
-/// Readings of this time before and after a part show what a counter had at its edges.
-const BESIDE_NS: i64 = 30_000_000_000;
 const TRANSACTION: &str = "transaction";
 
 /// A window of a recording.
@@ -191,7 +187,7 @@ fn units_of(stretch: &Stretch<'_>, parts: usize, metric: Metric) -> Result<Vec<U
         .iter()
         .map(|part| LevelInput { begin_ns: part.begin_ns, end_ns: part.end_ns, ..LevelInput::default() })
         .collect();
-    add_metrics(recording, window, &mut inputs)?;
+    add_chosen(recording, &mut inputs, is_the_servers)?;
     let units = windows.iter().zip(inputs).map(|(part, input)| {
         let counted = counted(&load, *part);
         let value = counted.value(metric, part.seconds());
@@ -205,36 +201,6 @@ fn units_of(stretch: &Stretch<'_>, parts: usize, metric: Metric) -> Result<Vec<U
         Unit { run, counted, input }
     });
     Ok(units.collect())
-}
-
-/// What the server and its machine did in each part: of long ones from roll-ups.
-fn add_metrics(recording: &Recording, window: Window, inputs: &mut [LevelInput]) -> Result<(), Error> {
-    if window.seconds() / inputs.len() as f64 >= ROLLED_UP_S_MIN {
-        for info in recording.series().iter().filter(|info| is_the_servers(&info.key)) {
-            let Some(means) = recording.means(info.id, window, inputs.len())? else { continue };
-            for (input, mean) in inputs.iter_mut().zip(means).filter(|(_, mean)| mean.is_finite()) {
-                add_mean(input, &info.key, mean);
-            }
-        }
-        return Ok(());
-    }
-    let wider = Window {
-        begin_ns: window.begin_ns.saturating_sub(BESIDE_NS),
-        end_ns: window.end_ns.saturating_add(BESIDE_NS),
-    };
-    add_chosen_within(recording, Some(wider), inputs, is_the_servers)
-}
-
-/// From the mean rate of a counter, or the mean of a gauge.
-fn add_mean(input: &mut LevelInput, key: &SeriesKey, mean: f64) {
-    let (series, unit) = (key.name(), key.unit.clone());
-    match key.kind {
-        Kind::Counter => {
-            let seconds = (input.end_ns - input.begin_ns) as f64 / 1e9;
-            input.counters.push(Counter { series, unit, increase: mean * seconds });
-        }
-        Kind::Gauge => input.gauges.push(Gauge { series, unit, mean, max: mean }),
-    }
 }
 
 fn counted(load: &[LoadInterval], window: Window) -> LoadCounts {

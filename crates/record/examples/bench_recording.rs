@@ -95,6 +95,7 @@ fn reading(dir: &Path) -> Result<()> {
             limit,
         );
     }
+    values_of_levels(&recording, &ids, whole)?;
     let window = Window { begin_ns: whole.begin_ns, end_ns: (whole.begin_ns + 3600 * S).min(whole.end_ns) };
     let began = Instant::now();
     let mut samples = 0;
@@ -106,6 +107,42 @@ fn reading(dir: &Path) -> Result<()> {
         ms(began)
     );
     Ok(())
+}
+
+/// What all series did over one level: the whole, one whose edges cut buckets, and one of ten minutes.
+fn values_of_levels(recording: &Recording, ids: &[SeriesId], whole: Window) -> Result<()> {
+    let cut = Window { begin_ns: whole.begin_ns + 1830 * S, end_ns: whole.end_ns - 1830 * S };
+    let middle_ns = whole.begin_ns / 2 + whole.end_ns / 2;
+    let short = Window { begin_ns: middle_ns, end_ns: (middle_ns + 600 * S).min(whole.end_ns) };
+    for (what, window) in
+        [("the whole", whole), ("all but half an hour at each end", cut), ("ten minutes", short)]
+    {
+        if window.end_ns <= window.begin_ns {
+            continue;
+        }
+        // From here on the peak is counted again.
+        let is_reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
+        let before_kib = memory_kib("VmRSS");
+        let (began, cpu_ns) = (Instant::now(), whyso_clock::thread_cpu_ns());
+        let mut values = 0;
+        recording.window_values(ids, &[window], |_, found| values += found.iter().flatten().count())?;
+        let cpu_ms = (whyso_clock::thread_cpu_ns() - cpu_ns) as f64 / 1e6;
+        let peak_mib = memory_kib("VmHWM").saturating_sub(before_kib) / 1024;
+        let peak = if is_reset { format!("{peak_mib} MiB more at its peak") } else { "no peak".to_string() };
+        println!(
+            "{values} series over {what}, {:.0} s: {:.0} ms, CPU {cpu_ms:.0} ms, {peak}",
+            window.seconds(),
+            ms(began)
+        );
+    }
+    Ok(())
+}
+
+/// A figure of this process; 0 where the system has none.
+fn memory_kib(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
 }
 
 /// As in a real run: a reading of each source a second, sealed and compacted at the end.

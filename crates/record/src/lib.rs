@@ -11,7 +11,7 @@
 //! | `series.parquet` | a series: id, host, source, metric, instance, kind, unit | id |
 //! | `collections-*.parquet` | a reading of a source: id, source, t_begin_ns, t_end_ns, status | id |
 //! | `samples-*.parquet` | a value: series, collection, value_i64 or value_f64 | series, collection |
-//! | `rollup-10s-*`, `rollup-2min-*` | a bucket of a series: series, t_ns, min, max, sum, count, first, last | series, t_ns |
+//! | `rollup-10s-*`, `rollup-2min-*` | a bucket of a series: series, t_ns, min, max, sum, count, first, last, hidden_growth | series, t_ns |
 //! | `rows-<source>-*.parquet` | a row of a text table: t_ns, its columns | time |
 //! | `load-*.parquet` | a statement kind in an interval, with histograms | time |
 //! | `states-*.parquet` | a thread's time by state between two snapshots: begin_ns, t_ns, tid, …, `<state>_ms` | time |
@@ -89,7 +89,7 @@ pub use list::{RunSummary, list_runs, run_in};
 pub use manifest::{CheckResult, check_run};
 pub use note_file::{NOTE, notes as notes_of};
 pub use notes::{add_note, note_now, note_on};
-pub use read::{Recording, Samples, SeriesInfo, StateTimes};
+pub use read::{Recording, Samples, SeriesInfo, StateTimes, WindowValue};
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 
 use std::path::{Path, PathBuf};

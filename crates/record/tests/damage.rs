@@ -102,6 +102,8 @@ fn read_all(dir: &Path) -> Option<u64> {
     let mut samples = 0;
     // Its result is that it ends.
     let _ = recording.samples_each(&ids, None, |_, read| samples += read.len() as u64);
+    let short = Window { begin_ns: 50 * S, end_ns: 130 * S };
+    let _ = recording.window_values(&ids, &[short, Window { begin_ns: 0, end_ns: 2000 * S }], |_, _| {});
     for id in ids {
         let _ = recording.samples(id, Some(Window { begin_ns: 50 * S, end_ns: 130 * S }));
         let _ = recording.envelope(id, Window { begin_ns: 0, end_ns: 200 * S }, 2);

@@ -49,6 +49,7 @@ pub(super) fn tables(dir: &Path) -> Option<Recording> {
     let _ = recording.samples_each(&ids, None, |_, samples| drop(samples));
     let window = recording.window().unwrap_or(Window { begin_ns: i64::MIN, end_ns: i64::MAX });
     let middle_ns = window.begin_ns / 2 + window.end_ns / 2;
+    let _ = recording.window_values(&ids, &[window, Window { end_ns: middle_ns, ..window }], |_, _| {});
     for id in ids.iter().take(40) {
         let _ = recording.samples(*id, Some(Window { end_ns: middle_ns, ..window }));
         let _ = recording.envelope(*id, window, 7);

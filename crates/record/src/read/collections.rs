@@ -12,6 +12,9 @@ const MISSING_MAX: usize = 1 << 20;
 /// and this number for each one that is there. A number beyond them is damage.
 const MISSING_EACH_MAX: usize = 64;
 
+/// The half of a collection's number that counts the readings of its source.
+const NUMBER: i64 = 0xffff_ffff;
+
 #[derive(Clone, Default)]
 pub(crate) struct Collections {
     sources: HashMap<i64, Source>,
@@ -33,6 +36,27 @@ pub(crate) struct Source {
 struct ReadingTime {
     window: Window,
     status: Status,
+}
+
+/// Good readings of a source that end in one bucket of time, in order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ReadingBucket {
+    /// Begin of the bucket.
+    pub(crate) t_ns: i64,
+    /// Collections of the first reading and of the last.
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    /// When these two were taken.
+    pub(crate) first_ns: i64,
+    pub(crate) last_ns: i64,
+    pub(crate) count: u32,
+    /// Good readings in the buckets before.
+    pub(crate) count_before: usize,
+    /// Whether a reading failed between two of them.
+    pub(crate) has_gap: bool,
+    /// How uneven the distances between them are: the sum of their deviations from their mean, divided by the sum of the distances.
+    /// Infinite where the times do not ascend.
+    pub(crate) unevenness: f64,
 }
 
 /// What stands where a collection is missing: it lies before every time.
@@ -118,9 +142,78 @@ impl Source {
         ended_within.filter(|reading| reading.status != Status::Ok).map(|reading| reading.window).collect()
     }
 
+    /// The good ones of the collections `first..=last`, by the bucket of time in which they end.
+    pub(crate) fn buckets(&self, first: i64, last: i64, bucket_ns: i64) -> Vec<ReadingBucket> {
+        let mut buckets: Vec<ReadingBucket> = Vec::new();
+        let mut ends_ns = Vec::new();
+        let mut count_before = 0;
+        for (collection, end_ns) in self.good(first, last) {
+            let t_ns = end_ns.div_euclid(bucket_ns).saturating_mul(bucket_ns);
+            if let Some(bucket) = buckets.last_mut().filter(|bucket| bucket.t_ns == t_ns) {
+                bucket.has_gap |= bucket.last + 1 != collection;
+                (bucket.last, bucket.last_ns) = (collection, end_ns);
+                bucket.count += 1;
+            } else {
+                if let Some(bucket) = buckets.last_mut() {
+                    bucket.unevenness = unevenness(&ends_ns);
+                }
+                ends_ns.clear();
+                buckets.push(ReadingBucket {
+                    t_ns,
+                    first: collection,
+                    last: collection,
+                    first_ns: end_ns,
+                    last_ns: end_ns,
+                    count: 1,
+                    count_before,
+                    has_gap: false,
+                    unevenness: 0.0,
+                });
+            }
+            ends_ns.push(end_ns);
+            count_before += 1;
+        }
+        if let Some(bucket) = buckets.last_mut() {
+            bucket.unevenness = unevenness(&ends_ns);
+        }
+        buckets
+    }
+
+    /// The good ones of the collections `first..=last`, each with its end.
+    pub(crate) fn good(&self, first: i64, last: i64) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let base = first & !NUMBER;
+        let begin = ((first & NUMBER) as usize).max(self.first);
+        let end = ((last & NUMBER) as usize + 1).min(self.first + self.readings.len());
+        let good = move |number: usize| {
+            let reading = &self.readings[number - self.first];
+            (reading.status == Status::Ok).then_some((base + number as i64, reading.window.end_ns))
+        };
+        (begin..end).filter_map(good)
+    }
+
+    /// Whether one of the readings `first..end` is not good.
+    pub(crate) fn has_gap(&self, first: i64, end: i64) -> bool {
+        // Nearly always, the one is next to the other.
+        self.good(first, end.saturating_sub(1)).count() as i64 != end.saturating_sub(first)
+    }
+
     /// Ends of all good readings.
     pub(crate) fn read_at_ns(&self) -> impl Iterator<Item = i64> + '_ {
         let good = self.readings.iter().filter(|reading| reading.status == Status::Ok);
         good.map(|reading| reading.window.end_ns)
     }
+}
+
+fn unevenness(ends_ns: &[i64]) -> f64 {
+    let (Some(first), Some(last)) = (ends_ns.first(), ends_ns.last()) else { return 0.0 };
+    if ends_ns.windows(2).any(|pair| pair[1] <= pair[0]) {
+        return f64::INFINITY;
+    }
+    if ends_ns.len() < 2 {
+        return 0.0;
+    }
+    let length_ns = (last - first) as f64;
+    let mean_ns = length_ns / (ends_ns.len() - 1) as f64;
+    let deviations = ends_ns.windows(2).map(|pair| ((pair[1] - pair[0]) as f64 - mean_ns).abs());
+    deviations.sum::<f64>() / length_ns
 }

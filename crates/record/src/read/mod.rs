@@ -10,6 +10,7 @@ mod samples;
 mod states;
 mod threads;
 pub(crate) mod version;
+mod window_values;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -35,6 +36,7 @@ use parts::{Plain, SortedSegment};
 
 pub use samples::Samples;
 pub use states::StateTimes;
+pub use window_values::WindowValue;
 
 /// Series whose samples are read together: as many as a row group holds, more would hold more memory for nothing.
 const SERIES_AT_ONCE: usize = 120;

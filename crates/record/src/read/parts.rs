@@ -73,6 +73,14 @@ impl<R: SortedRow> SortedSegment<R> {
 }
 
 impl SortedSegment<RollupRow> {
+    /// Columns of the given rows.
+    pub(crate) fn columns(&self, ranges: &[Range<usize>], columns: &[&str]) -> Result<Vec<RecordBatch>> {
+        match &self.content {
+            Content::Sealed(file) => file.file.read(ranges, Some(columns)),
+            Content::Open { .. } => Ok(Vec::new()),
+        }
+    }
+
     pub(crate) fn rollups(&self, rows: Range<usize>) -> Result<Vec<RollupRow>> {
         match &self.content {
             Content::Sealed(file) => file.rows(&[rows]),
@@ -98,6 +106,26 @@ impl SortedSegment<Sample> {
         }
         Ok(())
     }
+
+    /// The values of the given rows, in order; `None` where the rows lie in memory, as [`SortedSegment::values`] is as good for these.
+    pub(crate) fn sealed_values(&self, ranges: &[Range<usize>]) -> Result<Option<Vec<Value>>> {
+        let Content::Sealed(file) = &self.content else { return Ok(None) };
+        let mut values = Vec::new();
+        for batch in file.file.read(ranges, Some(&["value_i64", "value_f64"]))? {
+            add_values(&batch, &mut values).ok_or_else(|| file.unexpected())?;
+        }
+        Ok(Some(values))
+    }
+}
+
+fn add_values(batch: &RecordBatch, values: &mut Vec<Value>) -> Option<()> {
+    let whole = batch.column_by_name("value_i64")?.as_primitive_opt::<Int64Type>()?;
+    let fraction = batch.column_by_name("value_f64")?.as_primitive_opt::<Float64Type>()?;
+    values.extend((0..batch.num_rows()).map(|row| match whole.is_null(row) {
+        true => Value::Float(fraction.value(row)),
+        false => Value::Int(whole.value(row)),
+    }));
+    Some(())
 }
 
 fn read_values(batch: &RecordBatch, each: &mut impl FnMut(i64, Value)) -> Option<()> {
