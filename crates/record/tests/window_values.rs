@@ -230,14 +230,14 @@ proptest! {
     }
 }
 
-/// Seconds of one counter and one gauge, sealed every five minutes, with a reset in each ten minutes.
+/// Seconds of one counter and one gauge, sealed every five minutes, with a reset every 610 seconds.
 fn regular(dir: &Path, seconds: i64) -> [SeriesId; 2] {
     let recorder = Recorder::create(dir, options()).unwrap();
     let series =
         [("n", Kind::Counter), ("g", Kind::Gauge)].map(|(name, kind)| recorder.series(&key("a", name, kind)));
     for second in 0..seconds {
         let values =
-            vec![(series[0], Value::Int(second % 600 * 7)), (series[1], Value::Int(second * second % 1009))];
+            vec![(series[0], Value::Int(second % 610 * 7)), (series[1], Value::Int(second * second % 1009))];
         let end_ns = second * S + 5;
         recorder.reading(Reading {
             source: "a".to_string(),
@@ -288,4 +288,36 @@ fn a_long_window_over_many_segments_counts_across_resets() {
     };
     assert!((mean / other - 1.0).abs() < 1e-12, "{mean}, of samples {other}");
     assert_eq!(max, other_max);
+}
+
+/// By time the gauge is mostly 0, by count of readings mostly 100.
+#[test]
+fn readings_at_uneven_distances_weigh_by_time() {
+    let runs = tempfile::tempdir().unwrap();
+    let dir = runs.path().join("run");
+    let recorder = Recorder::create(&dir, options()).unwrap();
+    let gauge = recorder.series(&key("a", "g", Kind::Gauge));
+    for bucket in 0..20 {
+        let dense = (0..60).map(|at| (at * S / 100, 100));
+        let sparse = (1..12).map(|at| (at * 10 * S, 0));
+        for (end_ns, value) in dense.chain(sparse) {
+            let end_ns = bucket * 120 * S + end_ns;
+            recorder.reading(Reading {
+                source: "a".to_string(),
+                begin_ns: end_ns,
+                end_ns,
+                status: Status::Ok,
+                values: vec![(gauge, Value::Int(value))],
+            });
+        }
+    }
+    recorder.finish().unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    let window = Window { begin_ns: 0, end_ns: 2400 * S };
+    recording
+        .window_values(&[gauge], &[window], |id, values| {
+            assert_eq!(values, [from_samples(&recording, id, window)]);
+            assert!(matches!(values[0], Some(WindowValue::Gauge { mean, .. }) if mean < 10.0), "{values:?}");
+        })
+        .unwrap();
 }

@@ -1,7 +1,10 @@
-//! What series did over windows. What lies within a long window comes from roll-ups, what lies at its edges from samples.
+//! What series did over windows. What lies within a long window comes from roll-ups. What lies at its edges comes from samples.
 //!
-//! The times of a roll-up's readings are known from the collections. So the growth of a counter is exact, and so is the maximum of a gauge. The
-//! mean of a gauge is that of readings at equal distances; where distances are uneven, samples are read.
+//! The times of a roll-up's readings are known from the collections. So the growth of a counter is exact, and so is the maximum of a gauge.
+//! The mean of a gauge is that of readings at equal distances. Where distances are uneven, samples are read.
+
+mod series;
+mod windows;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,11 +12,10 @@ use std::rc::Rc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt32Type};
-use whyso_series::{GaugeTotal, Increase, Rollup, Step, growth};
+use whyso_series::{Increase, Rollup};
 
-use super::collections::{ReadingBucket, Source};
+use super::collections::ReadingBucket;
 use super::parts::SortedSegment;
-use super::samples::exact_growth;
 use super::{Recording, SERIES_AT_ONCE};
 use crate::data::{Kind, SeriesId, Value};
 use crate::error::{Error, Result};
@@ -21,17 +23,14 @@ use crate::layout;
 use crate::run::Window;
 use crate::sorted::RollupRow;
 use crate::table::Sample;
+use series::{Entry, Piece, Series};
+use windows::{Windows, is_long};
 
-/// The roll-ups that are used. Those of 10 seconds would save little: to decode an hour of them costs about as much as to decode its samples.
+/// The roll-ups that are read. Those of 10 seconds would save little: an hour of them costs about as much to decode as its samples.
 const LEVEL: usize = 1;
 const BUCKET_NS: i64 = layout::ROLLUPS[LEVEL].1;
-/// Shorter windows are read from samples alone.
+/// Shorter windows come from samples only.
 const LONG_NS: i64 = 8 * BUCKET_NS;
-/// A roll-up whose readings are at more uneven distances is read from samples. Its mean is off by at most half of this part of the
-/// difference between its highest and its lowest reading.
-const UNEVENNESS_MAX: f64 = 0.1;
-/// Every smaller whole number is an `f64`.
-const EXACT_MAX: f64 = (1_u64 << 53) as f64;
 /// Series whose roll-ups are read together: about as many as a row group holds.
 const ROLLED_UP_AT_ONCE: usize = 1200;
 /// Totals of series and windows that are added up together.
@@ -49,10 +48,11 @@ pub enum WindowValue {
 }
 
 impl Recording {
-    /// Calls `each` with every series, in ascending order, and what it did over each of the windows; `None` where nothing is known. The values are those of
-    /// `whyso_series::increase`, `mean_over` and `max_over` for all samples of the series: over windows shorter than 16 minutes to the last bit, over
-    /// longer ones but for rounding. The mean of a gauge over these can be off by 5 % of its range within 2 minutes, where its readings came at
-    /// uneven times.
+    /// Calls `each` with every series, in ascending order, and with what it did over each of the windows. `None`: nothing is known.
+    ///
+    /// The values are those that `whyso_series::increase`, `mean_over` and `max_over` give for all samples of the series, apart from rounding.
+    /// Over windows of 16 minutes or more, the mean of a gauge takes its readings as equally far apart within 2 minutes. Where they are not, it
+    /// can be off by 5 % of the gauge's range within these 2 minutes.
     ///
     /// # Errors
     /// The recording has no such series, or its files can't be read.
@@ -107,108 +107,7 @@ struct Unit<'r> {
     samples: Vec<&'r SortedSegment<Sample>>,
 }
 
-/// Windows in order of their begin.
-struct Windows {
-    /// Each with its place in the order given.
-    sorted: Vec<(Window, usize)>,
-    /// The latest end of each window and those before it.
-    reach_ns: Vec<i64>,
-}
-
-impl Windows {
-    fn new(windows: &[Window]) -> Windows {
-        let mut sorted: Vec<(Window, usize)> = windows.iter().copied().zip(0..).collect();
-        sorted.sort_by_key(|(window, _)| window.begin_ns);
-        let mut reach_ns = Vec::with_capacity(sorted.len());
-        for (window, _) in &sorted {
-            reach_ns.push(reach_ns.last().map_or(window.end_ns, |reach: &i64| window.end_ns.max(*reach)));
-        }
-        Windows { sorted, reach_ns }
-    }
-
-    /// Those that have a moment of `begin_ns..=end_ns`, with their place in order of begin.
-    fn over(&self, begin_ns: i64, end_ns: i64) -> impl Iterator<Item = (usize, &Window)> {
-        let first = self.reach_ns.partition_point(|reach_ns| *reach_ns < begin_ns);
-        let end = self.sorted.partition_point(|(window, _)| window.begin_ns <= end_ns).max(first);
-        let near = self.sorted[first..end].iter().enumerate();
-        let here = near.map(move |(offset, (window, _))| (first + offset, window));
-        here.filter(move |(_, window)| window.end_ns >= begin_ns)
-    }
-
-    fn any_over(&self, begin_ns: i64, end_ns: i64) -> bool {
-        self.over(begin_ns, end_ns).next().is_some()
-    }
-}
-
-fn is_long(window: &Window) -> bool {
-    window.end_ns.saturating_sub(window.begin_ns) >= LONG_NS
-}
-
-#[derive(Clone, Copy)]
-enum Total {
-    Counter(Increase),
-    Gauge(GaugeTotal),
-}
-
-impl Total {
-    fn value(&self) -> Option<WindowValue> {
-        match self {
-            Total::Counter(increase) => increase.observed().map(WindowValue::Counter),
-            Total::Gauge(total) => {
-                total.mean().zip(total.max()).map(|(mean, max)| WindowValue::Gauge { mean, max })
-            }
-        }
-    }
-}
-
-/// The newest reading that was added.
-#[derive(Clone, Copy)]
-struct Newest {
-    t_ns: i64,
-    value: Value,
-    collection: i64,
-}
-
-/// A series, as far as it was read.
-struct Series<'r> {
-    id: SeriesId,
-    kind: Kind,
-    /// Where it lies, in order of time.
-    entries: Vec<Entry<'r>>,
-    newest: Option<Newest>,
-    /// The entry that was last read to its end.
-    read_to: Option<usize>,
-    /// By window, in order of begin.
-    totals: Vec<Total>,
-}
-
-/// What a unit has of a series.
-struct Entry<'r> {
-    unit: usize,
-    source: &'r Source,
-    /// Readings of its source from the series' first to its last one.
-    readings: Rc<[ReadingBucket]>,
-    /// Whether the series has a sample of each of them.
-    complete: bool,
-}
-
-impl Entry<'_> {
-    fn first_ns(&self) -> i64 {
-        self.readings[0].first_ns
-    }
-
-    fn last_ns(&self) -> i64 {
-        self.readings[self.readings.len() - 1].last_ns
-    }
-}
-
-/// Where the readings of a bucket come from.
-#[derive(Clone, Copy)]
-enum Piece {
-    Rollup { bucket: usize, rollup: Rollup },
-    Samples { bucket: usize },
-}
-
+/// Adds up what series did, unit by unit.
 struct Reader<'r> {
     units: &'r [Unit<'r>],
     windows: &'r Windows,
@@ -226,10 +125,6 @@ impl<'r> Reader<'r> {
         let mut series = Vec::with_capacity(ids.len());
         for id in ids {
             let kind = recording.info(*id).ok_or(Error::NoSuchSeries(id.0))?.key.kind;
-            let none = match kind {
-                Kind::Counter => Total::Counter(Increase::NONE),
-                Kind::Gauge => Total::Gauge(GaugeTotal::NONE),
-            };
             let mut entries = Vec::new();
             for (unit, files) in units.iter().enumerate() {
                 let places = files.samples.iter().filter_map(|part| part.index().find(id.0));
@@ -248,8 +143,7 @@ impl<'r> Reader<'r> {
                 let complete = newest.count_before + newest.count as usize == rows;
                 entries.push(Entry { unit, source, readings, complete });
             }
-            let totals = vec![none; windows.sorted.len()];
-            series.push(Series { id: *id, kind, entries, newest: None, read_to: None, totals });
+            series.push(Series::new(*id, kind, entries, windows));
         }
         Ok(Reader { units, windows, series })
     }
@@ -259,7 +153,7 @@ impl<'r> Reader<'r> {
         let mut needed: Vec<(usize, usize)> = Vec::new();
         for (at, series) in self.series.iter().enumerate() {
             let Ok(entry) = series.entries.binary_search_by_key(&unit, |entry| entry.unit) else { continue };
-            let (before_ns, after_ns) = series.beside(entry);
+            let (before_ns, after_ns) = series.neighbours_ns(entry);
             if self.windows.any_over(before_ns, after_ns) {
                 needed.push((at, entry));
             }
@@ -277,7 +171,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Roll-ups by series, of those of which a long window has some.
+    /// Returns roll-ups by series. Those that only short windows have a part of are left out.
     fn read_rollups(
         &self,
         part: &SortedSegment<RollupRow>,
@@ -327,7 +221,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// The samples that plans ask for, and others where it is not known which rows these are.
+    /// Returns at least the samples that the plans need. Where it is not known which rows these are, all of the series in the unit.
     fn read_samples(
         &self,
         files: &Unit<'_>,
@@ -397,182 +291,6 @@ impl<'r> Reader<'r> {
             }
         }
         Ok(found)
-    }
-}
-
-impl Series<'_> {
-    /// The newest reading before an entry's first, and the first after its last.
-    fn beside(&self, entry: usize) -> (i64, i64) {
-        let before = entry.checked_sub(1).and_then(|before| self.entries.get(before));
-        let after = self.entries.get(entry + 1);
-        (before.map_or(i64::MIN, Entry::last_ns), after.map_or(i64::MAX, Entry::first_ns))
-    }
-
-    /// Whether no reading lies between an entry and the one before it.
-    fn adjoins(&self, entry: usize) -> bool {
-        let (before, entry) = (&self.entries[entry - 1].readings, &self.entries[entry].readings);
-        before[before.len() - 1].last.checked_add(1) == Some(entry[0].first)
-    }
-
-    /// What has to be added of an entry. Buckets that no window has a part of are left out, those next to a window excepted.
-    fn plan(&mut self, at: usize, rollups: &[Rollup], windows: &Windows) -> Vec<Piece> {
-        let (before_ns, after_ns) = self.beside(at);
-        let entry = &self.entries[at];
-        let mut pieces = Vec::with_capacity(entry.readings.len());
-        let mut rollups = rollups.iter().peekable();
-        let mut follows = at > 0 && self.read_to == Some(at - 1) && self.adjoins(at);
-        for (bucket, readings) in entry.readings.iter().enumerate() {
-            let before_ns = bucket.checked_sub(1).map_or(before_ns, |before| entry.readings[before].last_ns);
-            let after_ns = entry.readings.get(bucket + 1).map_or(after_ns, |after| after.first_ns);
-            // Of a series that lacks samples, it is not known which readings are next to a window.
-            if entry.complete && !windows.any_over(before_ns, after_ns) {
-                follows = false;
-                continue;
-            }
-            while rollups.next_if(|rollup| rollup.t_ns < readings.t_ns).is_some() {}
-            let rollup = rollups.peek().filter(|rollup| rollup.t_ns == readings.t_ns);
-            let is_first = at == 0 && bucket == 0 && entry.complete;
-            let is_within = |window: &Window| {
-                is_long(window) && window.begin_ns <= readings.first_ns && readings.last_ns <= window.end_ns
-            };
-            let is_cut =
-                windows.over(readings.first_ns, readings.last_ns).any(|(_, window)| !is_within(window));
-            let rollup = rollup.filter(|rollup| is_usable(rollup, readings, self.kind, is_first, follows));
-            pieces.push(match rollup.filter(|_| !is_cut) {
-                Some(rollup) => Piece::Rollup { bucket, rollup: **rollup },
-                None => Piece::Samples { bucket },
-            });
-            follows = true;
-        }
-        self.read_to = follows.then_some(at);
-        pieces
-    }
-
-    /// Adds an entry, piece by piece. `samples`: at least those that the plan asks for.
-    fn add(&mut self, at: usize, plan: &[Piece], samples: &[(i64, Value)], windows: &Windows) {
-        let source = self.entries[at].source;
-        let readings = Rc::clone(&self.entries[at].readings);
-        let mut samples = samples.iter().copied().peekable();
-        for piece in plan {
-            match *piece {
-                Piece::Samples { bucket } => {
-                    let last = readings[bucket].last;
-                    while let Some((collection, value)) = samples.next_if(|(number, _)| *number <= last) {
-                        self.add_reading(source, collection, value, windows);
-                    }
-                }
-                Piece::Rollup { bucket, rollup } => {
-                    let bucket = &readings[bucket];
-                    while let Some((collection, value)) =
-                        samples.next_if(|(number, _)| *number < bucket.first)
-                    {
-                        self.add_reading(source, collection, value, windows);
-                    }
-                    while samples.next_if(|(number, _)| *number <= bucket.last).is_some() {}
-                    self.add_rollup(source, bucket, &rollup, windows);
-                }
-            }
-        }
-        for (collection, value) in samples {
-            self.add_reading(source, collection, value, windows);
-        }
-    }
-
-    fn add_reading(&mut self, source: &Source, collection: i64, value: Value, windows: &Windows) {
-        let Some(reading) = source.window(collection) else { return };
-        let now = Newest { t_ns: reading.end_ns, value, collection };
-        let is_finite = value.as_f64().is_finite();
-        match self.kind {
-            Kind::Counter if is_finite => self.add_step(now, windows),
-            // What a counter grew by over a gap is known all the same.
-            Kind::Counter => return,
-            Kind::Gauge => {
-                self.add_line(source, now, windows);
-                for (window, edges) in windows.over(now.t_ns, now.t_ns) {
-                    if let Total::Gauge(total) = &mut self.totals[window] {
-                        total.add_reading(now.t_ns, value.as_f64(), edges.begin_ns, edges.end_ns);
-                    }
-                }
-            }
-        }
-        self.newest = Some(now);
-    }
-
-    fn add_rollup(&mut self, source: &Source, bucket: &ReadingBucket, rollup: &Rollup, windows: &Windows) {
-        let first =
-            Newest { t_ns: bucket.first_ns, value: Value::Float(rollup.first), collection: bucket.first };
-        match self.kind {
-            Kind::Counter => {
-                let before = self.newest.map(|newest| newest.value.as_f64());
-                let is_first_step_in = rollup.count == bucket.count && rollup.hidden_growth != 0.0;
-                let amount = rollup.growth(before.filter(|_| is_first_step_in));
-                let inner = Step { begin_ns: bucket.first_ns, end_ns: bucket.last_ns, amount };
-                self.add_step(first, windows);
-                self.add_to_counters(&inner, windows);
-            }
-            Kind::Gauge => {
-                self.add_line(source, first, windows);
-                for (window, _) in windows.over(bucket.first_ns, bucket.last_ns) {
-                    if let Total::Gauge(total) = &mut self.totals[window] {
-                        total.add_rollup(rollup, bucket.first_ns, bucket.last_ns);
-                    }
-                }
-            }
-        }
-        let (t_ns, collection) = (bucket.last_ns, bucket.last);
-        self.newest = Some(Newest { t_ns, value: Value::Float(rollup.last), collection });
-    }
-
-    /// The step of a counter from its newest reading to the one after it.
-    fn add_step(&mut self, now: Newest, windows: &Windows) {
-        let Some(newest) = self.newest else { return };
-        let amount = match (newest.value, now.value) {
-            (Value::Int(then), Value::Int(now)) => exact_growth(then.into(), now.into()),
-            (then, now) => growth(then.as_f64(), now.as_f64()),
-        };
-        self.add_to_counters(&Step { begin_ns: newest.t_ns, end_ns: now.t_ns, amount }, windows);
-    }
-
-    fn add_to_counters(&mut self, step: &Step, windows: &Windows) {
-        for (window, edges) in windows.over(step.begin_ns, step.end_ns) {
-            if let Total::Counter(total) = &mut self.totals[window] {
-                total.add_step(step, edges.begin_ns, edges.end_ns);
-            }
-        }
-    }
-
-    /// The line of a gauge from its newest reading to the one after it, unless a reading between them failed.
-    fn add_line(&mut self, source: &Source, now: Newest, windows: &Windows) {
-        let Some(newest) = self.newest.filter(|newest| !source.has_gap(newest.collection, now.collection))
-        else {
-            return;
-        };
-        let value = [newest.value.as_f64(), now.value.as_f64()];
-        for (window, edges) in windows.over(newest.t_ns, now.t_ns) {
-            if let Total::Gauge(total) = &mut self.totals[window] {
-                total.add_line([newest.t_ns, now.t_ns], value, edges.begin_ns, edges.end_ns);
-            }
-        }
-    }
-}
-
-/// Whether a roll-up is as good as its samples. `is_first`: nothing of the series lies before it. `follows`: what lies before it was read.
-fn is_usable(rollup: &Rollup, readings: &ReadingBucket, kind: Kind, is_first: bool, follows: bool) -> bool {
-    // Otherwise samples are missing, or are no numbers, and nothing is known of the times of the others.
-    let is_whole = rollup.count == readings.count;
-    match kind {
-        Kind::Gauge => is_whole && !readings.has_gap && readings.unevenness <= UNEVENNESS_MAX,
-        Kind::Counter => {
-            // A counter's first reading ends no step.
-            let is_first_whole = is_first && rollup.count + 1 == readings.count;
-            let is_exact = rollup.first.abs() < EXACT_MAX && rollup.last.abs() < EXACT_MAX;
-            // What the step to the first reading hides has to be told from the rest.
-            let is_known = match rollup.hidden_growth == 0.0 {
-                true => true,
-                false => rollup.hidden_growth.is_finite() && (is_first_whole || follows),
-            };
-            (is_whole || is_first_whole) && is_exact && is_known && readings.unevenness.is_finite()
-        }
     }
 }
 
