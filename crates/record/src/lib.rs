@@ -15,6 +15,8 @@
 //! | `rows-<source>-*.parquet` | a row of a text table: t_ns, its columns | time |
 //! | `load-*.parquet` | a statement kind in an interval, with histograms | time |
 //! | `states-*.parquet` | a thread's time by state between two snapshots: begin_ns, t_ns, tid, …, `<state>_ms` | time |
+//! | `states-10s-*`, `states-2min-*`, `states-1h-*` | the same, added up | time |
+//! | `profile-2min-*`, `profile-1h-*` | samples and waits added up by role, state and stack | time |
 //! | `stacks-*.parquet` | a thread that was found on a CPU: t_ns, tid, role, stack, weight_ns | time |
 //! | `waits-*.parquet` | a wait that was chosen: t_ns, wait, tid, role, state, lengths, stacks | time |
 //! | `commands-*.parquet` | a command of a client: t_ns, tid, client, command, times, length, prepared, statement, text | time |

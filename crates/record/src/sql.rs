@@ -10,7 +10,7 @@ use crate::run::{Purpose, RunEnd};
 /// Statements for DuckDB that make views over every run in a folder:
 ///
 /// - `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`, `stacks`, `waits`,
-///   `frames`, `commands`, `statements`, `events`;
+///   `frames`, `commands`, `statements`, `events`, `profile_2min`, `profile_1h`;
 /// - `rows_<source>` for each source of text tables, and a view for every other stream;
 /// - `readings`, which joins the series with their values and times.
 ///
@@ -51,7 +51,7 @@ pub fn views(runs_dir: &Path) -> String {
 }
 
 /// The views that are always there, with their columns for when no run has the files.
-const EMPTY: [(&str, &str); 13] = [
+const EMPTY: [(&str, &str); 15] = [
     (
         "series",
         "id UINTEGER, host VARCHAR, source VARCHAR, metric VARCHAR, instance VARCHAR, kind VARCHAR, unit VARCHAR",
@@ -74,7 +74,7 @@ const EMPTY: [(&str, &str); 13] = [
     ),
     (
         "states",
-        "begin_ns BIGINT, t_ns BIGINT, tid UINTEGER, born_ns BIGINT, name VARCHAR, role VARCHAR, cpu_ms USMALLINT, \
+        "begin_ns BIGINT, t_ns BIGINT, tid UINTEGER, born_ns BIGINT, name VARCHAR, role VARCHAR, requests UINTEGER, cpu_ms USMALLINT, \
          runqueue_ms USMALLINT, wakeup_ms USMALLINT, lock_ms USMALLINT, kernel_lock_ms USMALLINT, file_read_ms USMALLINT, \
          file_write_ms USMALLINT, file_sync_ms USMALLINT, net_send_ms USMALLINT, net_receive_ms USMALLINT, \
          page_fault_ms USMALLINT, sleep_ms USMALLINT, aio_ms USMALLINT, other_ms USMALLINT, \
@@ -96,9 +96,13 @@ const EMPTY: [(&str, &str); 13] = [
         "t_ns BIGINT, tid UINTEGER, client VARCHAR, command VARCHAR, response_ns UBIGINT, cpu_ns UBIGINT, runqueue_ns UBIGINT, \
          lock_ns UBIGINT, io_ns UBIGINT, length UINTEGER, prepared UINTEGER, statement UINTEGER, text VARCHAR",
     ),
+    ("profile-2min", PROFILE),
+    ("profile-1h", PROFILE),
     ("statements", "statement UINTEGER, text VARCHAR"),
     ("events", "t_ns BIGINT, host VARCHAR, kind VARCHAR, text VARCHAR"),
 ];
+
+const PROFILE: &str = "t_ns BIGINT, role VARCHAR, state VARCHAR, stack UINTEGER, count UBIGINT, weight_ns UBIGINT, length_ns UBIGINT";
 
 fn view(stream: &str, files: &[String], empty: &str) -> String {
     let name = identifier(&view_name(stream));
