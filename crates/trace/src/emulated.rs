@@ -62,7 +62,7 @@ enum Operands {
     Constant(usize),
     /// Two registers, or one and memory, then bytes of a constant.
     Pair(usize),
-    /// A register or memory, then bytes of a constant. The opcode goes on where the other register would be.
+    /// A register or memory, then bytes of a constant. The rest of the opcode is where the other register would be.
     One(usize),
 }
 

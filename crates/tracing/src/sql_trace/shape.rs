@@ -4,8 +4,10 @@
 const STRING: u8 = 1;
 const NUMBER: u8 = 2;
 
-/// Writes the shape of a statement into `shape`. All statements of one shape have the same digest. Returns false for statements that have none: for
-/// all in which a literal can't be told from the rest at first sight, such as those with comments, backslashes or letters outside of ASCII.
+/// Writes the shape of a statement into `shape`. All statements of one shape have the same digest.
+///
+/// Returns false for statements that have none: their literals do not show at first sight. Those with comments, backslashes or letters outside
+/// of ASCII are among them.
 pub(super) fn write_shape(statement: &[u8], shape: &mut Vec<u8>) -> bool {
     shape.clear();
     let mut at = 0;
