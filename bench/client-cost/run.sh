@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds, measures everything part by part, and writes bench/client-cost/results.md. On a quiet machine: about 40 minutes.
+# Builds, measures everything part by part, and writes bench/client-cost/results.md. On a quiet machine: an estimated 40 minutes.
 #   run.sh [--quick] [--seconds S] [PART…]
 #   PART         measure these parts again; without one: those that have no result yet
 #   --seconds S  length of a round, in place of the part's own
