@@ -13,9 +13,13 @@ use crate::options::{Link, Plan};
 use crate::places::{Place, example};
 use crate::processes;
 use crate::support::SCHEMA;
+use crate::table::Ratios;
 
 /// How much longer than its level a process may take: to start, to log in, to prepare, to end.
 const TIME_EXTRA: Duration = Duration::from_secs(120);
+
+/// Ratios whose range is at most this share of their median lie close together.
+const NARROW: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contestant {
@@ -236,6 +240,18 @@ pub(crate) fn alternate(
             let number = (round + turn) % contestants.len();
             runs[number].push(contestants[number].run(plan, place, link, load)?);
         }
+        if plan.rounds_min.is_some_and(|least| round + 1 >= least) && are_narrow(&runs) {
+            break;
+        }
     }
     Ok(runs)
+}
+
+/// Whether more rounds are needless: all ratios to the first contestant lie close together.
+fn are_narrow(runs: &[Vec<Run>]) -> bool {
+    let [first, others @ ..] = runs else { return true };
+    others.iter().all(|other| {
+        Ratios::of(other, first, Run::cpu_us_per_query).spread() <= NARROW
+            && Ratios::of(other, first, Run::queries_per_s).spread() <= NARROW
+    })
 }

@@ -41,7 +41,8 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
                 let capacity = contestants[0].run(plan, &server.place, *link, &closed)?;
                 let rate = (capacity.transactions / capacity.seconds / 2.0).floor().max(1.0);
                 let load = Load { rate: Some(rate), ..closed };
-                let runs = alternate(plan, &server.place, *link, &load, &contestants)?;
+                let all_rounds = Plan { rounds_min: None, ..plan.clone() };
+                let runs = alternate(&all_rounds, &server.place, *link, &load, &contestants)?;
                 for ours in &runs[1..] {
                     let (p50, p99) = (|run: &Run| run.p50_us, |run: &Run| run.p99_us);
                     let mut ratio = |of: &dyn Fn(&Run) -> f64| {

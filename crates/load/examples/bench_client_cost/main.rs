@@ -1,7 +1,7 @@
 //! What the load costs its own machine, side by side with sysbench: same server, same data, alternating rounds.
 //!
 //! ```text
-//! bench_client_cost [SECTION…] [--seconds 5] [--rounds 5] [--users 1,2,8,32,128,1024] [--links unix,tcp]
+//! bench_client_cost [SECTION…] [--seconds 5] [--rounds 5] [--rounds-min N] [--users 1,2,8,32,128,1024] [--links unix,tcp]
 //!                   [--workloads oltp-point-select,oltp-read-write] [--engines auto] [--loops N]
 //!                   [--tables 4] [--rows 100000] [--client-cpus 0] [--null-cpus 1]
 //! ```
@@ -15,6 +15,9 @@
 //! - `calls`: system calls and context switches per query.
 //! - `lua`: sysbench's bundled scripts through `whyso sysbench`.
 //! - `loops`: throughput by number of event loops, the null server on CPUs of its own.
+//!
+//! With `--rounds-min` a cell's rounds end after that many, where the ratios of CPU and throughput lie within a tenth of their
+//! median. `latency`, which compares percentiles, runs all of them.
 //!
 //! It prints Markdown. `bench/client-cost/README.md` explains the tables.
 

@@ -37,7 +37,10 @@ pub(crate) enum Link {
 pub(crate) struct Plan {
     pub(crate) sections: Vec<Section>,
     pub(crate) seconds: u64,
+    /// The most rounds.
     pub(crate) rounds: usize,
+    /// After this many rounds, the rest is left out where the ratios lie close together; `None`: never.
+    pub(crate) rounds_min: Option<usize>,
     pub(crate) users: Vec<u32>,
     pub(crate) links: Vec<Link>,
     pub(crate) workloads: Vec<String>,
@@ -62,6 +65,7 @@ impl Plan {
             sections: if sections.is_empty() { SECTIONS.to_vec() } else { sections },
             seconds: 5,
             rounds: 5,
+            rounds_min: None,
             users: vec![1, 2, 8, 32, 128, 1024],
             links: vec![Link::Unix, Link::Tcp],
             workloads: vec!["oltp-point-select".to_string(), "oltp-read-write".to_string()],
@@ -76,8 +80,8 @@ impl Plan {
             let [name, value] = pair else { bail!("{} needs a value", pair[0]) };
             plan.set(name, value)?;
         }
-        if plan.rounds == 0 || plan.seconds == 0 || plan.users.contains(&0) {
-            bail!("--rounds, --seconds and --users must be at least 1");
+        if plan.rounds == 0 || plan.rounds_min == Some(0) || plan.seconds == 0 || plan.users.contains(&0) {
+            bail!("--rounds, --rounds-min, --seconds and --users must be at least 1");
         }
         Ok(plan)
     }
@@ -88,6 +92,7 @@ impl Plan {
         match name {
             "--seconds" => self.seconds = number()?.into(),
             "--rounds" => self.rounds = number()? as usize,
+            "--rounds-min" => self.rounds_min = Some(number()? as usize),
             "--tables" => self.tables = number()?,
             "--rows" => self.rows = number()?,
             "--loops" => self.loops = Some(number()?),

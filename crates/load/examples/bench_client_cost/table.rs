@@ -28,6 +28,12 @@ impl Ratios {
         median(self.0.clone())
     }
 
+    /// Their range, as a share of the median.
+    pub(crate) fn spread(&self) -> f64 {
+        let (least, most) = (self.0.first(), self.0.last());
+        (most.unwrap_or(&0.0) - least.unwrap_or(&0.0)) / self.median()
+    }
+
     /// As in "**0.61** (0.58 to 0.66), ≤ 0.7: pass".
     pub(crate) fn cell(&self, target: Target, score: &mut Score) -> String {
         let range = match (self.0.first(), self.0.last()) {
