@@ -239,13 +239,19 @@ mod tests {
 
     #[test]
     fn a_window_has_the_snapshots_within_it_and_the_time_that_their_number_stands_for() {
-        let snapshots: Vec<LockSnapshot> =
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { own_cost: false, reserve_bytes: 0, ..Options::default() };
+        let recorder = Recorder::create(&folder.path().join("run"), options).unwrap();
+        for table in
             [table(5, &[("1", "t.a")]), table(10, &[("1", "t.a"), ("2", "t.b")]), table(20, &[("1", "t.b")])]
-                .iter()
-                .map(lock_snapshot)
-                .collect();
-        assert_eq!(within(&snapshots, Window { begin_ns: 6, end_ns: 20 }).len(), 2);
-        assert!(within(&snapshots, Window { begin_ns: 21, end_ns: 30 }).is_empty());
+        {
+            recorder.rows(table);
+        }
+        recorder.finish().unwrap();
+        let recording = Recording::open(&folder.path().join("run")).unwrap();
+        let within =
+            |begin_ns, end_ns| lock_snapshots(&recording, Window { begin_ns, end_ns }).unwrap().len();
+        assert_eq!((within(6, 20), within(21, 30)), (2, 0));
         let series = SeriesName {
             source: LockWait::SOURCE.to_string(),
             metric: LockWait::WAITING.to_string(),
