@@ -60,7 +60,7 @@ fn watched(mut child: Child) -> (String, u64) {
 fn views_of_a_large_recording_keep_to_a_bound_of_memory() {
     let place = large();
     let views: [(&[&str], &str); 7] = [
-        (&["why", "large"], "connection"),
+        (&["why", "large"], "Nobody is suspected"),
         (&["threads", "large", "--json"], "\"tid\""),
         (&["threads", "large", "--window", "600s-1200s", "--json"], "\"tid\""),
         (&["functions", "large", "--json"], "made_function_"),

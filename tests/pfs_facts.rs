@@ -312,7 +312,7 @@ fn a_recording_of_a_newer_version_is_shown_as_far_as_possible_and_never_written_
     fs::remove_file(dir.join("report.html")).unwrap();
     let json = dir.join("run.json");
     let mut newer: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
-    assert_eq!(newer["format"], 2);
+    assert_eq!(newer["format"], 3);
     newer["format"] = json!(7);
     newer["tool_version"] = json!("9.9.9");
     newer["constellation"] = json!(["Orion"]);

@@ -34,6 +34,7 @@ mod profile;
 mod source_files;
 mod statements;
 mod thread_filter;
+mod thread_times;
 mod threads;
 mod timeline;
 mod wait_classes;

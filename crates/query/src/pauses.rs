@@ -11,7 +11,7 @@ use whyso_record::run::Window;
 use whyso_series::ThreadTime;
 
 use crate::Error;
-use crate::threads::{add_last_work, thread_times};
+use crate::thread_times::{add_last_work, thread_times};
 
 /// Pauses of a row of the table, of which neither the requests nor the connection are known yet.
 pub(crate) fn of_row(row: PauseRow) -> Pauses {

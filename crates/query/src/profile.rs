@@ -13,7 +13,7 @@ use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
 use whyso_series::KnownBy;
 
-use crate::threads::thread_times;
+use crate::thread_times::thread_times;
 use crate::{Error, ThreadFilter};
 use choice::{Candidate, Choice};
 

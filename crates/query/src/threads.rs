@@ -2,15 +2,12 @@
 
 use whyso_explain::model::Pauses;
 use whyso_model::{Missing, PauseRow};
+use whyso_record::Recording;
 use whyso_record::run::Window;
-use whyso_record::{Recording, ThreadTimes};
 use whyso_series::{ThreadTable, ThreadTime};
 
-use crate::Error;
-use crate::pauses;
-
-/// Lines of the server's lists that are read for the connections and statements of threads.
-const LISTED_ROWS_MAX: usize = 300_000;
+use crate::thread_times::add_last_work;
+use crate::{Error, pauses};
 
 /// The threads of a server over a window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,36 +64,6 @@ fn from_stretches(recording: &Recording, window: Window) -> Result<ThreadsOver, 
     };
     over.pauses = pauses::of(recording, over.window, &over.threads)?;
     Ok(over)
-}
-
-/// The time of each thread in a window, whatever the recording has of threads. Without connections and statements where it has their
-/// stretches.
-pub(crate) fn thread_times(recording: &Recording, window: Window) -> Result<ThreadTimes, Error> {
-    if recording.has_thread_stretches() {
-        return Ok(recording.thread_times(window)?);
-    }
-    let table = recording.threads()?;
-    let Some((from, to)) = table.covering(window.begin_ns, window.end_ns) else {
-        return Ok(ThreadTimes::default());
-    };
-    let threads = table.between(from, to);
-    let window = Window { begin_ns: table.t_ns[from], end_ns: table.t_ns[to] };
-    Ok(ThreadTimes { window, states: table.states, threads })
-}
-
-/// Adds the connection and the statement with which each thread was last listed.
-pub(crate) fn add_last_work(
-    recording: &Recording,
-    window: Window,
-    threads: &mut [ThreadTime],
-) -> Result<(), Error> {
-    let mut last = recording.last_work(window, LISTED_ROWS_MAX)?;
-    for thread in threads {
-        if let Some(work) = last.remove(&thread.tid) {
-            (thread.connection, thread.statement) = (work.connection, work.statement);
-        }
-    }
-    Ok(())
 }
 
 fn over(table: ThreadTable, from: usize, to: usize) -> ThreadsOver {

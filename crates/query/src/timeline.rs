@@ -10,7 +10,7 @@ use whyso_record::run::{Level, RunInfo, Window};
 use whyso_series::{KnownBy, ThreadLine, ThreadTime, Timeline, even_edges};
 
 use crate::statements::threads_at_work;
-use crate::threads::{add_last_work, thread_times};
+use crate::thread_times::{add_last_work, thread_times};
 use crate::{Error, ThreadFilter};
 
 /// Threads over a window.

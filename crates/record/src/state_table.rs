@@ -152,8 +152,8 @@ pub(crate) struct StateColumns<'a> {
 }
 
 enum Milliseconds<'a> {
-    Detail(&'a UInt16Array),
-    Rollup(&'a UInt32Array),
+    Detail(&'a [u16]),
+    Rollup(&'a [u32]),
 }
 
 impl<'a> StateColumns<'a> {
@@ -166,8 +166,8 @@ impl<'a> StateColumns<'a> {
         for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let Some(state) = field.name().strip_suffix(STATE) else { continue };
             let column = match array.as_primitive_opt::<UInt16Type>() {
-                Some(detail) => Milliseconds::Detail(detail),
-                None => Milliseconds::Rollup(array.as_primitive_opt::<UInt32Type>()?),
+                Some(detail) => Milliseconds::Detail(detail.values()),
+                None => Milliseconds::Rollup(array.as_primitive_opt::<UInt32Type>()?.values()),
             };
             states.push(state.to_string());
             ms.push(column);
@@ -207,8 +207,8 @@ impl<'a> StateColumns<'a> {
 
     pub(crate) fn ms(&self, row: usize, state: usize) -> u32 {
         match &self.ms[state] {
-            Milliseconds::Detail(column) => u32::from(column.value(row)),
-            Milliseconds::Rollup(column) => column.value(row),
+            Milliseconds::Detail(column) => u32::from(column[row]),
+            Milliseconds::Rollup(column) => column[row],
         }
     }
 }

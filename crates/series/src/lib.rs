@@ -38,7 +38,7 @@ pub use grid::{Grid, difference, gauge_on_grid, per_transaction, rate_on_grid, r
 pub use rollup::{Rollup, merge_rollups, roll_up, roll_up_rates};
 pub use spans::{KnownBy, Span, Spans};
 pub use threads::{ConnectionSnapshot, Snapshot, Thread, ThreadSnapshot, ThreadTable, ThreadTime, is_idle};
-pub use timeline::{Stretch, ThreadLine, Timeline, even_edges, merged_edges};
+pub use timeline::{Stretch, ThreadHasher, ThreadLine, Timeline, even_edges, merged_edges};
 pub use top::top_by_increase;
 pub use users::{InFlight, UserSeconds};
 

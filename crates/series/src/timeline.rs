@@ -1,6 +1,7 @@
 //! Threads over time: how long each was in which state, bucket by bucket.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 const NS_PER_MS: f64 = 1e6;
@@ -39,7 +40,36 @@ pub struct Timeline {
     pub edges_ns: Vec<i64>,
     pub states: Vec<String>,
     pub threads: Vec<ThreadLine>,
-    places: HashMap<(u32, i64), usize>,
+    places: HashMap<(u32, i64), usize, BuildHasherDefault<ThreadHasher>>,
+}
+
+/// A hash of a thread's number and birth: each stretch of very many is looked up by it. They are the kernel's numbers and times, which
+/// nobody chooses to collide.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadHasher(u64);
+
+impl Hasher for ThreadHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.write_u64(number as u64);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The multiplier of SplitMix64: odd, with its bits well mixed.
+        let mixed = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Timeline {

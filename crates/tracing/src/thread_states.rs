@@ -10,7 +10,7 @@ const NS_PER_MS: u64 = 1_000_000;
 
 /// Of a thread, up to now.
 #[derive(Clone, Debug, Default)]
-struct Recorded {
+struct ThreadBaseline {
     /// Milliseconds by state.
     ms: Vec<u64>,
     requests: u64,
@@ -26,7 +26,7 @@ pub(crate) struct StatesTaking {
 struct Baseline {
     t_ns: i64,
     /// By number and birth of a thread: what was recorded up to now.
-    recorded: HashMap<(u32, u64), Recorded>,
+    recorded: HashMap<(u32, u64), ThreadBaseline>,
 }
 
 impl StatesTaking {
@@ -39,11 +39,11 @@ impl StatesTaking {
             let key = (thread.tid, thread.born_ns);
             let sums_ms: Vec<u64> = thread.states.iter().map(|ns| ns / NS_PER_MS).collect();
             let Some(before) = &before else {
-                recorded.insert(key, Recorded { ms: sums_ms, requests: thread.requests });
+                recorded.insert(key, ThreadBaseline { ms: sums_ms, requests: thread.requests });
                 continue;
             };
             // A thread that is new since then has all its time since.
-            let new = || Recorded { ms: vec![0; sums_ms.len()], requests: 0 };
+            let new = || ThreadBaseline { ms: vec![0; sums_ms.len()], requests: 0 };
             let mut of_thread = before.recorded.get(&key).cloned().unwrap_or_else(new);
             let requests =
                 u32::try_from(thread.requests.saturating_sub(of_thread.requests)).unwrap_or(u32::MAX);

@@ -8,7 +8,7 @@ use whyso_record::run::Window;
 use whyso_series::{KnownBy, Spans};
 
 use crate::thread_filter::EVERY_ROLE;
-use crate::threads::thread_times;
+use crate::thread_times::thread_times;
 use crate::{Error, ThreadFilter};
 
 /// What there is, is listed up to this number where something that was asked for is not there.

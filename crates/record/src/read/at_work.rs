@@ -23,7 +23,7 @@ const THREAD_HANDLING: &str = "thread_handling";
 const OWN_THREAD: &str = "one-thread-per-connection";
 /// The column of tables that list every thread.
 const WHOLE: &str = "whole";
-/// How far around a window the list of threads is read: every thread is listed once a minute at least.
+/// How far around a window the list of threads is read: every thread is listed every minute at least.
 const REACH_NS: i64 = 130_000_000_000;
 /// What threads worked on last is looked for in parts of a window of this length, from its end on.
 const LOOKED_BACK_NS: i64 = 300_000_000_000;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Recording;
 use super::parts::Between;
-use super::rolled::Rolled;
+use super::rolled::RollupStream;
 use crate::data::{StackSample, StackWait};
 use crate::error::Result;
 use crate::layout;
@@ -14,7 +14,7 @@ use crate::run::Window;
 use crate::stack_rollup::{COLUMNS, StackColumns, StackSum};
 use crate::{stack_table, table};
 
-const ROLLED: Rolled<'_> = Rolled {
+const ROLLED: RollupStream<'_> = RollupStream {
     detail: &[layout::STACKS, layout::WAITS],
     rollups: &layout::STACK_ROLLUPS,
     begin: table::TIME,

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::run::Window;
 
 /// Detail and its roll-ups, the shortest first.
-pub(super) struct Rolled<'a> {
+pub(super) struct RollupStream<'a> {
     pub(super) detail: &'a [&'a str],
     pub(super) rollups: &'a [(&'a str, i64)],
     /// The times of a row: the streams of roll-ups have columns of the same names.
@@ -23,12 +23,12 @@ pub(super) struct Rolled<'a> {
 
 impl Recording {
     /// Hands over the rows of a window, with the part of time that they are read for: others among them are to be left out. A moment's part
-    /// excludes its end, a stretch's includes its end and excludes its begin, and one that ends after the window is in the last. So each
+    /// excludes its end. A stretch's part includes its end and excludes its begin. One that ends after the window is in the last. So each
     /// row counts once. Roll-ups longer than `step_ns` are not read, nor those of segments that have not all of them. `columns`: those to
     /// read; `None`: all.
     pub(super) fn each_rolled(
         &self,
-        rolled: &Rolled<'_>,
+        rolled: &RollupStream<'_>,
         window: Window,
         step_ns: i64,
         columns: Option<&[&str]>,

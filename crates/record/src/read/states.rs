@@ -2,11 +2,12 @@
 //! snapshots every ten seconds.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
-use whyso_series::{Stretch, ThreadTable, ThreadTime, Timeline};
+use whyso_series::{Stretch, ThreadHasher, ThreadTable, ThreadTime, Timeline};
 
 use super::Recording;
-use super::rolled::Rolled;
+use super::rolled::RollupStream;
 use crate::error::Result;
 use crate::layout;
 use crate::run::Window;
@@ -19,7 +20,7 @@ const SUMS: &str = "threads";
 const TIMES_ROWS_MAX: usize = 2_000_000;
 /// Lines of the server's lists of its threads that a table of them reads.
 const LISTED_ROWS_MAX: usize = 300_000;
-const ROLLED: Rolled<'_> = Rolled {
+const ROLLED: RollupStream<'_> = RollupStream {
     detail: &[layout::STATES],
     rollups: &layout::STATE_ROLLUPS,
     begin: state_table::BEGIN,
@@ -63,7 +64,7 @@ struct ThreadSum {
 }
 
 impl Recording {
-    /// Whether the stream of states tells what a thread did, its requests too. Recordings before format 3 have snapshots in its place.
+    /// Whether the stream of states has what each thread did, its requests too. Recordings before format 3 have snapshots in its place.
     pub fn has_thread_stretches(&self) -> bool {
         let mut parts = self.plain.get(layout::STATES).into_iter().flatten().peekable();
         parts.peek().is_some() && parts.all(|part| part.has_column(state_table::REQUESTS))
@@ -157,7 +158,7 @@ impl Recording {
     /// # Errors
     /// The files can't be read.
     pub fn thread_times(&self, window: Window) -> Result<ThreadTimes> {
-        let mut sums: HashMap<(u32, i64), ThreadSum> = HashMap::new();
+        let mut sums: HashMap<(u32, i64), ThreadSum, BuildHasherDefault<ThreadHasher>> = HashMap::default();
         let mut names: Vec<String> = Vec::new();
         let mut known = Window { begin_ns: i64::MAX, end_ns: i64::MIN };
         self.each_stretch(window, i64::MAX, |states, stretch, requests| {

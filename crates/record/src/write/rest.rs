@@ -1,4 +1,4 @@
-//! Connections at rest: with many, those that execute nothing are listed once a minute.
+//! Connections at rest: with many, those that execute nothing are listed every minute.
 
 use std::collections::HashMap;
 
