@@ -192,7 +192,7 @@ impl<'a> Large<'a> {
         let waits = self.waits(begin_ns, &at_work);
         self.recorder.waits(&waits);
         self.load(begin_ns, self.requests - before);
-        if second % LISTED_EVERY_S == 0 {
+        if second.is_multiple_of(LISTED_EVERY_S) {
             self.list(begin_ns, &at_work);
         }
     }

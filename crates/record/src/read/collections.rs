@@ -146,8 +146,7 @@ impl Source {
     pub(crate) fn buckets(&self, first: i64, last: i64, bucket_ns: i64) -> Vec<ReadingBucket> {
         let mut buckets: Vec<ReadingBucket> = Vec::new();
         let mut ends_ns = Vec::new();
-        let mut count_before = 0;
-        for (collection, end_ns) in self.good(first, last) {
+        for (count_before, (collection, end_ns)) in self.good(first, last).enumerate() {
             let t_ns = end_ns.div_euclid(bucket_ns).saturating_mul(bucket_ns);
             if let Some(bucket) = buckets.last_mut().filter(|bucket| bucket.t_ns == t_ns) {
                 bucket.has_gap |= bucket.last + 1 != collection;
@@ -171,7 +170,6 @@ impl Source {
                 });
             }
             ends_ns.push(end_ns);
-            count_before += 1;
         }
         if let Some(bucket) = buckets.last_mut() {
             bucket.unevenness = unevenness(&ends_ns);
