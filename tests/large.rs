@@ -65,7 +65,7 @@ fn views_of_a_large_recording_keep_to_a_bound_of_memory() {
         (&["threads", "large", "--window", "600s-1200s", "--json"], "\"tid\""),
         (&["functions", "large", "--json"], "made_function_"),
         (&["wakers", "large", "--json"], "made_function_"),
-        (&["timeline", "large"], "one_connection"),
+        (&["timeline", "large"], "connection × 1,000"),
         (&["report", "large", "--format", "md"], "large"),
     ];
     for (view, expected) in views {

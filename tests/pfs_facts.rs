@@ -335,7 +335,7 @@ fn a_recording_of_a_newer_version_is_shown_as_far_as_possible_and_never_written_
         let messages = text(&done.stderr);
         for part in [
             "made by whyso 9.9.9, newer than this ",
-            "is 7, and this one reads up to 2",
+            "is 7, and this one reads up to 3",
             "does not show: constellation, levels[0].result.joy",
             "no stream called auras",
         ] {
