@@ -46,6 +46,7 @@ describe('the list of runs', () => {
 
   it('is used from the keyboard', async () => {
     const { page, complaints } = await session.at('/');
+    await page.locator('tbody tr').nth(1).waitFor();
     await page.keyboard.press('/');
     await page.keyboard.type('oltp');
     await page.keyboard.press('ArrowDown');
