@@ -18,8 +18,12 @@ const FUNCTIONS_MAX: usize = 8;
 const BINS_MAX: usize = 1_200;
 
 /// Returns how many CPUs each function kept busy by itself, as the mean of each second, at the second's middle. Of a long run, a mean covers some seconds.
-/// The function with the most time comes first, all others last. Empty where no thread was found on a CPU.
+/// The function with the most time comes first, all others last. Empty where no thread was found on a CPU, and where only parts of the
+/// time were read: between them it is not known.
 pub(crate) fn series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)> {
+    if stacks.is_part() {
+        return Vec::new();
+    }
     let sample = |sample: &whyso_record::data::StackSample| TimedSample {
         t_ns: sample.t_ns,
         stack: sample.stack,

@@ -54,12 +54,17 @@ impl Stacks {
         Ok(stacks.with_observer_apart())
     }
 
+    /// Whether parts of the time were read, and not all of it.
+    pub(crate) fn is_part(&self) -> bool {
+        self.part > 0.0 && self.part < 1.0
+    }
+
     /// What the reader must know where not all of the time was read.
     pub(crate) fn note(&self) -> Option<String> {
-        let is_part = self.part > 0.0 && self.part < 1.0;
-        is_part.then(|| {
+        self.is_part().then(|| {
             format!(
-                "Samples and waits of the threads' stacks are those of {} of the time, in 64 parts spread evenly; their weights stand for all.",
+                "Samples and waits of the threads' stacks are those of {} of the time, in 64 parts spread evenly; their weights stand for all. \
+                 Functions over time are left out.",
                 whyso_words::percent(self.part)
             )
         })
