@@ -55,7 +55,7 @@ fn wait(t_ns: i64, stack: u32) -> StackWait {
     }
 }
 
-/// Records these seconds, sealing before those that are listed, and hands over the recording: while it goes on, and when it has ended.
+/// Records these seconds, seals before those that are listed, and hands over the recording twice: unfinished, and finished.
 fn recorded(seconds: &[Second], sealed_before: &[usize], check: impl Fn(&Recording)) {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
@@ -161,4 +161,25 @@ fn threads_that_do_nothing_take_next_to_no_rows() {
     let idle = timeline.threads.iter().position(|thread| thread.tid == 120).unwrap();
     assert_eq!(timeline.cell(idle, 0).unwrap(), [0.0, 0.0, 10_000.0]);
     assert_eq!(timeline.cell(idle, 1).unwrap(), [0.0, 0.0, 290_000.0]);
+}
+
+/// Of very many samples, parts of the time are read. What happens only between them is missing, while sums know all of it.
+#[test]
+fn a_burst_between_the_parts_that_are_read_is_in_the_sums_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let recorder = Recorder::create(&dir, Options { reserve_bytes: 0, ..Options::default() }).unwrap();
+    recorder.set_run(&RunInfo::default());
+    let samples: Vec<StackSample> = (0..64_000i64)
+        .map(|at| sample(BEGIN_NS + at * S / 100, if at % 1_000 < 100 { 9 } else { 1 }))
+        .collect();
+    recorder.stacks(&samples);
+    recorder.finish().unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    let sums = recording.stack_sums(Window { begin_ns: 0, end_ns: i64::MAX }).unwrap();
+    let counts: Vec<(u32, u64)> = sums.iter().map(|total| (total.stack, total.sum.count)).collect();
+    assert_eq!(counts, [(1, 57_600), (9, 6_400)]);
+    let spread = recording.stacks_spread(None, 6_400).unwrap();
+    assert!((spread.part - 0.1).abs() < 0.001, "{}", spread.part);
+    assert!(spread.samples.iter().all(|sample| sample.stack == 1));
 }

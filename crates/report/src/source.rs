@@ -36,7 +36,7 @@ pub struct Stacks {
     /// Samples and waits of the observer's own probes, and of what the server did for the observer's connections.
     pub observer_samples: Vec<StackSample>,
     pub observer_waits: Vec<StackWait>,
-    /// How much of the time was read, 0 to 1; 0 stands for 1. The weights stand for all of it.
+    /// How much of the time was read, 0 to 1; 0 stands for 1. The weights are scaled up to all of it.
     pub part: f64,
 }
 
@@ -63,7 +63,7 @@ impl Stacks {
     pub(crate) fn note(&self) -> Option<String> {
         self.is_part().then(|| {
             format!(
-                "Samples and waits of the threads' stacks are those of {} of the time, in 64 parts spread evenly; their weights stand for all. \
+                "Samples and waits of the threads' stacks are those of {} of the time, in 64 parts spread evenly, scaled up to all of it. What happened only between these parts is missing. \
                  Functions over time are left out.",
                 whyso_words::percent(self.part)
             )

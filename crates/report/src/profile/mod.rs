@@ -150,7 +150,7 @@ pub fn known_words(sampled: SampledIn<'_>) -> String {
     if sampled.part < 1.0 {
         let share = percent(sampled.part);
         words.push_str(&format!(
-            "read: {share} of the window, in parts spread evenly, whose samples stand for all\n"
+            "read: {share} of the window, in parts spread evenly, scaled up to all of it; what happened only between them is missing\n"
         ));
     }
     words.push_str(&sampled.known_share.map(line).unwrap_or_default());
