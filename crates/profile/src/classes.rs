@@ -377,7 +377,7 @@ mod tests {
         let mut profile = Profile { metrics: vec!["lock".to_string()], ..Profile::default() };
         profile.stacks.insert(1, stack("lock_wait < main"));
         profile.stacks.insert(2, stack("elsewhere"));
-        let sample = |stack, weight_ns| ProfileSample { stack, metric: 0, weight_ns, seen_ns: 0.0 };
+        let sample = |stack, weight_ns| ProfileSample::one(stack, 0, weight_ns, 0.0);
         profile.samples = vec![sample(2, 90.0), sample(1, 1.0), sample(1, 2.0)];
         let times: Vec<(Option<String>, f64)> =
             classes(&profile, &Rules::built_in()).into_iter().map(|time| (time.class, time.ns[0])).collect();

@@ -67,7 +67,7 @@ struct Side {
 
 impl Side {
     fn new(profile: &Profile) -> Side {
-        Side { times: functions(profile), variances: summed(profile, |sample| sample.variance_ns2()) }
+        Side { times: functions(profile), variances: summed(profile, |sample| sample.variance_ns2) }
     }
 
     fn by_name(&self) -> BTreeMap<&FunctionName, Both<'_>> {
@@ -188,7 +188,7 @@ mod tests {
         for (stack, (path, samples)) in (0..).zip(stacks) {
             let name = |name: &str| FunctionName { name: name.to_string(), module: "server".to_string() };
             profile.stacks.insert(stack, path.split(';').rev().map(name).collect());
-            let sample = ProfileSample { stack, metric: 0, weight_ns: 10.0, seen_ns: 0.0 };
+            let sample = ProfileSample::one(stack, 0, 10.0, 0.0);
             profile.samples.extend((0..*samples).map(|_| sample));
         }
         profile

@@ -14,7 +14,7 @@
 //! let mut profile = Profile { metrics: vec!["cpu".to_string()], ..Profile::default() };
 //! // Innermost first: `main` called `sort`, which called `compare`.
 //! profile.stacks.insert(1, vec![function("compare"), function("sort"), function("main")]);
-//! profile.samples.push(ProfileSample { stack: 1, metric: 0, weight_ns: 1e6, seen_ns: 0.0 });
+//! profile.samples.push(ProfileSample::one(1, 0, 1e6, 0.0));
 //!
 //! let found = functions(&profile);
 //! assert_eq!((found.functions[0].function.name.as_str(), found.functions[0].exclusive_ns[0]), ("compare", 1e6));

@@ -8,7 +8,7 @@ use crate::wake::Wake;
 /// Two standard errors to each side hold 95 % of what could have been measured.
 pub(crate) const STANDARD_ERRORS: f64 = 1.96;
 
-/// One sample, or one chosen wait.
+/// One sample, one chosen wait, or several of one stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProfileSample {
     /// Its stack, a key of [`Profile::stacks`].
@@ -17,15 +17,18 @@ pub struct ProfileSample {
     pub metric: usize,
     /// The time that it stands for.
     pub weight_ns: f64,
-    /// How much of that was measured: a wait's length, nothing of a sample on a CPU. The rest is an estimate.
-    pub seen_ns: f64,
+    /// Samples on CPUs, or waits that were chosen.
+    pub count: u64,
+    /// What it adds to the variance of a sum. A chosen wait counts as an independent choice, a sample on a CPU as one of a Poisson process.
+    pub variance_ns2: f64,
 }
 
 impl ProfileSample {
-    /// Returns what it adds to the variance of a sum, in square nanoseconds. A chosen wait counts as an independent choice, a sample on a CPU as one of a
-    /// Poisson process.
-    pub fn variance_ns2(&self) -> f64 {
-        self.weight_ns * (self.weight_ns - self.seen_ns).max(0.0)
+    /// One sample or wait. `seen_ns`: how much of its weight was measured: a wait's length, nothing of a sample on a CPU. The rest is an
+    /// estimate.
+    pub fn one(stack: u32, metric: usize, weight_ns: f64, seen_ns: f64) -> ProfileSample {
+        let variance_ns2 = weight_ns * (weight_ns - seen_ns).max(0.0);
+        ProfileSample { stack, metric, weight_ns, count: 1, variance_ns2 }
     }
 }
 
@@ -66,7 +69,7 @@ impl Profile {
     pub fn half_intervals_ns(&self) -> Vec<f64> {
         let mut variances = vec![0.0; self.metrics.len()];
         for (sample, _) in self.samples_with_stacks() {
-            variances[sample.metric] += sample.variance_ns2();
+            variances[sample.metric] += sample.variance_ns2;
         }
         variances.into_iter().map(|variance: f64| STANDARD_ERRORS * variance.sqrt()).collect()
     }

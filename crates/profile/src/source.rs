@@ -111,7 +111,7 @@ mod tests {
             places.insert(id, frames.iter().map(place).collect());
             for (metric, weight) in weights.iter().enumerate() {
                 let weight_ns = f64::from(*weight);
-                profile.samples.push(ProfileSample { stack: id, metric, weight_ns, seen_ns: 0.0 });
+                profile.samples.push(ProfileSample::one(id, metric, weight_ns, 0.0));
             }
         }
         (profile, places)

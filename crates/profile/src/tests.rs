@@ -14,7 +14,7 @@ fn profile(stacks: &[(&str, f64, f64)]) -> Profile {
         profile.stacks.insert(number, stack.split(';').rev().map(name).collect());
         for (metric, seconds) in [cpu_s, lock_s].into_iter().enumerate() {
             let weight_ns = seconds * 1e9;
-            profile.samples.push(ProfileSample { stack: number, metric, weight_ns, seen_ns: 0.0 });
+            profile.samples.push(ProfileSample::one(number, metric, weight_ns, 0.0));
         }
     }
     profile
@@ -77,7 +77,7 @@ fn folded_stacks_begin_with_the_outermost_function() {
 #[test]
 fn what_was_seen_whole_has_no_interval() {
     let mut profile = profile(&[("main", 1.0, 1.0)]);
-    profile.samples[1].seen_ns = 1e9;
+    profile.samples[1] = ProfileSample::one(profile.samples[1].stack, 1, 1e9, 1e9);
     assert_eq!(profile.half_intervals_ns(), [1.96e9, 0.0]);
 }
 
@@ -97,12 +97,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                 other_wakes: Vec::new(),
                 samples: samples
                     .into_iter()
-                    .map(|(stack, metric, weight)| ProfileSample {
-                        stack,
-                        metric,
-                        weight_ns: f64::from(weight),
-                        seen_ns: 0.0,
-                    })
+                    .map(|(stack, metric, weight)| ProfileSample::one(stack, metric, f64::from(weight), 0.0))
                     .collect(),
             }
         },

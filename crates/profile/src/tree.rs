@@ -167,7 +167,7 @@ mod tests {
             profile.stacks.insert(stack, path.split(';').rev().map(function).collect());
             for (metric, ns) in weights.iter().enumerate() {
                 let weight_ns = f64::from(*ns);
-                profile.samples.push(ProfileSample { stack, metric, weight_ns, seen_ns: 0.0 });
+                profile.samples.push(ProfileSample::one(stack, metric, weight_ns, 0.0));
             }
         }
         profile

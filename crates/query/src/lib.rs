@@ -49,7 +49,7 @@ pub use for_report::ForReport;
 pub use level_series::add_chosen;
 pub use locks::{LocksOver, locks_in};
 pub use pfs::{PfsOver, pfs_in, timing_in, timing_is_known};
-pub use profile::{RecordedProfile, profile_in, stack_metrics, states_by_role};
+pub use profile::{RecordedProfile, profile_in, profile_with_wakes_in, stack_metrics, states_by_role};
 pub use source_files::{SourceFile, SourcePath, source_file};
 pub use statements::{CommandFilter, CommandsIn, commands_in, sql_trace_cost};
 pub use thread_filter::ThreadFilter;

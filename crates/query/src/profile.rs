@@ -8,7 +8,7 @@ use whyso_model::{Missing, State, state};
 use whyso_profile::{
     FunctionName, METRICS, ObserverStacks, Profile, ProfileSample, SourcePlace, Wake, is_own_metric,
 };
-use whyso_record::Recording;
+use whyso_record::{Recording, StackSpread, StackSum, StackTotal, UNKNOWN_THREAD};
 use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
 use whyso_series::KnownBy;
@@ -21,7 +21,7 @@ use choice::{Candidate, Choice};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedProfile {
     pub profile: Profile,
-    /// Of each sample of the profile, the thread's number and its role.
+    /// Of each sample of the profile, the thread's number and its role. 0: samples of several threads are added up.
     pub threads: Vec<(u32, String)>,
     /// The functions of the profile's stacks as they were recorded, by stack and depth.
     pub frames: Vec<StackFrame>,
@@ -36,7 +36,7 @@ pub struct RecordedProfile {
     pub known_by: Option<KnownBy>,
     /// The part, 0 to 1, of the time that was left out because it is the observer's own.
     pub hidden_share: f64,
-    /// How much of the window was read, 0 to 1: of very many samples and waits, some stand for all.
+    /// How much of the window was read, 0 to 1: of very many samples and waits, where they are not added up, some stand for all.
     pub part: f64,
 }
 
@@ -73,6 +73,30 @@ pub fn profile_in(
     by: &[String],
     filter: &ThreadFilter,
 ) -> Result<RecordedProfile, Error> {
+    profile_of(recording, window, by, filter, false)
+}
+
+/// The same with who ended the waits.
+///
+/// # Errors
+/// As those of [`profile_in`].
+pub fn profile_with_wakes_in(
+    recording: &Recording,
+    window: Window,
+    by: &[String],
+    filter: &ThreadFilter,
+) -> Result<RecordedProfile, Error> {
+    profile_of(recording, window, by, filter, true)
+}
+
+/// `has_wakes`: with who ended the waits. For that they are read one by one, of very many some parts.
+fn profile_of(
+    recording: &Recording,
+    window: Window,
+    by: &[String],
+    filter: &ThreadFilter,
+    has_wakes: bool,
+) -> Result<RecordedProfile, Error> {
     let places = places_of_states(by)?;
     let frames = recording.frames()?;
     if frames.is_empty() {
@@ -93,22 +117,31 @@ pub fn profile_in(
         sampled: RecordedProfile::default(),
     };
     selection.sampled.profile.metrics = by.to_vec();
-    let spread = recording.stacks_spread(Some(window), STACKS_MAX)?;
+    // Sums know roles, and no threads.
+    let totals = if has_wakes || !filter.is_of_role_only() { Vec::new() } else { recording.stack_sums(window)? };
+    let is_added_up = totals.iter().map(|total| total.sum.count).sum::<u64>() > STACKS_MAX;
+    for total in totals.iter().filter(|_| is_added_up) {
+        let StackTotal { t_ns, role, state, stack, sum } = total;
+        let candidate = Candidate { t_ns: *t_ns, tid: UNKNOWN_THREAD, role, stack: *stack };
+        selection.enter(&candidate, state, *sum);
+    }
+    let spread = match is_added_up {
+        true => StackSpread { part: 1.0, ..StackSpread::default() },
+        false => recording.stacks_spread(Some(window), STACKS_MAX)?,
+    };
     selection.sampled.part = spread.part;
     for sample in spread.samples {
         let candidate =
             Candidate { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
-        if selection.enter(&candidate, State::Cpu.name(), sample.weight_ns, 0) {
-            selection.sampled.samples += 1;
-        }
+        selection.enter(&candidate, State::Cpu.name(), StackSum::one(sample.weight_ns, 0));
     }
     let (mut wakes, mut others) = (Vec::new(), Vec::new());
     for wait in spread.waits {
         let candidate = Candidate { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
-        let is_chosen = selection.enter(&candidate, &wait.state, wait.weight_ns, wait.length_ns);
-        selection.sampled.waits += u64::from(is_chosen);
+        let sum = StackSum::one(wait.weight_ns, wait.length_ns);
+        let is_chosen = selection.enter(&candidate, &wait.state, sum);
         // Nobody ends the wait for a CPU.
-        if wait.state == State::Runqueue.name() {
+        if !has_wakes || wait.state == State::Runqueue.name() {
             continue;
         }
         if is_chosen {
@@ -144,7 +177,8 @@ pub fn profile_in(
         sampled.profile.stacks.entry(frame.stack).or_default().push(function);
     }
     let samples = &sampled.profile.samples;
-    sampled.rootless = samples.iter().filter(|sample| rootless.contains(&sample.stack)).count() as u64;
+    let of_rootless = samples.iter().filter(|sample| rootless.contains(&sample.stack));
+    sampled.rootless = of_rootless.map(|sample| sample.count).sum();
     Ok(sampled)
 }
 
@@ -195,8 +229,9 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Adds a sample or a wait where it is asked for. Returns whether it was.
-    fn enter(&mut self, candidate: &Candidate<'_>, state: &str, weight_ns: u64, seen_ns: u64) -> bool {
+    /// Adds a sample or a wait, or several of one stack, where they are asked for. Returns whether they were.
+    fn enter(&mut self, candidate: &Candidate<'_>, state: &str, sum: StackSum) -> bool {
+        let StackSum { count, weight_ns, variance_ns2, .. } = sum;
         let places = self.places.get(state).map_or(&[][..], Vec::as_slice);
         if !self.choice.wants(candidate, weight_ns.saturating_mul(places.len() as u64)) || places.is_empty() {
             return false;
@@ -206,10 +241,15 @@ impl Selection<'_> {
             return false;
         }
         for place in places {
-            let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
-            let sample = ProfileSample { stack: candidate.stack, metric: *place, weight_ns, seen_ns };
+            let (stack, weight_ns) = (candidate.stack, weight_ns as f64);
+            let sample = ProfileSample { stack, metric: *place, weight_ns, count, variance_ns2 };
             self.sampled.profile.samples.push(sample);
             self.sampled.threads.push((candidate.tid, candidate.role.to_string()));
+        }
+        if state == State::Cpu.name() {
+            self.sampled.samples += count;
+        } else {
+            self.sampled.waits += count;
         }
         true
     }

@@ -100,7 +100,7 @@ pub use read::{
     is_whole_list, spread,
 };
 pub use run_facts::{BestLevel, RunFacts};
-pub use stack_rollup::StackSum;
+pub use stack_rollup::{StackSum, UNKNOWN_THREAD};
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 
 use std::path::{Path, PathBuf};

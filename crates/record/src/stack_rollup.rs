@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
-use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
+use arrow::array::{Array, AsArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::datatypes::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 
 use crate::error::{Error, Result};
 use crate::table::{TIME, batch, longs, strings};
@@ -13,21 +13,39 @@ use crate::table::{TIME, batch, longs, strings};
 /// The state of a thread that a sample found.
 pub(crate) const ON_CPU: &str = "cpu";
 
+/// The thread of samples and waits that are added up over several.
+pub const UNKNOWN_THREAD: u32 = 0;
+
 /// Samples or waits of one stack, added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StackSum {
     pub count: u64,
     /// The time that they stand for.
     pub weight_ns: u64,
     /// Of waits: their own lengths.
     pub length_ns: u64,
+    /// Of the weight, as an estimate of all time in this stack. Each sample, and each wait that was chosen, is one independent choice.
+    pub variance_ns2: f64,
 }
 
 impl StackSum {
+    /// Of one sample or wait.
+    pub fn one(weight_ns: u64, length_ns: u64) -> StackSum {
+        let variance_ns2 = weight_ns as f64 * weight_ns.saturating_sub(length_ns) as f64;
+        StackSum { count: 1, weight_ns, length_ns, variance_ns2 }
+    }
+
+    /// Of several, where only these sums are known: as if all were equal.
+    fn even(count: u64, weight_ns: u64, length_ns: u64) -> StackSum {
+        let variance_ns2 = StackSum::one(weight_ns, length_ns).variance_ns2 / count.max(1) as f64;
+        StackSum { count, weight_ns, length_ns, variance_ns2 }
+    }
+
     pub(crate) fn add(&mut self, other: StackSum) {
         self.count += other.count;
         self.weight_ns = self.weight_ns.saturating_add(other.weight_ns);
         self.length_ns = self.length_ns.saturating_add(other.length_ns);
+        self.variance_ns2 += other.variance_ns2;
     }
 }
 
@@ -60,6 +78,7 @@ impl Rollups {
     fn batch(&self) -> Result<RecordBatch> {
         let counts =
             |of: fn(&StackSum) -> u64| Arc::new(UInt64Array::from_iter_values(self.sums.values().map(of)));
+        let variances = Float64Array::from_iter_values(self.sums.values().map(|sum| sum.variance_ns2));
         batch(vec![
             (TIME, false, longs(self.sums.keys().map(|key| key.0))),
             ("role", false, strings(self.sums.keys().map(|key| key.1.as_ref()))),
@@ -68,6 +87,7 @@ impl Rollups {
             ("count", false, counts(|sum| sum.count)),
             ("weight_ns", false, counts(|sum| sum.weight_ns)),
             ("length_ns", false, counts(|sum| sum.length_ns)),
+            ("variance_ns2", false, Arc::new(variances)),
         ])
     }
 }
@@ -82,6 +102,8 @@ pub(crate) struct StackColumns<'a> {
     count: Option<&'a [u64]>,
     weight_ns: &'a [u64],
     length_ns: Option<&'a [u64]>,
+    /// The first roll-ups did not have it.
+    variance_ns2: Option<&'a [f64]>,
 }
 
 /// A row of [`StackColumns`].
@@ -94,7 +116,8 @@ pub(crate) struct StackRow<'a> {
 }
 
 /// The columns of samples, waits and roll-ups that are read here.
-pub(crate) const COLUMNS: [&str; 7] = [TIME, "role", "state", "stack", "count", "weight_ns", "length_ns"];
+pub(crate) const COLUMNS: [&str; 8] =
+    [TIME, "role", "state", "stack", "count", "weight_ns", "length_ns", "variance_ns2"];
 
 impl<'a> StackColumns<'a> {
     /// `None` where a batch has other columns.
@@ -109,6 +132,9 @@ impl<'a> StackColumns<'a> {
             count: count("count"),
             weight_ns: count("weight_ns")?,
             length_ns: count("length_ns"),
+            variance_ns2: batch
+                .column_by_name("variance_ns2")
+                .and_then(|column| Some(&column.as_primitive_opt::<Float64Type>()?.values()[..])),
         })
     }
 
@@ -118,12 +144,20 @@ impl<'a> StackColumns<'a> {
             role: self.role.value(row),
             state: self.state.map_or(ON_CPU, |state| state.value(row)),
             stack: self.stack[row],
-            sum: StackSum {
-                count: self.count.map_or(1, |count| count[row]),
-                weight_ns: self.weight_ns[row],
-                length_ns: self.length_ns.map_or(0, |length_ns| length_ns[row]),
-            },
+            sum: self.sum(row),
         })
+    }
+
+    fn sum(&self, row: usize) -> StackSum {
+        let weight_ns = self.weight_ns[row];
+        let length_ns = self.length_ns.map_or(0, |length_ns| length_ns[row]);
+        match (self.count, self.variance_ns2) {
+            (None, _) => StackSum::one(weight_ns, length_ns),
+            (Some(count), None) => StackSum::even(count[row], weight_ns, length_ns),
+            (Some(count), Some(variance_ns2)) => {
+                StackSum { count: count[row], weight_ns, length_ns, variance_ns2: variance_ns2[row] }
+            }
+        }
     }
 }
 

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use whyso_profile::{Bins, FunctionName, TimedSample, over_time};
 use whyso_record::data::{Kind, SeriesKey};
+use whyso_record::run::Window;
+use whyso_record::StackTotal;
 
-use crate::source::{Column, Stacks};
+use crate::source::{Column, EVERYTHING, StackBuckets, Stacks};
 
 /// What these series have for their source.
 const SOURCE: &str = "functions";
@@ -17,20 +19,23 @@ const FUNCTIONS_MAX: usize = 8;
 /// A run of twenty minutes has one value per second.
 const BINS_MAX: usize = 1_200;
 
-/// Returns how many CPUs each function kept busy by itself, as the mean of each second, at the second's middle. Of a long run, a mean covers some seconds.
-/// The function with the most time comes first, all others last. Empty where no thread was found on a CPU, and where only parts of the
-/// time were read: between them it is not known.
+/// Returns how many CPUs each function kept busy by itself, as the mean of each second, at the second's middle. Of a long run, a mean covers more
+/// seconds. The function with the most time comes first, all others last. Empty where no thread was found on a CPU.
 pub(crate) fn series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)> {
-    if stacks.is_part() {
-        return Vec::new();
-    }
     let sample = |sample: &whyso_record::data::StackSample| TimedSample {
         t_ns: sample.t_ns,
         stack: sample.stack,
         weight_ns: sample.weight_ns as f64,
     };
-    let samples: Vec<TimedSample> = stacks.samples.iter().map(sample).collect();
-    let Some(bins) = Bins::around(&samples, origin_ns, BINS_MAX) else { return Vec::new() };
+    let (samples, bins) = match &stacks.buckets {
+        Some(buckets) => (timed(buckets), bins_of(buckets)),
+        None => {
+            let samples: Vec<TimedSample> = stacks.samples.iter().map(sample).collect();
+            let bins = Bins::around(&samples, origin_ns, BINS_MAX);
+            (samples, bins)
+        }
+    };
+    let Some(bins) = bins else { return Vec::new() };
     // The innermost function is all that is asked for.
     let mut innermost: BTreeMap<u32, Vec<FunctionName>> = BTreeMap::new();
     for frame in stacks.frames.iter().filter(|frame| frame.depth == 0) {
@@ -41,14 +46,39 @@ pub(crate) fn series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)
     if times.functions.is_empty() {
         return Vec::new();
     }
-    let middles = (0..bins.count as i64).map(|bin| bins.begin_ns + bin * bins.length_ns + bins.length_ns / 2);
-    let t_ns: Vec<i64> = middles.collect();
+    // The first and the last bucket lie in the time of all samples in part.
+    let known = stacks.buckets.as_ref().map_or(EVERYTHING, |buckets| buckets.window);
+    let windows: Vec<Window> = (0..bins.count as i64)
+        .map(|bin| bins.begin_ns + bin * bins.length_ns)
+        .map(|begin_ns| Window {
+            begin_ns: begin_ns.max(known.begin_ns),
+            end_ns: (begin_ns + bins.length_ns).min(known.end_ns),
+        })
+        .collect();
+    let t_ns: Vec<i64> = windows.iter().map(|bin| bin.begin_ns + (bin.end_ns - bin.begin_ns) / 2).collect();
     let column = |ns: Vec<f64>| {
-        let cpus = ns.into_iter().map(|ns| (ns / bins.length_ns as f64 * 1e4).round() / 1e4);
-        Column { t_ns: t_ns.clone(), value: cpus.collect() }
+        let cpus = |(ns, bin): (f64, &Window)| (ns / 1e9 / bin.seconds() * 1e4).round() / 1e4;
+        Column { t_ns: t_ns.clone(), value: ns.into_iter().zip(&windows).map(cpus).collect() }
     };
     let named = times.functions.into_iter().map(|(function, ns)| (instance(&function), ns));
     named.chain([(OTHERS.to_string(), times.others)]).map(|(name, ns)| (key(name), column(ns))).collect()
+}
+
+fn timed(buckets: &StackBuckets) -> Vec<TimedSample> {
+    let sample = |total: &StackTotal| TimedSample {
+        t_ns: total.t_ns,
+        stack: total.stack,
+        weight_ns: total.sum.weight_ns as f64,
+    };
+    buckets.on_cpus.iter().map(sample).collect()
+}
+
+/// `None` where nothing was found.
+fn bins_of(buckets: &StackBuckets) -> Option<Bins> {
+    let StackBuckets { short_bucket_ns: bucket_ns, window, .. } = buckets;
+    let begin_ns = window.begin_ns.div_euclid(*bucket_ns) * bucket_ns;
+    let count = usize::try_from((window.end_ns - begin_ns + bucket_ns - 1) / bucket_ns).ok()?;
+    (count > 0).then_some(Bins { begin_ns, length_ns: *bucket_ns, count })
 }
 
 /// Functions of one name in two files are two.

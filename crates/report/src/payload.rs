@@ -27,7 +27,8 @@ use crate::{Error, Extras, codec, derived, over_time, thin};
 mod served;
 
 pub use served::{
-    FlameSide, PageHead, ServedSeries, explained, flames, function_series, load_series, outline, tables,
+    FlameSide, PageHead, ProfilePart, ServedSeries, explained, flames, load_series, outline, profile_part,
+    tables,
 };
 
 /// Written into every head; a page that knows another reports it instead of drawing nonsense.
@@ -152,7 +153,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
         blocks.close()?;
     }
 
-    let notes = thinning.note().into_iter().chain(stacks.note()).collect();
+    let notes = thinning.note().into_iter().collect();
     let axis_places = axes.write(&mut blocks)?;
     let profile = add_profile(&mut blocks, source, stacks, extras, origin_ns)?;
     let tables = add_tables(&mut blocks, extras)?;
@@ -183,12 +184,12 @@ fn add_profile(
     extras: &Extras<'_>,
     origin_ns: i64,
 ) -> Result<ProfileHead, Error> {
-    let run = source.run();
-    Ok(ProfileHead {
-        threads: add_threads(blocks, run, source)?,
-        timeline: add_timeline(blocks, run, source, &stacks, origin_ns)?,
-        flame: add_flame(blocks, source, stacks, extras, origin_ns)?,
-    })
+    let threads = add_threads(blocks, source)?;
+    let timeline = match stacks.buckets {
+        None => add_timeline(blocks, source, &stacks, origin_ns)?,
+        Some(_) => add_timeline(blocks, source, &source.single_stacks()?, origin_ns)?,
+    };
+    Ok(ProfileHead { threads, timeline, flame: add_flame(blocks, source, stacks, extras, origin_ns)? })
 }
 
 fn add_tables<'b>(blocks: &mut Blocks, extras: &Extras<'b>) -> Result<TablesHead<'b>, Error> {
@@ -218,11 +219,8 @@ fn add(
 }
 
 /// The server's threads in a block of their own, with what the head says of them.
-fn add_threads(
-    blocks: &mut Blocks,
-    run: &RunInfo,
-    source: &dyn Source,
-) -> Result<Option<ThreadsHead>, Error> {
+fn add_threads(blocks: &mut Blocks, source: &dyn Source) -> Result<Option<ThreadsHead>, Error> {
+    let run = source.run();
     let table = source.threads(&level_edges(run))?;
     if table.t_ns.len() < 2 || table.threads.is_empty() {
         return Ok(None);
@@ -238,21 +236,21 @@ fn add_threads(
 /// Adds the server's threads over time in a block of their own, and single waits and samples in one more. The page reads each when it shows it.
 fn add_timeline(
     blocks: &mut Blocks,
-    run: &RunInfo,
     source: &dyn Source,
     stacks: &Stacks,
     origin_ns: i64,
 ) -> Result<Option<TimelineHead>, Error> {
+    let run = source.run();
     let snapshots = source.state_times()?;
     let buckets_max = match snapshots.threads {
         0 => return Ok(None),
         threads => page::CELLS_MAX / threads.min(page::THREADS_MAX),
     };
-    let timeline = source.timeline(&merged_edges(&snapshots.t_ns, &level_edges(run), buckets_max))?;
+    let timeline = source.timeline(&merged_edges(&snapshots.t_ns, &level_edges(run), buckets_max), page::THREADS_MAX)?;
     if timeline.threads.is_empty() {
         return Ok(None);
     }
-    let (mut head, columns) = page::columns(&timeline, snapshots.t_ns.len(), blocks.place().block);
+    let (mut head, columns) = page::columns(&timeline, &snapshots, blocks.place().block);
     columns.iter().for_each(|column| blocks.push(column));
     blocks.close()?;
     if let Some((singles, columns)) = page::singles(&head, stacks, origin_ns, blocks.place().block) {
@@ -274,7 +272,7 @@ fn add_pfs<'b>(blocks: &mut Blocks, extras: &Extras<'b>) -> Result<Option<PfsHea
 }
 
 /// Where measured windows begin and end.
-fn level_edges(run: &RunInfo) -> Vec<i64> {
+pub(crate) fn level_edges(run: &RunInfo) -> Vec<i64> {
     run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect()
 }
 
@@ -352,6 +350,8 @@ impl Span {
 
 #[derive(Default)]
 struct Blocks {
+    /// The number of the first: a page that is served gets its parts one by one, and their blocks have different numbers.
+    first: u32,
     open: Vec<u8>,
     open_slots: u32,
     /// Deflated.
@@ -360,7 +360,7 @@ struct Blocks {
 
 impl Blocks {
     fn place(&self) -> Place {
-        Place { block: self.done.len() as u32, slot: self.open_slots }
+        Place { block: self.first + self.done.len() as u32, slot: self.open_slots }
     }
 
     fn push(&mut self, values: &[f64]) {

@@ -1,15 +1,16 @@
 //! Where a report's numbers come from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use whyso_model::FileWait;
+use whyso_model::{FileWait, State};
 use whyso_profile::ObserverStacks;
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::{RunInfo, Window};
-use whyso_record::{Recording, StackSpread, StateTimes};
+use whyso_record::{Recording, StackTotal, StateTimes};
 use whyso_series::{Spans, ThreadTable, Timeline, merged_edges};
 
+use crate::payload::level_edges;
 use crate::{Error, threads};
 
 /// The samples of one series, oldest first.
@@ -36,12 +37,39 @@ pub struct Stacks {
     /// Samples and waits of the observer's own probes, and of what the server did for the observer's connections.
     pub observer_samples: Vec<StackSample>,
     pub observer_waits: Vec<StackWait>,
-    /// How much of the time was read, 0 to 1; 0 stands for 1. The weights are scaled up to all of it.
+    /// How much of the time these samples and waits are of, 0 to 1; 0 stands for 1. The weights are scaled up to all of it.
     pub part: f64,
+    /// In place of samples and waits, where they are too many to read one by one.
+    pub buckets: Option<StackBuckets>,
 }
 
-/// So many samples and waits are read.
+/// Samples and waits added up over buckets of time. It is not known of which threads they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StackBuckets {
+    pub totals: Vec<StackTotal>,
+    pub observer: Vec<StackTotal>,
+    /// Whole seconds. Buckets begin at multiples of it, and where windows of levels begin and end.
+    pub bucket_ns: i64,
+    /// Threads that were found on CPUs, over shorter buckets. Of the stacks that begin with one function, the first stands for all.
+    pub on_cpus: Vec<StackTotal>,
+    pub short_bucket_ns: i64,
+    /// From the first sample or wait to after the last.
+    pub window: Window,
+}
+
+/// So many samples and waits are read one by one.
 const STACKS_MAX: u64 = 300_000;
+/// So many of those that a timeline shows one by one.
+const SINGLES_MAX: u64 = 200_000;
+/// So many sums of stacks are read at most, bucket by bucket.
+const TOTALS_MAX: usize = 400_000;
+/// Short buckets of a window, and others.
+const SHORT_BUCKETS_MAX: usize = 240;
+const BUCKETS_MIN: usize = 12;
+const NS_PER_S: i64 = 1_000_000_000;
+pub(crate) const EVERYTHING: Window = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
+/// The shortest roll-ups of stacks.
+const ROLLUP_NS: i64 = 120 * NS_PER_S;
 
 impl Stacks {
     /// Returns the stacks of one window, without whom the threads worked for.
@@ -49,35 +77,97 @@ impl Stacks {
     /// # Errors
     /// The recording's files can't be read.
     pub fn over(recording: &Recording, window: Window) -> Result<Stacks, Error> {
-        let StackSpread { samples, waits, part } = recording.stacks_spread(Some(window), STACKS_MAX)?;
-        let stacks = Stacks { samples, waits, part, frames: recording.frames()?, ..Stacks::default() };
-        Ok(stacks.with_observer_apart())
+        let stacks = Stacks { frames: recording.frames()?, ..Stacks::default() };
+        Ok(stacks.read(recording, window, &[])?.with_observer_apart())
     }
 
-    /// Whether parts of the time were read, and not all of it.
-    pub(crate) fn is_part(&self) -> bool {
-        self.part > 0.0 && self.part < 1.0
+    /// With the samples and waits of a window; added up where they are too many. Buckets never hold what lies to both sides of an edge.
+    fn read(self, recording: &Recording, window: Window, edges_ns: &[i64]) -> Result<Stacks, Error> {
+        let sums = recording.stack_sums(window)?;
+        if sums.iter().map(|total| total.sum.count).sum::<u64>() <= STACKS_MAX {
+            return self.with_singles(recording, window, STACKS_MAX);
+        }
+        let known = recording.stacks_window()?;
+        let window = Window {
+            begin_ns: window.begin_ns.max(known.begin_ns),
+            end_ns: window.end_ns.min(known.end_ns),
+        };
+        let most = (TOTALS_MAX / sums.len().max(1)).clamp(BUCKETS_MIN, SHORT_BUCKETS_MAX);
+        let bucket_ns = bucket_of(window, most);
+        let within = |edge_ns: &&i64| **edge_ns > window.begin_ns && **edge_ns < window.end_ns;
+        let mut edges_ns: Vec<i64> = edges_ns.iter().filter(within).copied().collect();
+        edges_ns.extend([window.begin_ns, window.end_ns]);
+        edges_ns.sort_unstable();
+        edges_ns.dedup();
+        let mut totals = Vec::new();
+        for edges_ns in edges_ns.windows(2) {
+            let between = Window { begin_ns: edges_ns[0], end_ns: edges_ns[1] };
+            totals.extend(recording.stack_buckets(between, bucket_ns, |_, stack| Some(stack))?);
+        }
+        let short_bucket_ns = bucket_of(window, SHORT_BUCKETS_MAX);
+        let first_of = self.first_of_function();
+        let on_cpus = recording.stack_buckets(window, short_bucket_ns, |state, stack| {
+            (state == State::Cpu.name()).then(|| first_of.get(&stack).copied()).flatten()
+        })?;
+        let observer = Vec::new();
+        let buckets = StackBuckets { totals, observer, bucket_ns, on_cpus, short_bucket_ns, window };
+        Ok(Stacks { buckets: Some(buckets), ..self })
+    }
+
+    /// With samples and waits one by one; of more than `most`, those of parts of the time.
+    fn with_singles(mut self, recording: &Recording, window: Window, most: u64) -> Result<Stacks, Error> {
+        let spread = recording.stacks_spread(Some(window), most)?;
+        (self.samples, self.waits, self.part) = (spread.samples, spread.waits, spread.part);
+        Ok(self)
+    }
+
+    /// By stack, the first of those with the same innermost function. The observer's are left out.
+    fn first_of_function(&self) -> HashMap<u32, u32> {
+        let observer = self.observer();
+        let mut first: HashMap<(&str, &str), u32> = HashMap::new();
+        let innermost = self.frames.iter().filter(|frame| frame.depth == 0);
+        let shown = innermost.filter(|frame| !observer.holds("", frame.stack));
+        shown
+            .map(|frame| {
+                let of = first.entry((frame.function.as_str(), frame.module.as_str()));
+                (frame.stack, *of.or_insert(frame.stack))
+            })
+            .collect()
+    }
+
+    fn observer(&self) -> ObserverStacks {
+        let named =
+            self.frames.iter().map(|frame| (frame.stack, frame.function.as_str(), frame.module.as_str()));
+        ObserverStacks::new(named)
+    }
+
+    /// How long the buckets are over which samples and waits are added up; 0 where they are one by one.
+    pub(crate) fn bucket_ns(&self) -> i64 {
+        self.buckets.as_ref().map_or(0, |buckets| buckets.bucket_ns)
     }
 
     /// What the reader must know where not all of the time was read.
     pub(crate) fn note(&self) -> Option<String> {
-        self.is_part().then(|| {
+        (self.part > 0.0 && self.part < 1.0).then(|| {
             format!(
-                "Samples and waits of the threads' stacks are those of {} of the time, in 64 parts spread evenly, scaled up to all of it. What happened only between these parts is missing. \
-                 Functions over time are left out.",
+                "Single waits and samples are those of {} of the time, in 64 parts spread evenly. Their weights are scaled up to all of it. What happened only between these parts is missing.",
                 whyso_words::percent(self.part)
             )
         })
     }
 
     pub(crate) fn with_observer_apart(mut self) -> Stacks {
-        let named =
-            self.frames.iter().map(|frame| (frame.stack, frame.function.as_str(), frame.module.as_str()));
-        let observer = ObserverStacks::new(named);
+        let observer = self.observer();
         (self.observer_samples, self.samples) =
             self.samples.into_iter().partition(|sample| observer.holds(&sample.role, sample.stack));
         (self.observer_waits, self.waits) =
             self.waits.into_iter().partition(|wait| observer.holds(&wait.role, wait.stack));
+        if let Some(buckets) = &mut self.buckets {
+            let totals = std::mem::take(&mut buckets.totals);
+            (buckets.observer, buckets.totals) =
+                totals.into_iter().partition(|total| observer.holds(&total.role, total.stack));
+            buckets.on_cpus.retain(|total| !observer.holds(&total.role, total.stack));
+        }
         self
     }
 
@@ -87,10 +177,26 @@ impl Stacks {
             let samples = samples.iter().map(|sample| sample.weight_ns as f64);
             samples.chain(waits.iter().map(|wait| wait.weight_ns as f64)).sum()
         };
-        let observer_ns = time_ns(&self.observer_samples, &self.observer_waits);
-        let all_ns = observer_ns + time_ns(&self.samples, &self.waits);
+        let sum_ns = |totals: &[StackTotal]| -> f64 {
+            totals.iter().map(|total| total.sum.weight_ns as f64).sum()
+        };
+        let (observer_ns, shown_ns) = match &self.buckets {
+            Some(buckets) => (sum_ns(&buckets.observer), sum_ns(&buckets.totals)),
+            None => {
+                let observer_ns = time_ns(&self.observer_samples, &self.observer_waits);
+                (observer_ns, time_ns(&self.samples, &self.waits))
+            }
+        };
+        let all_ns = observer_ns + shown_ns;
         if all_ns > 0.0 { observer_ns / all_ns } else { 0.0 }
     }
+}
+
+/// How long buckets are of which a window has some `most`: from two minutes on, a whole number of the shortest roll-ups.
+fn bucket_of(window: Window, most: usize) -> i64 {
+    let least_ns = window.end_ns.saturating_sub(window.begin_ns) / most.max(1) as i64 + 1;
+    let unit_ns = if least_ns > ROLLUP_NS / 2 { ROLLUP_NS } else { NS_PER_S };
+    (least_ns / unit_ns + 1) * unit_ns
 }
 
 /// What a report is drawn from: a [`whyso_record::Recording`], or synthetic data for tests and benches.
@@ -114,9 +220,12 @@ pub trait Source {
     fn thread_names(&self) -> Result<BTreeMap<u32, String>, Error>;
     /// When the states of the server's threads were read; empty where they were not traced.
     fn state_times(&self) -> Result<StateTimes, Error>;
-    /// The server's threads between these edges, in monotonic nanoseconds.
-    fn timeline(&self, edges_ns: &[i64]) -> Result<Timeline, Error>;
+    /// The server's threads between these edges, in monotonic nanoseconds; of more, the `most` that worked and waited for the longest.
+    fn timeline(&self, edges_ns: &[i64], most: usize) -> Result<Timeline, Error>;
+    /// All samples and waits; added up where they are too many.
     fn stacks(&self) -> Result<Stacks, Error>;
+    /// Samples and waits one by one; of very many, those of parts of the time.
+    fn single_stacks(&self) -> Result<Stacks, Error>;
     /// What was lost or could not be read.
     fn problems(&self) -> Vec<String>;
 }
@@ -178,8 +287,8 @@ impl Source for Recording {
         Ok(Recording::state_times(self)?)
     }
 
-    fn timeline(&self, edges_ns: &[i64]) -> Result<Timeline, Error> {
-        Ok(Recording::timeline(self, edges_ns)?)
+    fn timeline(&self, edges_ns: &[i64], most: usize) -> Result<Timeline, Error> {
+        Ok(self.timeline_of_busiest(edges_ns, most)?)
     }
 
     fn stacks(&self) -> Result<Stacks, Error> {
@@ -187,14 +296,19 @@ impl Source for Recording {
         if frames.is_empty() {
             return Ok(Stacks::default());
         }
-        let StackSpread { samples, waits, part } = self.stacks_spread(None, STACKS_MAX)?;
-        let mut stacks = Stacks { samples, waits, part, frames, ..Stacks::default() };
+        let stacks = Stacks { frames, ..Stacks::default() };
+        let mut stacks = stacks.read(self, EVERYTHING, &level_edges(Recording::run(self)))?;
         // Of a part of the time it would not be known whom the threads worked for.
-        if part == 1.0 {
+        if stacks.buckets.is_none() {
             stacks.connections = self.connections_at_work(None)?;
             stacks.statements = self.statements_at_work(None)?.unwrap_or_default();
         }
         Ok(stacks.with_observer_apart())
+    }
+
+    fn single_stacks(&self) -> Result<Stacks, Error> {
+        let stacks = Stacks { frames: self.frames()?, ..Stacks::default() };
+        Ok(stacks.with_singles(self, EVERYTHING, SINGLES_MAX)?.with_observer_apart())
     }
 
     fn problems(&self) -> Vec<String> {

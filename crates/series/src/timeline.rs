@@ -31,6 +31,8 @@ pub struct ThreadLine {
     pub first: usize,
     /// Milliseconds by state, bucket after bucket from the first one on.
     ms: Vec<f32>,
+    /// A hash of its name and role: of very many stretches, comparing the texts takes more time than all else.
+    label: u64,
 }
 
 /// Every thread's time by state, in buckets that follow each other.
@@ -72,6 +74,28 @@ impl Hasher for ThreadHasher {
     }
 }
 
+fn label_of(name: &str, role: &str) -> u64 {
+    let mut hasher = ThreadHasher(name.len() as u64 + 1);
+    for chunk in name.as_bytes().chunks(8).chain(role.as_bytes().chunks(8)) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        hasher.write_u64(u64::from_le_bytes(word));
+    }
+    hasher.finish()
+}
+
+impl ThreadLine {
+    /// Makes room for states that came after the first `before`.
+    fn widen(&mut self, before: usize, states: usize) {
+        let wide = |cell: &[f32]| {
+            let mut cell = cell.to_vec();
+            cell.resize(states, 0.0);
+            cell
+        };
+        self.ms = self.ms.chunks_exact(before.max(1)).flat_map(wide).collect();
+    }
+}
+
 impl Timeline {
     /// An empty one. Edges that do not ascend are left out.
     pub fn new(states: Vec<String>, mut edges_ns: Vec<i64>) -> Timeline {
@@ -107,7 +131,7 @@ impl Timeline {
             }
             let part = (to - from) as f64 / (end_ns - begin_ns) as f64;
             let states = self.states.len();
-            let cell = self.cell_of(stretch, bucket);
+            let cell = self.cell_of((stretch.tid, stretch.born_ns), stretch.name, stretch.role, bucket);
             for (sum, ms) in cell.iter_mut().zip(stretch.states_ms).take(states) {
                 *sum += (ms * part) as f32;
             }
@@ -115,21 +139,21 @@ impl Timeline {
     }
 
     /// The cell to add to, which is added where it is not there.
-    fn cell_of(&mut self, stretch: &Stretch<'_>, bucket: usize) -> &mut [f32] {
+    fn cell_of(&mut self, thread: (u32, i64), name: &str, role: &str, bucket: usize) -> &mut [f32] {
         let states = self.states.len();
         let next = self.threads.len();
-        let place = *self.places.entry((stretch.tid, stretch.born_ns)).or_insert(next);
+        let place = *self.places.entry(thread).or_insert(next);
         if place == next {
-            let (tid, born_ns) = (stretch.tid, stretch.born_ns);
+            let (tid, born_ns) = thread;
             self.threads.push(ThreadLine { tid, born_ns, first: bucket, ..ThreadLine::default() });
         }
         let line = &mut self.threads[place];
         // The name and the role that it had last: both are found out while it works.
-        if line.name != stretch.name {
-            line.name = stretch.name.to_string();
-        }
-        if line.role != stretch.role {
-            line.role = stretch.role.to_string();
+        let label = label_of(name, role);
+        if line.label != label {
+            line.label = label;
+            line.name = name.to_string();
+            line.role = role.to_string();
         }
         if bucket < line.first {
             let missing = (line.first - bucket) * states;
@@ -141,6 +165,35 @@ impl Timeline {
             line.ms.resize(at + states, 0.0);
         }
         &mut line.ms[at..at + states]
+    }
+
+    /// Adds another timeline of the same edges, of later stretches.
+    pub fn merge(&mut self, later: Timeline) {
+        if self.edges_ns.is_empty() {
+            *self = later;
+            return;
+        }
+        let before = self.states.len();
+        let place = |state| {
+            let known = self.states.iter().position(|other| *other == state);
+            known.unwrap_or_else(|| {
+                self.states.push(state);
+                self.states.len() - 1
+            })
+        };
+        let places: Vec<usize> = later.states.into_iter().map(place).collect();
+        let states = self.states.len();
+        if states > before {
+            self.threads.iter_mut().for_each(|line| line.widen(before, states));
+        }
+        for ThreadLine { tid, born_ns, name, role, first, ms, .. } in later.threads {
+            for (bucket, cell) in (first..).zip(ms.chunks_exact(places.len().max(1))) {
+                let sums = self.cell_of((tid, born_ns), &name, &role, bucket);
+                for (place, ms) in places.iter().zip(cell) {
+                    sums[*place] += ms;
+                }
+            }
+        }
     }
 
     /// Buckets in which a thread was there, as far as is known.
@@ -252,6 +305,52 @@ mod tests {
         timeline.enter(&stretch(2, 30, 40, &[9.0, 1.0]));
         assert_eq!((timeline.threads.len(), timeline.lived(0)), (1, 0..2));
         assert_eq!(timeline.cell(0, 0).unwrap(), [6.0, 4.0]);
+    }
+
+    /// Stretches of three threads in any order, and the states that a part of them knows.
+    fn stretches() -> impl Strategy<Value = Vec<(u32, i64, i64, [f64; 2])>> {
+        proptest::collection::vec((0u32..3, 0i64..90, 1i64..40, [0.0..50.0, 0.0..50.0]), 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn timelines_of_parts_merge_to_the_timeline_of_all(parts in proptest::collection::vec((any::<bool>(), stretches()), 0..4)) {
+            let edges: Vec<i64> = (0..=12).map(|edge| edge * 10 * MS).collect();
+            let mut whole = Timeline::new(states(), edges.clone());
+            let mut merged = Timeline::default();
+            for (is_reversed, stretches) in &parts {
+                let names = if *is_reversed { states().into_iter().rev().collect() } else { states() };
+                let mut part = Timeline::new(names, edges.clone());
+                for (tid, begin, length, [cpu, lock]) in stretches {
+                    whole.enter(&stretch(*tid, *begin, begin + length, &[*cpu, *lock]));
+                    let own = if *is_reversed { [*lock, *cpu] } else { [*cpu, *lock] };
+                    part.enter(&stretch(*tid, *begin, begin + length, &own));
+                }
+                merged.merge(part);
+            }
+            prop_assert_eq!(merged.threads.len(), whole.threads.len());
+            for (thread, line) in whole.threads.iter().enumerate() {
+                let other = merged.threads.iter().position(|other| other.tid == line.tid).unwrap();
+                prop_assert_eq!(merged.lived(other), whole.lived(thread));
+                for bucket in whole.lived(thread) {
+                    for (place, state) in whole.states.iter().enumerate() {
+                        let of_merged = merged.states.iter().position(|name| name == state).unwrap();
+                        let (a, b) = (whole.cell(thread, bucket).unwrap()[place], merged.cell(other, bucket).unwrap()[of_merged]);
+                        prop_assert!((a - b).abs() < 0.01, "{} {}", a, b);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_that_only_a_later_part_has_gets_a_place() {
+        let mut timeline = Timeline::new(vec!["cpu".to_string()], vec![0, 10 * MS, 20 * MS]);
+        timeline.enter(&stretch(1, 0, 10, &[10.0]));
+        let mut later = Timeline::new(vec!["lock".to_string()], vec![0, 10 * MS, 20 * MS]);
+        later.enter(&stretch(1, 10, 20, &[7.0]));
+        timeline.merge(later);
+        assert_eq!((timeline.cell(0, 0).unwrap(), timeline.cell(0, 1).unwrap()), (&[10.0, 0.0][..], &[0.0, 7.0][..]));
     }
 
     #[test]

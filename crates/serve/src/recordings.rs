@@ -9,8 +9,8 @@ use whyso_query::ForReport;
 use whyso_record::data::{SeriesId, SeriesKey};
 use whyso_record::run::Window;
 use whyso_record::{Recording, stamp};
-use whyso_report::payload::{self, PageHead, ServedSeries};
-use whyso_report::{Column, Source};
+use whyso_report::Column;
+use whyso_report::payload::{self, PageHead, ProfilePart, ServedSeries};
 
 use crate::error::{Answer, Refusal};
 
@@ -22,7 +22,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(200);
 const EXPLAIN_EVERY: Duration = Duration::from_secs(60);
 /// First number of computed series. The numbers of recorded series are far below.
 const COMPUTED_FROM: u32 = 1 << 31;
-/// First number of the series of functions, which are computed when the run is explained.
+/// First number of the series of functions, which are computed with the part of the stacks.
 const FUNCTIONS_FROM: u32 = 3 << 30;
 
 /// A recording that is open, with what was computed from it.
@@ -36,8 +36,13 @@ pub(crate) struct OpenRecording {
     /// Series of when each function was busy.
     functions: OnceLock<Vec<(SeriesKey, Column)>>,
     outline: OnceLock<Arc<PageHead>>,
-    explained: Mutex<Option<(Instant, Arc<PageHead>)>>,
+    explained: Computed,
+    /// In the order of [`ProfilePart::ALL`].
+    parts: [Computed; 3],
 }
+
+/// What takes a while, and when it was computed.
+type Computed = Mutex<Option<(Instant, Arc<PageHead>)>>;
 
 /// Where a series comes from.
 pub(crate) enum SeriesSource<'o> {
@@ -51,6 +56,16 @@ impl SeriesSource<'_> {
             SeriesSource::Recorded(_, key) | SeriesSource::Computed(key, _) => key,
         }
     }
+}
+
+fn computed(known: &Computed, compute: impl FnOnce() -> Answer<PageHead>) -> Answer<Arc<PageHead>> {
+    let mut known = lock(known);
+    if let Some((_, head)) = &*known {
+        return Ok(Arc::clone(head));
+    }
+    let head = Arc::new(compute()?);
+    *known = Some((Instant::now(), Arc::clone(&head)));
+    Ok(head)
 }
 
 impl OpenRecording {
@@ -76,6 +91,7 @@ impl OpenRecording {
             functions: OnceLock::new(),
             outline: OnceLock::new(),
             explained: Mutex::default(),
+            parts: Default::default(),
         })
     }
 
@@ -125,35 +141,47 @@ impl OpenRecording {
         Ok(Arc::clone(self.outline.get_or_init(|| outline)))
     }
 
-    /// Returns everything except samples. It is computed once; other requests wait for it.
+    /// Returns the head with what was found, and tables by level. It is computed once; other requests wait for it.
     pub(crate) fn explained(&self) -> Answer<Arc<PageHead>> {
-        let mut explained = lock(&self.explained);
-        if let Some((_, explained)) = &*explained {
-            return Ok(Arc::clone(explained));
-        }
-        let explanation = whyso_query::explain(&self.recording)?;
-        let stacks = Source::stacks(&self.recording)?;
-        self.functions.get_or_init(|| payload::function_series(&stacks, self.origin_ns));
-        let served = ForReport::new(&self.recording, &[])?.lend(None, |extras| {
-            let series = self.series();
-            payload::explained(
-                &self.recording,
-                &explanation,
-                extras,
-                &series,
-                stacks,
-                (self.origin_ns, self.end_ns),
-            )
-        })?;
-        let served = Arc::new(served);
-        *explained = Some((Instant::now(), Arc::clone(&served)));
-        Ok(served)
+        computed(&self.explained, || {
+            let explanation = whyso_query::explain(&self.recording)?;
+            let axis = (self.origin_ns, self.end_ns);
+            let head = ForReport::new(&self.recording, &[])?.lend(None, |extras| {
+                payload::explained(&self.recording, &explanation, extras, &self.series(), axis)
+            })?;
+            Ok(head)
+        })
     }
 
-    /// Takes over the explanation of an earlier state of the recording: a page asks for blocks of the head that it got.
-    fn take_explained(&self, before: &OpenRecording) {
-        let explained = lock(&before.explained).clone();
-        *lock(&self.explained) = explained.filter(|(at, _)| at.elapsed() < EXPLAIN_EVERY);
+    /// Returns a part of what the server's threads did. It is computed once; other requests wait for it.
+    pub(crate) fn profile_part(&self, part: ProfilePart) -> Answer<Arc<PageHead>> {
+        computed(&self.parts[part as usize], || {
+            let (head, functions) =
+                payload::profile_part(&self.recording, part, self.origin_ns, FUNCTIONS_FROM..)?;
+            if part == ProfilePart::Stacks {
+                self.functions.get_or_init(|| functions);
+            }
+            Ok(head)
+        })
+    }
+
+    /// Returns a block of the explained head, or of a part. `None`: there is none of that number.
+    pub(crate) fn block(&self, number: u32) -> Answer<Option<Vec<u8>>> {
+        let (part, place) = ProfilePart::of_block(number);
+        let head = match part {
+            Some(part) => self.profile_part(part)?,
+            None => self.explained()?,
+        };
+        Ok(head.blocks.get(place).cloned())
+    }
+
+    /// Takes over what was computed of an earlier state of the recording: a page asks for blocks of the heads that it got.
+    fn take_computed(&self, before: &OpenRecording) {
+        let before_all = [&before.explained].into_iter().chain(&before.parts);
+        for (before, now) in before_all.zip([&self.explained].into_iter().chain(&self.parts)) {
+            let before = lock(before).clone();
+            *lock(now) = before.filter(|(at, _)| at.elapsed() < EXPLAIN_EVERY);
+        }
         if let Some(functions) = before.functions.get() {
             self.functions.get_or_init(|| functions.clone());
         }
@@ -259,7 +287,7 @@ impl Recordings {
             _ => OpenRecording::open(&path)?,
         });
         if let Some(before) = before.filter(|_| opened.recording.live()) {
-            opened.take_explained(&before);
+            opened.take_computed(&before);
         }
         let mut cache = lock(&self.cache);
         cache.retain(|cached| cached.id != id);

@@ -11,7 +11,7 @@ use whyso_report::{OfRoles, Relation};
 
 use crate::against::sample_both;
 use crate::profile_args::{ClassesArgs, FunctionsArgs, RelativesArgs, RulesArgs, WakersArgs};
-use crate::profile_data::{METRICS, sample};
+use crate::profile_data::{METRICS, sample, sample_with_wakes};
 
 /// Most names that an error lists where several fit.
 const CANDIDATES_MAX: usize = 8;
@@ -81,7 +81,7 @@ pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
 
 pub(crate) fn show_wakers(args: &WakersArgs) -> Result<ExitCode> {
     let rules = rules_of(&args.rules)?;
-    let sampled = sample(&args.run, &args.profile, WAKERS_METRICS)?;
+    let sampled = sample_with_wakes(&args.run, &args.profile, WAKERS_METRICS)?;
     let profile = &sampled.recorded.profile;
     let found = wakers(profile, &rules);
     let (about, limit) = (sampled.about(), args.shown.limit);

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use whyso_query::{MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, states_by_role};
+use whyso_query::{MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, profile_with_wakes_in, states_by_role};
 use whyso_record::Recording;
+use whyso_record::run::Window;
 use whyso_report::{SampledIn, StatesByRole};
 
 use crate::choice_args::{RunPart, choose_part};
@@ -69,8 +70,28 @@ pub(crate) fn sample(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result
     sample_part(&recording, choose_part(&recording, &args.part)?, args, metrics)
 }
 
+/// The same with who ended the waits.
+pub(crate) fn sample_with_wakes(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<SampledProfile> {
+    let (recording, _) = open(run, &args.runs)?;
+    let chosen = choose_part(&recording, &args.part)?;
+    sample_by(profile_with_wakes_in, &recording, chosen, args, metrics)
+}
+
 /// Reads the profile of a part of a run.
 pub(crate) fn sample_part(
+    recording: &Recording,
+    chosen: RunPart,
+    args: &ProfileArgs,
+    metrics: &[&str],
+) -> Result<SampledProfile> {
+    sample_by(profile_in, recording, chosen, args, metrics)
+}
+
+/// How a profile is read.
+type ReadProfile = fn(&Recording, Window, &[String], &ThreadFilter) -> Result<RecordedProfile, whyso_query::Error>;
+
+fn sample_by(
+    read: ReadProfile,
     recording: &Recording,
     chosen: RunPart,
     args: &ProfileArgs,
@@ -86,7 +107,7 @@ pub(crate) fn sample_part(
     let has_connections = recording.run().process().is_none();
     let usual = if names_threads || !has_connections { ALL } else { CONNECTION };
     let role = filter.role.get_or_insert_with(|| usual.to_string()).clone();
-    let recorded = profile_in(recording, chosen.window, &by, &filter)?;
+    let recorded = read(recording, chosen.window, &by, &filter)?;
     let states = states_by_role(recording, chosen.window)?;
     let files = main_files(recording, chosen.window)?;
     let is_light = recording.run().has_light_stacks();

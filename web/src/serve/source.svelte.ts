@@ -13,12 +13,18 @@ const RANKED_MAX = 380;
 /** Numbers of blocks of a window's tables begin here; those of the head are below. */
 const WINDOW_BLOCKS = 1_000_000;
 
+/** In the order in which they are read. */
+const PARTS = ['threads', 'timeline', 'stacks'] as const;
+
+/** What a part adds to the head. */
+type PartHead = Pick<Head, 'series' | 'threads' | 'timeline' | 'flame'>;
 type Tables = Pick<Head, 'statements' | 'locks' | 'pfs'>;
 
 export class ServedSource extends BlockSource {
   readonly id: string;
   override readonly isWhole = false;
   #head: Head = $state.raw({} as Head);
+  #functions: Head['series'] = [];
   /** The tables by level, while those of a window are shown. */
   #byLevel: Tables | null = null;
   #windowBlocks: string[] = [];
@@ -26,6 +32,8 @@ export class ServedSource extends BlockSource {
   /** Grows whenever tables change. */
   tables: number = $state(0);
   isExplained: boolean = $state(false);
+  /** Parts of what the server's threads did that are still to come. */
+  coming: number = $state(PARTS.length);
 
   constructor(id: string, head: Head) {
     super();
@@ -49,10 +57,30 @@ export class ServedSource extends BlockSource {
     this.tables++;
   }
 
+  /** Adds what the server's threads did, part by part: of a large recording each takes a while. */
+  async addProfile(): Promise<void> {
+    for (const part of PARTS) {
+      const { series, ...more } = await getJson<PartHead>(`${runPath(this.id)}/profile/${part}`);
+      this.#head = { ...this.#head, ...more };
+      this.#functions = series.length > 0 ? series : this.#functions;
+      this.#setSeries(this.#head.series);
+      this.coming--;
+    }
+  }
+
+  /** Series of functions come with the stacks. A head that was computed later has them, too. */
+  #setSeries(series: Head['series']): void {
+    const known = new Set(series.map((entry) => entry.slot));
+    const more = this.#functions.filter((entry) => !known.has(entry.slot));
+    this.#head = { ...this.#head, series: more.length > 0 ? [...series, ...more] : series };
+  }
+
   /** Reads which series there are: a recording that has just begun gets them one source after the other. */
   async renewSeries(): Promise<void> {
     const { series, axes } = headOf(await getText(runPath(this.id)));
-    if (series.length > this.#head.series.length) this.#head = { ...this.#head, series, axes };
+    if (series.length <= this.#head.series.length) return;
+    this.#head = { ...this.#head, axes };
+    this.#setSeries(series);
   }
 
   setEvents(events: Head['events']): void {

@@ -11,6 +11,7 @@ mod rolled;
 mod rollups;
 mod samples;
 mod states;
+mod thread_sums;
 mod threads;
 pub(crate) mod version;
 mod window_values;

@@ -1,6 +1,7 @@
 //! A stream with roll-ups: which files serve which part of a window.
 
 use std::sync::Arc;
+use std::thread;
 
 use arrow::array::RecordBatch;
 
@@ -21,19 +22,57 @@ pub(super) struct RollupStream<'a> {
     pub(super) has_stretches: bool,
 }
 
+/// A file that serves a part of a window.
+struct Serving<'a> {
+    part: &'a Plain,
+    between: Between<'a>,
+    /// The part of time that it is read for.
+    window: Window,
+}
+
+/// So many files are read at one time at most: each takes the memory of a row group.
+const AT_ONCE_MAX: usize = 8;
+
 impl Recording {
-    /// Hands over the rows of a window, with the part of time that they are read for: others among them are to be left out. A moment's part
-    /// excludes its end. A stretch's part includes its end and excludes its begin. One that ends after the window is in the last. So each
-    /// row counts once. Roll-ups longer than `step_ns` are not read, nor those of segments that have not all of them. `columns`: those to
-    /// read; `None`: all.
-    pub(super) fn each_rolled(
+    /// Adds up the rows of a window: those of each file by themselves, several files at one time, and then the sums, in order of time.
+    /// Rows come with the part of time that they are read for: others among them are to be left out. A moment's part excludes its end. A
+    /// stretch's part includes its end and excludes its begin. One that ends after the window is in the last. So each row counts once.
+    /// Roll-ups longer than `step_ns` are not read, nor those of segments that have not all of them. `columns`: those to read; `None`: all.
+    pub(super) fn fold_rolled<S: Default + Send>(
         &self,
         rolled: &RollupStream<'_>,
         window: Window,
         step_ns: i64,
         columns: Option<&[&str]>,
-        mut take: impl FnMut(&RecordBatch, Window) -> Result<()>,
+        add: impl Fn(&mut S, &RecordBatch, Window) -> Result<()> + Sync,
+        mut merge: impl FnMut(S),
     ) -> Result<()> {
+        let fold = |serving: &Serving<'_>| {
+            let mut sum = S::default();
+            let add_rows = |rows: &RecordBatch| add(&mut sum, rows, serving.window);
+            serving.part.each(Some(serving.between), columns, add_rows)?;
+            Ok(sum)
+        };
+        let at_once = thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE_MAX);
+        for several in self.serving(rolled, window, step_ns).chunks(at_once) {
+            if let [one] = several {
+                merge(fold(one)?);
+                continue;
+            }
+            let sums: Vec<Result<S>> = thread::scope(|scope| {
+                let folding: Vec<_> = several.iter().map(|one| scope.spawn(|| fold(one))).collect();
+                let end = |fold: thread::ScopedJoinHandle<'_, Result<S>>| {
+                    fold.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                };
+                folding.into_iter().map(end).collect()
+            });
+            sums.into_iter().try_for_each(|sum| sum.map(&mut merge))?;
+        }
+        Ok(())
+    }
+
+    /// Which files serve a window, by its parts in order of time.
+    fn serving<'a>(&'a self, rolled: &RollupStream<'a>, window: Window, step_ns: i64) -> Vec<Serving<'a>> {
         let parts = |stream: &str| self.plain.get(stream).map_or(&[][..], Vec::as_slice);
         let detail: Vec<&Arc<Plain>> = rolled.detail.iter().flat_map(|stream| parts(stream)).collect();
         let rollups: Vec<&[Arc<Plain>]> = rolled.rollups.iter().map(|(stream, _)| parts(stream)).collect();
@@ -51,9 +90,11 @@ impl Recording {
         let between = |window| Between { begin: rolled.begin, end: rolled.end, window };
         let after = Window { begin_ns: window.end_ns, end_ns: i64::MAX };
         let open = if rolled.has_stretches { Window { end_ns: i64::MAX, ..window } } else { window };
-        for part in &bare {
-            part.each(Some(between(window)), columns, |rows| take(rows, open))?;
-        }
+        let mut serving: Vec<Serving<'_>> = Vec::new();
+        let mut serve = |part: &'a Arc<Plain>, reach: Window, window: Window| {
+            serving.push(Serving { part, between: between(reach), window });
+        };
+        bare.iter().for_each(|part| serve(part, window, open));
         let lengths_ns: Vec<i64> = rolled
             .rollups
             .iter()
@@ -65,23 +106,23 @@ impl Recording {
             wanted.push(Piece { window: after, rollup: None });
         }
         for piece in wanted {
-            let mut serving: Vec<&Arc<Plain>> = Vec::new();
-            match piece.rollup {
-                Some(place) => serving.extend(rollups[place].iter().filter(|part| !overlaps(part, &bare))),
-                None => {
-                    serving.extend(&covered);
-                    // The oldest detail of a recording may be removed.
-                    let finest = rollups.first().copied().unwrap_or_default();
-                    serving.extend(finest.iter().filter(|part| !overlaps(part, &detail)));
-                }
-            }
             // Of what ends after the window, only what begins in it.
             let reach =
                 Window { end_ns: piece.window.end_ns.min(window.end_ns.saturating_add(1)), ..piece.window };
-            for part in serving {
-                part.each(Some(between(reach)), columns, |rows| take(rows, piece.window))?;
+            match piece.rollup {
+                Some(place) => {
+                    let chosen = rollups[place].iter().filter(|part| !overlaps(part, &bare));
+                    chosen.for_each(|part| serve(part, reach, piece.window));
+                }
+                None => {
+                    covered.iter().for_each(|part| serve(part, reach, piece.window));
+                    // The oldest detail of a recording may be removed.
+                    let finest = rollups.first().copied().unwrap_or_default();
+                    let alone = finest.iter().filter(|part| !overlaps(part, &detail));
+                    alone.for_each(|part| serve(part, reach, piece.window));
+                }
             }
         }
-        Ok(())
+        serving
     }
 }

@@ -1,13 +1,16 @@
 //! The server's threads over time, from the stream of their states and its roll-ups. Of recordings without that stream: from the
 //! snapshots every ten seconds.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
-use whyso_series::{Stretch, ThreadHasher, ThreadTable, ThreadTime, Timeline};
+use arrow::array::RecordBatch;
+use whyso_series::{Stretch, ThreadHasher, ThreadTable, ThreadTime, Timeline, is_idle};
 
 use super::Recording;
 use super::rolled::RollupStream;
+use super::thread_sums::{ThreadSum, ThreadSums};
 use crate::error::Result;
 use crate::layout;
 use crate::run::Window;
@@ -54,13 +57,14 @@ struct ThreadLabel {
     role: String,
 }
 
-/// Sums of a thread.
+/// Numbers of threads.
+type Tids = HashSet<u32, BuildHasherDefault<ThreadHasher>>;
+
+/// A part of a window as it is added up, with the states that its rows have.
 #[derive(Default)]
-struct ThreadSum {
-    name: String,
-    role: String,
-    requests: f64,
-    ms: Vec<f64>,
+struct StretchFold<S> {
+    states: Vec<String>,
+    sum: S,
 }
 
 impl Recording {
@@ -125,14 +129,33 @@ impl Recording {
     /// # Errors
     /// The files can't be read.
     pub fn timeline(&self, edges_ns: &[i64]) -> Result<Timeline> {
-        self.timeline_of(edges_ns, |_, _| true)
+        self.timeline_of(edges_ns, None)
     }
 
-    /// The same of some threads, chosen by number and birth.
+    /// The same of the `most` threads that worked and waited for the longest.
     ///
     /// # Errors
     /// The files can't be read.
-    pub fn timeline_of(&self, edges_ns: &[i64], is_chosen: impl Fn(u32, i64) -> bool) -> Result<Timeline> {
+    pub fn timeline_of_busiest(&self, edges_ns: &[i64], most: usize) -> Result<Timeline> {
+        let (Some(begin_ns), Some(end_ns)) = (edges_ns.first(), edges_ns.last()) else {
+            return Ok(Timeline::default());
+        };
+        let times = self.thread_times(Window { begin_ns: *begin_ns, end_ns: *end_ns })?;
+        if times.threads.len() <= most {
+            return self.timeline_of(edges_ns, None);
+        }
+        let busy_ns = |thread: &ThreadTime| -> u64 {
+            let states = times.states.iter().zip(&thread.states_ns);
+            states.filter(|(state, _)| !is_idle(state)).map(|(_, ns)| ns).sum()
+        };
+        let mut busiest: Vec<(u64, u32)> =
+            times.threads.iter().map(|thread| (busy_ns(thread), thread.tid)).collect();
+        busiest.sort_unstable_by_key(|(busy_ns, tid)| (Reverse(*busy_ns), *tid));
+        let chosen: Tids = busiest.into_iter().take(most).map(|(_, tid)| tid).collect();
+        self.timeline_of(edges_ns, Some(&chosen))
+    }
+
+    fn timeline_of(&self, edges_ns: &[i64], chosen: Option<&Tids>) -> Result<Timeline> {
         let (Some(begin_ns), Some(end_ns)) = (edges_ns.first(), edges_ns.last()) else {
             return Ok(Timeline::default());
         };
@@ -142,14 +165,13 @@ impl Recording {
         let window = Window { begin_ns: *begin_ns, end_ns: *end_ns };
         let step_ns = edges_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().unwrap_or(0);
         let mut timeline = Timeline::default();
-        self.each_stretch(window, step_ns, |states, stretch, _| {
-            if timeline.edges_ns.is_empty() {
-                timeline = Timeline::new(states.to_vec(), edges_ns.to_vec());
+        let add = |part: &mut Timeline, states: &[String], stretch: &Stretch<'_>, _| {
+            if part.edges_ns.is_empty() {
+                *part = Timeline::new(states.to_vec(), edges_ns.to_vec());
             }
-            if is_chosen(stretch.tid, stretch.born_ns) {
-                timeline.enter(stretch);
-            }
-        })?;
+            part.enter(stretch);
+        };
+        self.fold_stretches(window, step_ns, chosen, add, |part| timeline.merge(part))?;
         Ok(timeline)
     }
 
@@ -158,27 +180,13 @@ impl Recording {
     /// # Errors
     /// The files can't be read.
     pub fn thread_times(&self, window: Window) -> Result<ThreadTimes> {
-        let mut sums: HashMap<(u32, i64), ThreadSum, BuildHasherDefault<ThreadHasher>> = HashMap::default();
-        let mut names: Vec<String> = Vec::new();
-        let mut known = Window { begin_ns: i64::MAX, end_ns: i64::MIN };
-        self.each_stretch(window, i64::MAX, |states, stretch, requests| {
-            known.begin_ns = known.begin_ns.min(stretch.begin_ns);
-            known.end_ns = known.end_ns.max(stretch.end_ns);
-            if names.len() < states.len() {
-                names = states.to_vec();
-            }
-            let sum = sums.entry((stretch.tid, stretch.born_ns)).or_default();
-            if sum.name != stretch.name {
-                sum.name = stretch.name.to_string();
-            }
-            if sum.role != stretch.role {
-                sum.role = stretch.role.to_string();
-            }
-            sum.requests += requests;
-            sum.ms.resize(stretch.states_ms.len().max(sum.ms.len()), 0.0);
-            sum.ms.iter_mut().zip(stretch.states_ms).for_each(|(sum, ms)| *sum += ms);
-        })?;
-        let mut sums: Vec<((u32, i64), ThreadSum)> = sums.into_iter().collect();
+        let mut sums = ThreadSums::default();
+        let add = |part: &mut ThreadSums, states: &[String], stretch: &Stretch<'_>, requests| {
+            part.add(states, stretch, requests);
+        };
+        self.fold_stretches(window, i64::MAX, None, add, |part: ThreadSums| sums.merge(part))?;
+        let ThreadSums { by_thread, states: names, known } = sums;
+        let mut sums: Vec<((u32, i64), ThreadSum)> = by_thread.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| *key);
         let time = |((tid, _), sum): ((u32, i64), ThreadSum)| {
             let mut states_ns: Vec<u64> = sum.ms.iter().map(|ms| (ms * NS_PER_MS) as u64).collect();
@@ -210,19 +218,18 @@ impl Recording {
         let window = Window { begin_ns: *begin_ns, end_ns: *end_ns };
         let step_ns = t_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().unwrap_or(0);
         let mut timeline = Timeline::default();
-        let mut values = Vec::new();
-        self.each_stretch(window, step_ns, |states, stretch, requests| {
-            if timeline.edges_ns.is_empty() {
+        let add = |part: &mut Timeline, states: &[String], stretch: &Stretch<'_>, requests| {
+            if part.edges_ns.is_empty() {
                 // Requests go with the states: they are spread over a stretch as its time is.
                 let columns = states.iter().cloned().chain([state_table::REQUESTS.to_string()]).collect();
-                timeline = Timeline::new(columns, t_ns.to_vec());
+                *part = Timeline::new(columns, t_ns.to_vec());
             }
-            values.clear();
-            values.extend_from_slice(stretch.states_ms);
-            values.resize(timeline.states.len() - 1, 0.0);
+            let mut values = stretch.states_ms.to_vec();
+            values.resize(part.states.len() - 1, 0.0);
             values.push(requests);
-            timeline.enter(&Stretch { states_ms: &values, ..*stretch });
-        })?;
+            part.enter(&Stretch { states_ms: &values, ..*stretch });
+        };
+        self.fold_stretches(window, step_ns, None, add, |part| timeline.merge(part))?;
         let mut listed = Vec::new();
         let rows_max = LISTED_ROWS_MAX / timeline.buckets().max(1);
         for edges in timeline.edges_ns.windows(2) {
@@ -259,29 +266,32 @@ impl Recording {
             }
             return Ok(labels);
         }
-        self.each_stretch(super::EVERYTHING, i64::MAX, |_, stretch, _| {
-            let label = labels.entry(stretch.tid).or_default();
+        let add = |part: &mut HashMap<u32, ThreadLabel>, _: &[String], stretch: &Stretch<'_>, _| {
+            let label = part.entry(stretch.tid).or_default();
             if label.name != stretch.name {
                 label.name = stretch.name.to_string();
             }
             if label.role != stretch.role {
                 label.role = stretch.role.to_string();
             }
-        })?;
+        };
+        self.fold_stretches(super::EVERYTHING, i64::MAX, None, add, |part| labels.extend(part))?;
         Ok(labels)
     }
 
-    /// Hands over what threads did in a window: the states, each stretch, and the requests in it. A stretch that lies in it in part has
-    /// a part of its time, by its length. It comes from roll-ups that are no longer than `step_ns`.
-    fn each_stretch(
+    /// Adds up what threads did in parts of a window: the states, each stretch, and the requests in it. A stretch that lies in it in part
+    /// has a part of its time, by its length. It comes from roll-ups that are no longer than `step_ns`. Parts merge in order of time. `chosen`: the
+    /// numbers of the threads to read; `None`: all.
+    fn fold_stretches<S: Default + Send>(
         &self,
         window: Window,
         step_ns: i64,
-        mut take: impl FnMut(&[String], &Stretch<'_>, f64),
+        chosen: Option<&Tids>,
+        add: impl Fn(&mut S, &[String], &Stretch<'_>, f64) + Sync,
+        mut merge: impl FnMut(S),
     ) -> Result<()> {
-        let mut states: Vec<String> = Vec::new();
-        let mut states_ms: Vec<f64> = Vec::new();
-        self.each_rolled(&ROLLED, window, step_ns, None, |batch, part| {
+        let add_rows = |fold: &mut StretchFold<S>, batch: &RecordBatch, part: Window| {
+            let StretchFold { states, sum } = fold;
             let Some(columns) = StateColumns::of(batch) else { return Ok(()) };
             for state in &columns.states {
                 if !states.contains(state) {
@@ -290,9 +300,11 @@ impl Recording {
             }
             let place = |state| states.iter().position(|other| other == state).unwrap_or(0);
             let places: Vec<usize> = columns.states.iter().map(place).collect();
+            let mut states_ms: Vec<f64> = vec![0.0; states.len()];
             for row in 0..columns.len() {
                 let found = columns.stretch(row);
-                if found.end_ns <= part.begin_ns || found.end_ns > part.end_ns {
+                let is_chosen = chosen.is_none_or(|chosen| chosen.contains(&found.tid));
+                if !is_chosen || found.end_ns <= part.begin_ns || found.end_ns > part.end_ns {
                     continue;
                 }
                 // A thread that began within a stretch did nothing before.
@@ -304,8 +316,6 @@ impl Recording {
                 }
                 let length = |from_ns: i64, to_ns: i64| to_ns.saturating_sub(from_ns) as f64;
                 let part = length(begin_ns, end_ns) / length(from_ns, found.end_ns);
-                states_ms.clear();
-                states_ms.resize(states.len(), 0.0);
                 for (state, to) in places.iter().enumerate() {
                     states_ms[*to] = f64::from(columns.ms(row, state)) * part;
                 }
@@ -318,10 +328,11 @@ impl Recording {
                     end_ns,
                     states_ms: &states_ms,
                 };
-                take(&states, &stretch, f64::from(found.requests) * part);
+                add(sum, states, &stretch, f64::from(found.requests) * part);
             }
             Ok(())
-        })
+        };
+        self.fold_rolled(&ROLLED, window, step_ns, None, add_rows, |part: StretchFold<S>| merge(part.sum))
     }
 }
 

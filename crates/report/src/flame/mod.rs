@@ -20,6 +20,8 @@ use whyso_profile::{
 };
 
 use crate::source::Stacks;
+use whyso_model::State;
+use whyso_record::{StackTotal, UNKNOWN_THREAD};
 use samples::SampleOrigin;
 
 #[cfg(test)]
@@ -106,6 +108,8 @@ pub(crate) struct Flame {
     origins: Vec<SampleOrigin>,
     /// The observer's share of the stacks' time, 0 to 1: the largest of all runs.
     observer_share: f64,
+    /// Where samples are added up over buckets of time: how long these are. 0: they are one by one.
+    bucket_ns: i64,
 }
 
 impl Flame {
@@ -119,6 +123,7 @@ impl Flame {
             places: BTreeMap::new(),
             origins: Vec::new(),
             observer_share: runs.iter().map(|(stacks, _)| stacks.observer_share()).fold(0.0, f64::max),
+            bucket_ns: runs.iter().map(|(stacks, _)| stacks.bucket_ns()).max().unwrap_or(0),
         };
         let parts: usize = runs.iter().map(|(_, parts)| parts.len()).sum();
         for (stacks, own) in runs {
@@ -141,34 +146,19 @@ impl Flame {
         let names = metric_names();
         let columns = (all + 1) * COLUMNS_PER_LEVEL;
         profile.metrics = (0..columns).map(|column| names[column % METRICS].to_string()).collect();
-        let samples = stacks.samples.iter().map(|sample| (sample.role.as_str(), sample));
-        // A probe is executed by a connection's thread, and its time is the observer's.
-        let samples = samples.chain(stacks.observer_samples.iter().map(|sample| (OBSERVER_ROLE, sample)));
-        let sampled = samples.map(|(role, sample)| {
-            let about = (sample.t_ns, sample.tid, role, "cpu");
-            (about, sample.stack, sample.weight_ns, 0)
-        });
-        let waits = stacks.waits.iter().map(|wait| (wait.role.as_str(), wait));
-        let waits = waits.chain(stacks.observer_waits.iter().map(|wait| (OBSERVER_ROLE, wait)));
-        let waited = waits.map(|(role, wait)| {
-            let about = (wait.t_ns, wait.tid, role, wait.state.as_str());
-            (about, wait.stack, wait.weight_ns, wait.length_ns)
-        });
         let mut used: BTreeSet<u32> = BTreeSet::new();
-        for ((t_ns, tid, role, state), stack, weight_ns, seen_ns) in sampled.chain(waited) {
-            let Some(metric) = metric_of(state) else { continue };
-            let Some(part) = part_at(t_ns).or(is_own.then_some(all)) else { continue };
-            used.insert(stack);
-            let threads = threads_of(role);
-            let metric = part * COLUMNS_PER_LEVEL + threads * METRICS + metric;
-            let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
-            profile.samples.push(ProfileSample { stack: first_stack + stack, metric, weight_ns, seen_ns });
+        for (at, sum) in moments(&stacks) {
+            let Some(metric) = metric_of(at.state) else { continue };
+            let Some(part) = part_at(at.t_ns).or(is_own.then_some(all)) else { continue };
+            used.insert(at.stack);
+            let metric = part * COLUMNS_PER_LEVEL + threads_of(at.role) * METRICS + metric;
+            profile.samples.push(ProfileSample { stack: first_stack + at.stack, metric, ..sum });
             origins.push(SampleOrigin {
-                t_ns,
-                tid,
-                role: role.to_string(),
-                connection: stacks.connections.at(tid, t_ns).copied(),
-                statement: stacks.statements.at(tid, t_ns).cloned(),
+                t_ns: at.t_ns,
+                tid: at.tid,
+                role: at.role.to_string(),
+                connection: stacks.connections.at(at.tid, at.t_ns).copied(),
+                statement: stacks.statements.at(at.tid, at.t_ns).cloned(),
                 other_part: (!is_own).then_some(part),
             });
         }
@@ -215,7 +205,7 @@ impl Flame {
         {
             let column = &mut columns[sample.metric];
             column.total_us += sample.weight_ns / NS_PER_US;
-            column.samples += 1;
+            column.samples += sample.count;
         }
         for (column, half_ns) in columns.iter_mut().zip(halves_ns) {
             column.total_us = column.total_us.round();
@@ -251,6 +241,45 @@ impl Flame {
 }
 
 const COLUMNS_PER_LEVEL: usize = METRICS * THREADS.len();
+
+/// When a sample or a wait was, of whom, and where.
+struct Moment<'a> {
+    t_ns: i64,
+    tid: u32,
+    role: &'a str,
+    state: &'a str,
+    stack: u32,
+}
+
+fn added_up<'a>(role: &'a str, total: &'a StackTotal) -> (Moment<'a>, ProfileSample) {
+    let StackTotal { t_ns, state, stack, sum, .. } = total;
+    let (weight_ns, count, variance_ns2) = (sum.weight_ns as f64, sum.count, sum.variance_ns2);
+    let sample = ProfileSample { stack: *stack, metric: 0, weight_ns, count, variance_ns2 };
+    (Moment { t_ns: *t_ns, tid: UNKNOWN_THREAD, role, state, stack: *stack }, sample)
+}
+
+/// All samples and waits, each with its weight: one by one, or added up over buckets of time. A probe is executed by a connection's
+/// thread, and its time is the observer's.
+fn moments(stacks: &Stacks) -> Vec<(Moment<'_>, ProfileSample)> {
+    if let Some(buckets) = &stacks.buckets {
+        let shown = buckets.totals.iter().map(|total| (&*total.role, total));
+        let of_observer = buckets.observer.iter().map(|total| (OBSERVER_ROLE, total));
+        return shown.chain(of_observer).map(|(role, total)| added_up(role, total)).collect();
+    }
+    let samples = stacks.samples.iter().map(|sample| (sample.role.as_str(), sample));
+    let samples = samples.chain(stacks.observer_samples.iter().map(|sample| (OBSERVER_ROLE, sample)));
+    let sampled = samples.map(|(role, sample)| {
+        let at = Moment { t_ns: sample.t_ns, tid: sample.tid, role, state: State::Cpu.name(), stack: sample.stack };
+        (at, ProfileSample::one(sample.stack, 0, sample.weight_ns as f64, 0.0))
+    });
+    let waits = stacks.waits.iter().map(|wait| (wait.role.as_str(), wait));
+    let waits = waits.chain(stacks.observer_waits.iter().map(|wait| (OBSERVER_ROLE, wait)));
+    let waited = waits.map(|(role, wait)| {
+        let at = Moment { t_ns: wait.t_ns, tid: wait.tid, role, state: &wait.state, stack: wait.stack };
+        (at, ProfileSample::one(wait.stack, 0, wait.weight_ns as f64, wait.length_ns as f64))
+    });
+    sampled.chain(waited).collect()
+}
 
 /// The place of a role among [`THREADS`].
 fn threads_of(role: &str) -> usize {

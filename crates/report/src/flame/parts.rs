@@ -64,6 +64,9 @@ pub(crate) fn parts_of_other(run: &RunInfo, other: &RunInfo, stacks: &Stacks) ->
 
 /// From the first stack to the last.
 fn window_of(stacks: &Stacks) -> Option<Window> {
+    if let Some(buckets) = &stacks.buckets {
+        return Some(buckets.window);
+    }
     let samples = || stacks.samples.iter().chain(&stacks.observer_samples).map(|sample| sample.t_ns);
     let waits = || stacks.waits.iter().chain(&stacks.observer_waits).map(|wait| wait.t_ns);
     let times = || samples().chain(waits());

@@ -110,8 +110,9 @@ impl Flame {
         names: &BTreeMap<u32, String>,
         origin_ns: i64,
     ) -> Option<(SamplesHead, Vec<Vec<f64>>)> {
+        let all = if self.bucket_ns == 0 { FINENESS.to_vec() } else { finenesses_of(self.bucket_ns) };
         // Where there are no lines, leaving them out saves nothing.
-        let mut fitting = FINENESS.iter().filter(|fineness| fineness.lines || places.lines.is_some());
+        let mut fitting = all.iter().filter(|fineness| fineness.lines || places.lines.is_some());
         fitting.find_map(|fineness| self.samples_at(*fineness, places, names, origin_ns, ROWS_MAX))
     }
 
@@ -153,8 +154,8 @@ impl Flame {
             let sum =
                 sums.entry(Key { metric, owner: owners.place(owner), stretch, node: *node }).or_default();
             sum.ns += sample.weight_ns;
-            sum.variance_ns2 += sample.variance_ns2();
-            sum.count += 1;
+            sum.variance_ns2 += sample.variance_ns2;
+            sum.count += sample.count;
             if sums.len() > rows_max {
                 return None;
             }
@@ -218,6 +219,8 @@ impl Flame {
             return Vec::new();
         };
         let step_ns = step_s * NS_PER_S;
+        // Buckets of sums begin at multiples of their length.
+        let origin_ns = if self.bucket_ns == 0 { origin_ns } else { 0 };
         let begin = (first_ns - origin_ns).div_euclid(step_ns);
         let end = (last_ns - origin_ns).div_euclid(step_ns) + 1;
         let mut edges_ns: Vec<i64> = (begin..=end).map(|step| origin_ns + step * step_ns).collect();
@@ -246,6 +249,15 @@ impl Flame {
         texts.sort_unstable();
         texts
     }
+}
+
+/// Of samples that are added up over buckets of time, without their threads.
+fn finenesses_of(bucket_ns: i64) -> Vec<Fineness> {
+    let of = |buckets: i64| {
+        let step_s = buckets * bucket_ns / NS_PER_S;
+        [true, false].map(|lines| Fineness { step_s, threads: false, lines })
+    };
+    [1, 4, 16].into_iter().flat_map(of).collect()
 }
 
 fn note(fineness: Fineness, lacks_lines: bool, others: bool) -> String {

@@ -6,7 +6,8 @@ use whyso_record::data::SeriesKey;
 use whyso_record::run::Window;
 
 use super::{
-    Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_profile, add_tables, add_tree,
+    Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_flame, add_tables, add_threads,
+    add_timeline, add_tree,
 };
 use crate::flame::{Flame, FlamePart};
 use crate::source::{Column, Source, Stacks};
@@ -55,12 +56,42 @@ struct Axis {
     end_ns: i64,
 }
 
-/// Parts of a head that need more than the recording's outline.
-#[derive(Default)]
-struct Parts<'b> {
+/// A part of what the server's threads did. A page that is served gets them one by one, as each takes a while of a large recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfilePart {
+    /// The table of threads.
+    Threads,
+    Timeline,
+    /// The tree of calls, and functions over time.
+    Stacks,
+}
+
+impl ProfilePart {
+    pub const ALL: [ProfilePart; 3] = [ProfilePart::Threads, ProfilePart::Timeline, ProfilePart::Stacks];
+
+    /// The number of its first block.
+    fn first_block(self) -> u32 {
+        (self as u32 + 1) * BLOCKS_OF_PART
+    }
+
+    /// The part of a block, and its place in there; `None`: it is one of the head.
+    pub fn of_block(number: u32) -> (Option<ProfilePart>, usize) {
+        let part = (number / BLOCKS_OF_PART).checked_sub(1);
+        let part = part.and_then(|part| ProfilePart::ALL.get(part as usize).copied());
+        (part, number.saturating_sub(part.map_or(0, ProfilePart::first_block)) as usize)
+    }
+}
+
+/// No part has more blocks.
+const BLOCKS_OF_PART: u32 = 1 << 24;
+
+/// What a page adds to its head when a part comes.
+#[derive(Serialize)]
+struct PartHead {
+    #[serde(flatten)]
     profile: ProfileHead,
-    tables: TablesHead<'b>,
-    notes: Vec<String>,
+    /// More of the head's series.
+    series: Vec<SeriesHead>,
 }
 
 /// Returns what the load did, as series. `before`: those of the recording as it was, which are not computed again.
@@ -74,11 +105,6 @@ pub fn load_series(
     derived::load_series(source, before)
 }
 
-/// Returns which functions were busy when, as series.
-pub fn function_series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)> {
-    over_time::series(stacks, origin_ns)
-}
-
 /// Returns the head of a run that is not explained yet: what was run, what happened, and which series there are.
 ///
 /// # Errors
@@ -90,10 +116,10 @@ pub fn outline(
     end_ns: i64,
 ) -> Result<PageHead, Error> {
     let axis = Axis { origin_ns, end_ns };
-    head(source, &Explanation::default(), series, axis, Parts::default(), Blocks::default())
+    head(source, &Explanation::default(), series, axis, TablesHead::default(), Blocks::default())
 }
 
-/// Returns the same with what was found, what threads did, and tables by level.
+/// Returns the same with what was found, and with tables by level.
 ///
 /// # Errors
 /// The recording's files can't be read.
@@ -102,15 +128,42 @@ pub fn explained(
     explanation: &Explanation,
     extras: &Extras<'_>,
     series: &[ServedSeries],
-    stacks: Stacks,
     (origin_ns, end_ns): (i64, i64),
 ) -> Result<PageHead, Error> {
     let mut blocks = Blocks::default();
-    let notes = stacks.note().into_iter().collect();
-    let profile = add_profile(&mut blocks, source, stacks, extras, origin_ns)?;
     let tables = add_tables(&mut blocks, extras)?;
-    let parts = Parts { profile, tables, notes };
-    head(source, explanation, series, Axis { origin_ns, end_ns }, parts, blocks)
+    head(source, explanation, series, Axis { origin_ns, end_ns }, tables, blocks)
+}
+
+/// Returns a part of what the server's threads did. `functions`: numbers for the series of functions over time, which come with the
+/// stacks, and are returned.
+///
+/// # Errors
+/// The recording's files can't be read.
+pub fn profile_part(
+    source: &dyn Source,
+    part: ProfilePart,
+    origin_ns: i64,
+    functions: impl Iterator<Item = u32>,
+) -> Result<(PageHead, Vec<(SeriesKey, Column)>), Error> {
+    let mut blocks = Blocks { first: part.first_block(), ..Blocks::default() };
+    let mut head = PartHead { profile: ProfileHead::default(), series: Vec::new() };
+    let mut columns = Vec::new();
+    match part {
+        ProfilePart::Threads => head.profile.threads = add_threads(&mut blocks, source)?,
+        ProfilePart::Timeline => {
+            head.profile.timeline = add_timeline(&mut blocks, source, &source.single_stacks()?, origin_ns)?;
+        }
+        ProfilePart::Stacks => {
+            let stacks = source.stacks()?;
+            columns = over_time::series(&stacks, origin_ns);
+            let keys = columns.iter().map(|(key, _)| key.clone());
+            let served = keys.zip(functions).map(|(key, number)| ServedSeries { number, key }.head());
+            head.series = served.collect();
+            head.profile.flame = add_flame(&mut blocks, source, stacks, &Extras::default(), origin_ns)?;
+        }
+    }
+    Ok((PageHead { head_json: json(&head)?, blocks: blocks.done }, columns))
 }
 
 /// Returns the tables of one window: the keys of a head that hold them, and their blocks.
@@ -153,7 +206,7 @@ fn head(
     explanation: &Explanation,
     series: &[ServedSeries],
     axis: Axis,
-    Parts { profile, tables, notes }: Parts<'_>,
+    tables: TablesHead<'_>,
     blocks: Blocks,
 ) -> Result<PageHead, Error> {
     let head = Head {
@@ -162,13 +215,13 @@ fn head(
         explanation,
         events: source.events()?,
         problems: source.problems(),
-        notes,
+        notes: Vec::new(),
         origin_ns: axis.origin_ns,
         end_ns: axis.end_ns,
         cpu_by_level: derived::cpu_by_level(explanation),
         axes: Vec::new(),
         series: series.iter().map(ServedSeries::head).collect(),
-        profile,
+        profile: ProfileHead::default(),
         tables,
     };
     Ok(PageHead { head_json: json(&head)?, blocks: blocks.done })

@@ -205,7 +205,7 @@ mod tests {
         for (stack, (path, samples)) in (0..).zip(stacks) {
             let name = |name: &str| FunctionName { name: name.to_string(), module: "server".to_string() };
             profile.stacks.insert(stack, path.split(';').rev().map(name).collect());
-            let sample = ProfileSample { stack, metric: 0, weight_ns: 10e6, seen_ns: 0.0 };
+            let sample = ProfileSample::one(stack, 0, 10e6, 0.0);
             profile.samples.extend((0..*samples).map(|_| sample));
         }
         profile

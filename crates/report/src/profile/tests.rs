@@ -11,7 +11,7 @@ fn profile() -> Profile {
         .stacks
         .insert(1, vec![name("__schedule", "[kernel]"), name("log_write\u{1b}[2J", "server"), main.clone()]);
     profile.stacks.insert(2, vec![name("operator;()", "server"), main]);
-    let sample = |stack, metric, weight_ns, seen_ns| ProfileSample { stack, metric, weight_ns, seen_ns };
+    let sample = |stack, metric, weight_ns, seen_ns| ProfileSample::one(stack, metric, weight_ns, seen_ns);
     profile.samples = vec![sample(1, 1, 2.5e9, 2.5e9), sample(2, 0, 1e9, 0.0), sample(2, 0, 4_000.0, 0.0)];
     profile
 }

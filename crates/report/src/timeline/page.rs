@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use ts_rs::TS;
 use whyso_profile::{FunctionName, Rules, is_own, place};
+use whyso_record::StateTimes;
 use whyso_record::data::StackFrame;
 use whyso_series::{Timeline, is_idle};
 use whyso_words::{count, seconds, whole};
@@ -74,7 +75,8 @@ pub(crate) struct SinglesHead {
 }
 
 /// The head, and the columns of its block.
-pub(crate) fn columns(timeline: &Timeline, snapshots: usize, block: u32) -> (TimelineHead, Vec<Vec<f64>>) {
+pub(crate) fn columns(timeline: &Timeline, read: &StateTimes, block: u32) -> (TimelineHead, Vec<Vec<f64>>) {
+    let snapshots = read.t_ns.len();
     let threads = busiest(timeline);
     let mut masks = Vec::new();
     let mut by_state: Vec<Vec<f64>> = vec![Vec::new(); timeline.states.len()];
@@ -104,8 +106,9 @@ pub(crate) fn columns(timeline: &Timeline, snapshots: usize, block: u32) -> (Tim
             / timeline.buckets().max(1) as f64;
         notes.push(format!("What lies between snapshots is added up to {} in the mean.", seconds(mean_s)));
     }
-    if threads.len() < timeline.threads.len() {
-        let all = timeline.threads.len();
+    // The timeline may be of the busiest alone.
+    let all = timeline.threads.len().max(read.threads);
+    if threads.len() == THREADS_MAX && all > THREADS_MAX {
         notes.push(format!(
             "Of {}, the {} that worked and waited most are in this page.",
             count(all as u64, "thread"),
@@ -218,7 +221,7 @@ pub(crate) fn singles(
         ];
         columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
     }
-    let mut notes: Vec<String> = note.into_iter().collect();
+    let mut notes: Vec<String> = stacks.note().into_iter().chain(note).collect();
     if shown.len() < all {
         let others = whole((all - shown.len()) as u64);
         notes.push(format!(

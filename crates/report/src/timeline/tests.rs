@@ -1,4 +1,5 @@
 use whyso_profile::{FunctionName, SingleWait};
+use whyso_record::StateTimes;
 use whyso_record::data::{StackFrame, StackSample, StackWait};
 use whyso_record::run::{Level, Purpose, RunEnd, RunInfo, Window};
 use whyso_series::{Stretch, Timeline, even_edges};
@@ -7,6 +8,11 @@ use super::*;
 use crate::source::Stacks;
 
 const S: i64 = 1_000_000_000;
+
+/// So many snapshots.
+fn times(snapshots: i64) -> StateTimes {
+    StateTimes { t_ns: (0..snapshots).collect(), threads: 3 }
+}
 
 /// Two connections and a purge thread over forty seconds, in columns of two.
 fn example_timeline() -> Timeline {
@@ -174,7 +180,7 @@ fn the_object_has_milliseconds_by_state_and_column() {
 #[test]
 fn the_pages_cells_hold_every_millisecond_of_every_state() {
     let example = example_timeline();
-    let (head, columns) = page::columns(&example, 21, 0);
+    let (head, columns) = page::columns(&example, &times(21), 0);
     assert_eq!((head.note.as_str(), columns.len()), ("", 5));
     let total_ms: f64 = columns[1..].iter().flatten().sum();
     assert_eq!(total_ms, 40.0 * 1000.0 + 20.0 * 1000.0 + 40.0 * 1000.0);
@@ -188,7 +194,7 @@ fn the_pages_cells_hold_every_millisecond_of_every_state() {
 fn merged_buckets_are_shown_as_such_and_lose_nothing() {
     let mut example = example_timeline();
     example.edges_ns.truncate(2);
-    let (head, _) = page::columns(&example, 21, 0);
+    let (head, _) = page::columns(&example, &times(21), 0);
     assert_eq!(head.note, "What lies between snapshots is added up to 2 s in the mean.");
 }
 
@@ -237,7 +243,7 @@ fn a_single_wait_is_its_threads_with_its_class_its_functions_and_who_woke_it() {
         ],
         ..Stacks::default()
     };
-    let (head, _) = page::columns(&example_timeline(), 21, 0);
+    let (head, _) = page::columns(&example_timeline(), &times(21), 0);
     let (singles, columns) = page::singles(&head, &stacks, 100 * S, 0).unwrap();
     assert_eq!((singles.count, columns[0].as_slice()), (2, [1.0, 1.0, 0.0].as_slice()));
     // End, state, length, weight, all in µs.

@@ -44,6 +44,7 @@ fn operations(cookie: &str) -> OpenApiRouter<Arc<Site>> {
         .routes(routes!(archive::import))
         .routes(routes!(read::outline, runs::remove))
         .routes(routes!(read::explained))
+        .routes(routes!(read::profile_part))
         .routes(routes!(read::block))
         .routes(routes!(read::catalogue))
         .routes(routes!(read::series))

@@ -84,7 +84,7 @@ pub(super) async fn outline(State(site): SiteState, Path(RunId { id }): Path<Run
     reading(site, move |site| Ok(json_text(site.recordings.open(&id)?.outline()?.head_json.clone()))).await
 }
 
-/// Returns the head with findings, and with budget, threads and tables by level.
+/// Returns the head with findings, and with budget and tables by level.
 #[utoipa::path(
     get,
     path = "/runs/{id}/explained",
@@ -102,20 +102,82 @@ pub(super) async fn explained(State(site): SiteState, Path(RunId { id }): Path<R
     reading(site, move |site| Ok(json_text(site.recordings.open(&id)?.explained()?.head_json.clone()))).await
 }
 
+/// A part of what the server's threads did.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum PartName {
+    Threads,
+    Timeline,
+    Stacks,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct PartPlace {
+    /// The id of a run, as `GET /runs` lists it.
+    #[param(min_length = 1)]
+    id: String,
+    /// The part.
+    #[param(inline)]
+    part: PartName,
+}
+
+/// Adds to the head of a run, which `report` writes as text.
+#[derive(ToSchema)]
+#[schema(as = PartHead)]
+#[expect(dead_code, reason = "describes text that another crate writes")]
+struct RunPart {
+    #[schema(required = false)]
+    threads: Option<Object>,
+    #[schema(required = false)]
+    timeline: Option<Object>,
+    #[schema(required = false)]
+    flame: Option<Object>,
+    /// More of the head's series.
+    series: Vec<SeriesHead>,
+}
+
+/// Returns a part of what the server's threads did: their table, their timeline, or their stacks with functions over time.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/profile/{part}",
+    operation_id = "profilePart",
+    params(PartPlace),
+    responses(
+        (status = 200, description = "What to add to the head of the run", body = RunPart),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
+pub(super) async fn profile_part(
+    State(site): SiteState,
+    Path(PartPlace { id, part }): Path<PartPlace>,
+) -> Answer<Response> {
+    let part = match part {
+        PartName::Threads => payload::ProfilePart::Threads,
+        PartName::Timeline => payload::ProfilePart::Timeline,
+        PartName::Stacks => payload::ProfilePart::Stacks,
+    };
+    reading(site, move |site| Ok(json_text(site.recordings.open(&id)?.profile_part(part)?.head_json.clone())))
+        .await
+}
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct BlockPlace {
     /// The id of a run, as `GET /runs` lists it.
     #[param(min_length = 1)]
     id: String,
-    /// The number of a block of the explained head.
+    /// The number of a block of the explained head, or of a part.
     #[param(value_type = BlockNumber, inline)]
-    number: usize,
+    number: u32,
 }
 
 parameter_schema!(BlockNumber, integer(0, u32::MAX as usize).into());
 
-/// Returns a block that the explained head refers to.
+/// Returns a block that the explained head or a part refers to.
 #[utoipa::path(
     get,
     path = "/runs/{id}/blocks/{number}",
@@ -134,8 +196,7 @@ pub(super) async fn block(
     Path(BlockPlace { id, number }): Path<BlockPlace>,
 ) -> Answer<Response> {
     reading(site, move |site| {
-        let explained = site.recordings.open(&id)?.explained()?;
-        let block = explained.blocks.get(number).cloned();
+        let block = site.recordings.open(&id)?.block(number)?;
         let block = block.ok_or_else(|| Refusal::not_found(format!("this run has no block {number}")))?;
         Ok(([(CONTENT_TYPE, "application/octet-stream")], block).into_response())
     })

@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 use whyso_profile::Profile;
+use whyso_record::UNKNOWN_THREAD;
 use whyso_record::data::StackFrame;
 use whyso_record::run::{RunInfo, Window};
 
@@ -56,12 +57,13 @@ pub fn pprof(of: ForPprof<'_>) -> Result<Vec<u8>, Error> {
     let stacks = builder.stacks(of.frames);
     for ((stack, (tid, role)), values) in summed(of) {
         let Some(locations) = stacks.get(&stack) else { continue };
-        let labels = [("role", role.clone()), ("thread", tid.to_string())];
+        let thread = (*tid != UNKNOWN_THREAD).then(|| ("thread", tid.to_string()));
+        let labels = [("role", role.clone())].into_iter().chain(thread);
         let label = |(key, text): (&str, String)| messages::Label {
             key: builder.text(key),
             text: builder.text(&text),
         };
-        let labels = labels.map(label).to_vec();
+        let labels = labels.map(label).collect();
         builder.profile.samples.push(messages::Sample { locations: locations.clone(), values, labels });
     }
     builder.profile.strings = builder.strings.list;
@@ -83,7 +85,7 @@ fn summed(of: ForPprof<'_>) -> BTreeMap<StackOfThread<'_>, Vec<i64>> {
         let new = || (vec![0.0; metrics], vec![0; metrics]);
         let (ns, count) = sums.entry((sample.stack, thread)).or_insert_with(new);
         ns[sample.metric] += sample.weight_ns;
-        count[sample.metric] += 1;
+        count[sample.metric] += i64::try_from(sample.count).unwrap_or(i64::MAX);
     }
     let values = |(ns, count): (Vec<f64>, Vec<i64>)| {
         ns.into_iter().zip(count).flat_map(|(ns, count)| [ns.round() as i64, count]).collect()
@@ -243,7 +245,7 @@ mod tests {
             let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
             profile.stacks.entry(frame.stack).or_default().push(function);
         }
-        let sample = |stack, metric, weight_ns| ProfileSample { stack, metric, weight_ns, seen_ns: 0.0 };
+        let sample = |stack, metric, weight_ns| ProfileSample::one(stack, metric, weight_ns, 0.0);
         profile.samples = vec![sample(1, 1, 7e6), sample(2, 0, 10e6), sample(2, 0, 10e6), sample(2, 0, 10e6)];
         let threads = [(7, "connection"), (7, "connection"), (7, "connection"), (8, "purge")];
         (frames, profile, threads.map(|(tid, role)| (tid, role.to_string())).to_vec())
