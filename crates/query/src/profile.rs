@@ -8,9 +8,9 @@ use whyso_model::{Missing, State, state};
 use whyso_profile::{
     FunctionName, METRICS, ObserverStacks, Profile, ProfileSample, SourcePlace, Wake, is_own_metric,
 };
-use whyso_record::{Recording, StackSpread, StackSum, StackTotal, UNKNOWN_THREAD};
 use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
+use whyso_record::{Recording, StackSpread, StackSum, StackTotal, UNKNOWN_THREAD};
 use whyso_series::KnownBy;
 
 use crate::thread_times::thread_times;
@@ -118,7 +118,8 @@ fn profile_of(
     };
     selection.sampled.profile.metrics = by.to_vec();
     // Sums know roles, and no threads.
-    let totals = if has_wakes || !filter.is_of_role_only() { Vec::new() } else { recording.stack_sums(window)? };
+    let totals =
+        if has_wakes || !filter.is_of_role_only() { Vec::new() } else { recording.stack_sums(window)? };
     let is_added_up = totals.iter().map(|total| total.sum.count).sum::<u64>() > STACKS_MAX;
     for total in totals.iter().filter(|_| is_added_up) {
         let StackTotal { t_ns, role, state, stack, sum } = total;

@@ -29,10 +29,7 @@ pub struct ThreadFilter {
 impl ThreadFilter {
     /// Whether it asks for nothing of single threads: neither names, numbers, connections nor a statement.
     pub(crate) fn is_of_role_only(&self) -> bool {
-        self.name.is_none()
-            && self.tids.is_empty()
-            && self.connections.is_empty()
-            && self.statement.is_none()
+        self.name.is_none() && self.tids.is_empty() && self.connections.is_empty() && self.statement.is_none()
     }
 
     /// The threads that are asked for, by the connection and the statement that each was last found with.

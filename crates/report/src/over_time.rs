@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use whyso_profile::{Bins, FunctionName, TimedSample, over_time};
+use whyso_record::StackTotal;
 use whyso_record::data::{Kind, SeriesKey};
 use whyso_record::run::Window;
-use whyso_record::StackTotal;
 
 use crate::source::{Column, EVERYTHING, StackBuckets, Stacks};
 

@@ -246,7 +246,8 @@ fn add_timeline(
         0 => return Ok(None),
         threads => page::CELLS_MAX / threads.min(page::THREADS_MAX),
     };
-    let timeline = source.timeline(&merged_edges(&snapshots.t_ns, &level_edges(run), buckets_max), page::THREADS_MAX)?;
+    let timeline =
+        source.timeline(&merged_edges(&snapshots.t_ns, &level_edges(run), buckets_max), page::THREADS_MAX)?;
     if timeline.threads.is_empty() {
         return Ok(None);
     }

@@ -88,10 +88,8 @@ impl Stacks {
             return self.with_singles(recording, window, STACKS_MAX);
         }
         let known = recording.stacks_window()?;
-        let window = Window {
-            begin_ns: window.begin_ns.max(known.begin_ns),
-            end_ns: window.end_ns.min(known.end_ns),
-        };
+        let window =
+            Window { begin_ns: window.begin_ns.max(known.begin_ns), end_ns: window.end_ns.min(known.end_ns) };
         let most = (TOTALS_MAX / sums.len().max(1)).clamp(BUCKETS_MIN, SHORT_BUCKETS_MAX);
         let bucket_ns = bucket_of(window, most);
         let within = |edge_ns: &&i64| **edge_ns > window.begin_ns && **edge_ns < window.end_ns;
@@ -177,9 +175,8 @@ impl Stacks {
             let samples = samples.iter().map(|sample| sample.weight_ns as f64);
             samples.chain(waits.iter().map(|wait| wait.weight_ns as f64)).sum()
         };
-        let sum_ns = |totals: &[StackTotal]| -> f64 {
-            totals.iter().map(|total| total.sum.weight_ns as f64).sum()
-        };
+        let sum_ns =
+            |totals: &[StackTotal]| -> f64 { totals.iter().map(|total| total.sum.weight_ns as f64).sum() };
         let (observer_ns, shown_ns) = match &self.buckets {
             Some(buckets) => (sum_ns(&buckets.observer), sum_ns(&buckets.totals)),
             None => {

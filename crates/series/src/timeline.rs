@@ -350,7 +350,10 @@ mod tests {
         let mut later = Timeline::new(vec!["lock".to_string()], vec![0, 10 * MS, 20 * MS]);
         later.enter(&stretch(1, 10, 20, &[7.0]));
         timeline.merge(later);
-        assert_eq!((timeline.cell(0, 0).unwrap(), timeline.cell(0, 1).unwrap()), (&[10.0, 0.0][..], &[0.0, 7.0][..]));
+        assert_eq!(
+            (timeline.cell(0, 0).unwrap(), timeline.cell(0, 1).unwrap()),
+            (&[10.0, 0.0][..], &[0.0, 7.0][..])
+        );
     }
 
     #[test]

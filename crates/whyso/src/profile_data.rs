@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use whyso_query::{MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, profile_with_wakes_in, states_by_role};
+use whyso_query::{
+    MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, profile_with_wakes_in, states_by_role,
+};
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_report::{SampledIn, StatesByRole};
@@ -88,7 +90,8 @@ pub(crate) fn sample_part(
 }
 
 /// How a profile is read.
-type ReadProfile = fn(&Recording, Window, &[String], &ThreadFilter) -> Result<RecordedProfile, whyso_query::Error>;
+type ReadProfile =
+    fn(&Recording, Window, &[String], &ThreadFilter) -> Result<RecordedProfile, whyso_query::Error>;
 
 fn sample_by(
     read: ReadProfile,

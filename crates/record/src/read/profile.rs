@@ -85,8 +85,9 @@ impl StackSums {
             StackTotal { t_ns, role, state, stack, sum }
         };
         let mut totals: Vec<StackTotal> = self.sums.into_iter().map(total).collect();
-        let key = |total: &StackTotal| (total.t_ns, Arc::clone(&total.role), Arc::clone(&total.state), total.stack);
-        totals.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+        totals.sort_unstable_by_key(|total| {
+            (total.t_ns, Arc::clone(&total.role), Arc::clone(&total.state), total.stack)
+        });
         totals
     }
 }
@@ -227,7 +228,9 @@ impl Recording {
             }
             Ok(())
         };
-        self.fold_rolled(&ROLLED, window, bucket_ns, Some(&COLUMNS), add, |part: StackSums| sums.merge(part))?;
+        self.fold_rolled(&ROLLED, window, bucket_ns, Some(&COLUMNS), add, |part: StackSums| {
+            sums.merge(part)
+        })?;
         Ok(sums.into_totals())
     }
 }

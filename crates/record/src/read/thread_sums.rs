@@ -67,7 +67,8 @@ impl ThreadSums {
     pub(super) fn merge(&mut self, later: ThreadSums) {
         self.known.begin_ns = self.known.begin_ns.min(later.known.begin_ns);
         self.known.end_ns = self.known.end_ns.max(later.known.end_ns);
-        let places: Vec<usize> = later.states.into_iter().map(|state| place_of(&mut self.states, state)).collect();
+        let places: Vec<usize> =
+            later.states.into_iter().map(|state| place_of(&mut self.states, state)).collect();
         for (thread, of) in later.by_thread {
             let ms = of.ms.iter().zip(&places).map(|(ms, place)| (*place, *ms));
             self.by_thread.entry(thread).or_default().add(&of.name, &of.role, of.requests, ms);

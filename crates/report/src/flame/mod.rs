@@ -20,9 +20,9 @@ use whyso_profile::{
 };
 
 use crate::source::Stacks;
+use samples::SampleOrigin;
 use whyso_model::State;
 use whyso_record::{StackTotal, UNKNOWN_THREAD};
-use samples::SampleOrigin;
 
 #[cfg(test)]
 mod tests;
@@ -269,7 +269,13 @@ fn moments(stacks: &Stacks) -> Vec<(Moment<'_>, ProfileSample)> {
     let samples = stacks.samples.iter().map(|sample| (sample.role.as_str(), sample));
     let samples = samples.chain(stacks.observer_samples.iter().map(|sample| (OBSERVER_ROLE, sample)));
     let sampled = samples.map(|(role, sample)| {
-        let at = Moment { t_ns: sample.t_ns, tid: sample.tid, role, state: State::Cpu.name(), stack: sample.stack };
+        let at = Moment {
+            t_ns: sample.t_ns,
+            tid: sample.tid,
+            role,
+            state: State::Cpu.name(),
+            stack: sample.stack,
+        };
         (at, ProfileSample::one(sample.stack, 0, sample.weight_ns as f64, 0.0))
     });
     let waits = stacks.waits.iter().map(|wait| (wait.role.as_str(), wait));

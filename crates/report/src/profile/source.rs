@@ -205,8 +205,7 @@ mod tests {
             profile.stacks.insert(id, callees.clone().chain([name("walk")]).collect());
             places.insert(id, callees.map(|_| None).chain([place]).collect());
         }
-        let sample =
-            |stack, metric, weight_ns| ProfileSample::one(stack, metric, weight_ns, weight_ns);
+        let sample = |stack, metric, weight_ns| ProfileSample::one(stack, metric, weight_ns, weight_ns);
         profile.samples =
             vec![sample(0, 0, 2e9), sample(1, 1, 7e9), sample(1, 0, 0.1e9), sample(2, 0, 0.5e9)];
         let times = source_times(&profile, &places, SourceFilter::Function(&name("walk")));
