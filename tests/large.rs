@@ -82,10 +82,24 @@ fn views_of_a_large_recording_keep_to_a_bound_of_memory() {
         assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
         body
     };
-    let head: Value = serde_json::from_slice(&ask("large/explained")).unwrap();
-    assert_eq!(head["threads"]["list"].as_array().unwrap().len(), 1_000);
-    assert_eq!(head["timeline"]["list"].as_array().unwrap().len(), 1_000);
-    assert!(head["flame"].is_object(), "{head}");
+    let part = |path: &str| -> Value { serde_json::from_slice(&ask(path)).unwrap() };
+    assert!(part("large/explained")["explanation"].is_object());
+    let of_threads = part("large/profile/threads");
+    assert_eq!(of_threads["threads"]["list"].as_array().unwrap().len(), 1_000);
+    let timeline = part("large/profile/timeline");
+    assert_eq!(timeline["timeline"]["list"].as_array().unwrap().len(), 1_000);
+    // 225 samples and waits in each of 3,600 seconds: too many to read one by one.
+    let note = timeline["timeline"]["singles"]["note"].as_str().unwrap();
+    assert!(note.starts_with("Single waits and samples are those of 24."), "{note}");
+    let stacks = part("large/profile/stacks");
+    let samples = &stacks["flame"]["levels"][0]["columns"][0]["samples"];
+    assert_eq!(samples.as_u64(), Some(360_000), "every sample on a CPU is in the tree");
+    let functions = stacks["series"].as_array().unwrap();
+    assert_eq!(functions.len(), 9, "eight functions and all others");
+    let block = timeline["timeline"]["block"].as_u64().unwrap();
+    assert!(!ask(&format!("large/blocks/{block}")).is_empty());
+    let series = functions[0]["slot"].as_u64().unwrap();
+    assert!(!ask(&format!("large/series?numbers={series}&from_s=0&to_s=3600&px=800")).is_empty());
     ask("large/series?numbers=0,1,2,500&from_s=0&to_s=3600&px=800");
     ask("large/tables?from_s=0&to_s=3600");
     let most_kib = memory_kib(served.pid()).unwrap();

@@ -425,6 +425,56 @@ mod tests {
         assert_eq!((shown.profile.samples.len(), shown.hidden_share), (3, 0.0));
     }
 
+    /// A tenth of the time is in bursts that lie between the parts that would be read one by one.
+    #[test]
+    fn of_very_many_samples_each_counts_and_single_threads_are_of_parts_of_the_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let recorder = Recorder::create(&dir, Options { reserve_bytes: 0, ..Options::default() }).unwrap();
+        recorder.set_run(&RunInfo::default());
+        let frame = |stack, function: &str| StackFrame {
+            stack,
+            depth: 0,
+            function: function.to_string(),
+            module: "server".to_string(),
+            build_id: None,
+            address: 0,
+            source_file: None,
+            line: None,
+            inlined: false,
+        };
+        recorder.frames(&[frame(1, "even"), frame(9, "burst")]);
+        let count = 640_000i64;
+        let sample = |at: i64| StackSample {
+            t_ns: at * 10_000_000,
+            tid: 7,
+            role: "connection".to_string(),
+            stack: if at % 10_000 < 1_000 { 9 } else { 1 },
+            weight_ns: 10,
+        };
+        for begin in (0..count).step_by(40_000) {
+            recorder.stacks(&(begin..begin + 40_000).map(sample).collect::<Vec<_>>());
+            recorder.seal().unwrap();
+        }
+        recorder.finish().unwrap();
+        let recording = Recording::open(&dir).unwrap();
+        let window = Window { begin_ns: 0, end_ns: count * 10_000_000 };
+        let by = ["cpu".to_string()];
+        let all = profile_in(&recording, window, &by, &of_role("all")).unwrap();
+        let in_burst = |sampled: &RecordedProfile| -> f64 {
+            let samples = sampled.profile.samples.iter().filter(|sample| sample.stack == 9);
+            samples.map(|sample| sample.weight_ns).sum()
+        };
+        assert_eq!((all.samples, all.part, in_burst(&all)), (640_000, 1.0, 640_000.0));
+        // As if each were one by one: 1.96 · √(640,000 · 10²).
+        let half_ns = all.profile.half_intervals_ns()[0];
+        assert!((half_ns - 1.96 * 8_000.0).abs() < 1e-6, "{half_ns}");
+        let of_thread = ThreadFilter { tids: vec![7], ..ThreadFilter::default() };
+        let of_thread = profile_in(&recording, window, &by, &of_thread).unwrap();
+        assert!(of_thread.part < 0.5, "{}", of_thread.part);
+        assert_eq!(in_burst(&of_thread), 0.0, "what the words about it say is missing");
+    }
+
     #[test]
     fn the_tracer_and_the_explanation_give_the_observers_threads_the_same_role() {
         assert_eq!(whyso_model::role::OBSERVER, whyso_profile::OBSERVER_ROLE);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use whyso_record::data::{StackSample, StackWait, StatesInterval, TextRows, ThreadStates};
 use whyso_record::run::{RunInfo, Window};
-use whyso_record::{Options, Recorder, Recording};
+use whyso_record::{Options, Recorder, Recording, StackTotal};
 
 const S: i64 = 1_000_000_000;
 /// Not a whole number of buckets after zero.
@@ -132,6 +132,20 @@ proptest! {
                 *found.entry((total.state.to_string(), total.stack)).or_default() += total.sum.count;
             }
             assert_eq!(found, stacks);
+            // A sample is an estimate as a whole; of a wait, what is longer than it was seen.
+            let variance = |total: &StackTotal| if &*total.state == "cpu" { 100.0 } else { 30.0 * 27.0 };
+            for bucket_s in [1, 50, 120, 600, 3_600] {
+                let totals = recording.stack_buckets(window, bucket_s * S, |_, stack| Some(stack)).unwrap();
+                let mut by_stack: BTreeMap<(String, u32), u64> = BTreeMap::new();
+                for total in &totals {
+                    assert!((total.sum.variance_ns2 - total.sum.count as f64 * variance(total)).abs() < 1e-6);
+                    assert!(total.t_ns == window.begin_ns || total.t_ns % (bucket_s * S) == 0);
+                    *by_stack.entry((total.state.to_string(), total.stack)).or_default() += total.sum.count;
+                }
+                assert_eq!(by_stack, stacks, "{bucket_s} s");
+            }
+            let on_cpu = recording.stack_buckets(window, i64::MAX, |state, _| (state == "cpu").then_some(1)).unwrap();
+            assert!(on_cpu.len() <= 1 && on_cpu.iter().all(|total| total.stack == 1));
             assert_eq!(recording.stacks(Some(window)).unwrap().len() as u64, stacks.iter().filter(|((state, _), _)| state == "cpu").map(|(_, count)| count).sum::<u64>());
             let tables = recording.rows("r", Some(Window { end_ns: window.end_ns - 1, ..window })).unwrap();
             assert_eq!(tables.len(), (0..seconds.len()).filter(|second| lies_within(*second)).count());

@@ -36,13 +36,13 @@ pub(crate) struct OpenRecording {
     /// Series of when each function was busy.
     functions: OnceLock<Vec<(SeriesKey, Column)>>,
     outline: OnceLock<Arc<PageHead>>,
-    explained: Computed,
+    explained: HeadCache,
     /// In the order of [`ProfilePart::ALL`].
-    parts: [Computed; 3],
+    parts: [HeadCache; 3],
 }
 
-/// What takes a while, and when it was computed.
-type Computed = Mutex<Option<(Instant, Arc<PageHead>)>>;
+/// A head that takes a while, and when it was computed.
+type HeadCache = Mutex<Option<(Instant, Arc<PageHead>)>>;
 
 /// Where a series comes from.
 pub(crate) enum SeriesSource<'o> {
@@ -58,8 +58,8 @@ impl SeriesSource<'_> {
     }
 }
 
-fn computed(known: &Computed, compute: impl FnOnce() -> Answer<PageHead>) -> Answer<Arc<PageHead>> {
-    let mut known = lock(known);
+fn head_in(cache: &HeadCache, compute: impl FnOnce() -> Answer<PageHead>) -> Answer<Arc<PageHead>> {
+    let mut known = lock(cache);
     if let Some((_, head)) = &*known {
         return Ok(Arc::clone(head));
     }
@@ -143,7 +143,7 @@ impl OpenRecording {
 
     /// Returns the head with what was found, and tables by level. It is computed once; other requests wait for it.
     pub(crate) fn explained(&self) -> Answer<Arc<PageHead>> {
-        computed(&self.explained, || {
+        head_in(&self.explained, || {
             let explanation = whyso_query::explain(&self.recording)?;
             let axis = (self.origin_ns, self.end_ns);
             let head = ForReport::new(&self.recording, &[])?.lend(None, |extras| {
@@ -155,7 +155,7 @@ impl OpenRecording {
 
     /// Returns a part of what the server's threads did. It is computed once; other requests wait for it.
     pub(crate) fn profile_part(&self, part: ProfilePart) -> Answer<Arc<PageHead>> {
-        computed(&self.parts[part as usize], || {
+        head_in(&self.parts[part as usize], || {
             let (head, functions) =
                 payload::profile_part(&self.recording, part, self.origin_ns, FUNCTIONS_FROM..)?;
             if part == ProfilePart::Stacks {

@@ -7,7 +7,15 @@ use crate::account::{Account, LOADS, OTHERS};
 use whyso_model::{Role, STATES, State};
 
 /// Reasons why something could not be counted.
-pub(crate) const LOST: usize = 5;
+pub(crate) const LOST: usize = LOST_REASONS.len();
+pub(crate) const LOST_REASONS: [&str; 6] = [
+    "no account",
+    "no storage",
+    "clock went back",
+    "no place for a pause",
+    "no place for a file",
+    "no place for a path",
+];
 
 /// Sums since the tracer started, in nanoseconds and counts; none ever falls.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use whyso_clock::monotonic_ns;
 
-use crate::reading::{OtherSums, Reading, Sums, ThreadSums};
+use crate::reading::{LOST_REASONS, OtherSums, Reading, Sums, ThreadSums};
 use crate::system_calls::state_of_syscall;
 use whyso_model::{Role, STATES, State};
 
@@ -131,9 +131,7 @@ impl Sampler {
             });
         }
         threads.sort_by_key(|thread| thread.tid);
-        let reasons =
-            ["no account", "no storage", "clock went back", "no place for a pause", "no place for a file"];
-        let lost = reasons.map(|why| (why, 0));
+        let lost = LOST_REASONS.map(|why| (why, 0));
         Reading {
             at_ns: monotonic_ns(),
             server: sums.server,

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
 use crate::mounts::Mounts;
 use crate::pauses::{PauseBaseline, Pauses};
-use crate::reading::{FileWait, LOST, Reading, ServerSums, Sums, ThreadSums};
+use crate::reading::{FileWait, LOST, LOST_REASONS, Reading, ServerSums, Sums, ThreadSums};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::sql::SqlTrace;
 use crate::stack_sampling::StackSampling;
@@ -484,13 +484,8 @@ impl Tracer {
 
     fn lost(&self) -> [(&'static str, u64); LOST] {
         let lost = self.skeleton.maps.bss_data.as_deref().map(|data| data.lost).unwrap_or_default();
-        [
-            ("no account", lost.accounts),
-            ("no storage", lost.storage),
-            ("clock went back", lost.clock),
-            ("no place for a pause", lost.pauses),
-            ("no place for a file", lost.files),
-        ]
+        let counts = [lost.accounts, lost.storage, lost.clock, lost.pauses, lost.files, lost.paths];
+        std::array::from_fn(|reason| (LOST_REASONS[reason], counts[reason]))
     }
 }
 

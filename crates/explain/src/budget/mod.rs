@@ -47,8 +47,8 @@ const SERVER_SUMS: [(Part, &[&str]); 14] = [
 /// From this share of relayed requests on, what lies between load and server is a part of the budget and no remainder.
 const RELAYED_MIN: f64 = 0.9;
 
-/// What the tracer calls waits whose file it could not find out.
-const FILES_LOST: &str = "no place for a file";
+/// What the tracer calls waits whose file it could not find out, and files whose path it could not keep.
+const FILES_LOST: [&str; 2] = ["no place for a file", "no place for a path"];
 
 /// A remainder below this share of the response time is what rounding leaves.
 const ROUNDING: f64 = 1e-6;
@@ -231,8 +231,10 @@ fn share_of_samples(hits: f64, all: f64) -> Estimate {
 /// What the tracer could not count, by why.
 fn lost(level: &Level) -> Vec<String> {
     // Of a wait that found no place only its pattern or its file is lost: its time is in the sums.
-    let has_its_time =
-        |series: &SeriesName| [crate::pauses::LOST, FILES_LOST].contains(&series.instance.as_str());
+    let has_its_time = |series: &SeriesName| {
+        let why = series.instance.as_str();
+        why == crate::pauses::LOST || FILES_LOST.contains(&why)
+    };
     let is_lost =
         |series: &SeriesName| series.source == SOURCE && series.metric == "lost" && !has_its_time(series);
     let lost = level.counters.iter().filter(|counter| is_lost(&counter.series) && counter.increase >= 0.5);

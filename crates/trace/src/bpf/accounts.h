@@ -39,6 +39,7 @@ struct lost {
 	__u64 clock; // a time that went backwards
 	__u64 pauses; // that found no place
 	__u64 files; // waits for files that found no place
+	__u64 paths; // times that a file was met whose path found no place
 } lost;
 
 // Accounts that are free: all of them at first, and those of threads that are gone once user space has read them.

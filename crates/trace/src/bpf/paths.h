@@ -14,6 +14,9 @@ struct {
 	__type(value, struct file_path);
 } file_paths SEC(".maps");
 
+// No path is remembered any more.
+_Bool paths_full;
+
 // Where a path is put together: it is too large for the stack.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -47,15 +50,21 @@ static __noinline int walk_up(struct inode *inode, struct file_id *id)
 		dentry = parent;
 	}
 	path->parts = parts;
-	bpf_map_update_elem(&file_paths, id, path, BPF_NOEXIST);
+	if (bpf_map_update_elem(&file_paths, id, path, BPF_NOEXIST) == -E2BIG)
+		paths_full = 1;
 	return 0;
 }
 
-// Remembers what a file is called, by its first name. Of more than fit the paths stay unknown.
+// Remembers what a file is called, by its first name. Of more than fit the paths stay unknown, and walking up to each again would cost
+// the server time.
 static __always_inline void name_file(struct inode *inode, __u64 number, __u32 device)
 {
 	struct file_id id = {.inode = number, .device = device};
 
-	if (!bpf_map_lookup_elem(&file_paths, &id))
+	if (bpf_map_lookup_elem(&file_paths, &id))
+		return;
+	if (paths_full)
+		__sync_fetch_and_add(&lost.paths, 1);
+	else
 		walk_up(inode, &id);
 }
