@@ -4,6 +4,7 @@
 #include "accounts.h"
 
 #define PATHS_MAX 4096
+#define E2BIG 7
 #define S_IFMT 0170000
 #define S_IFDIR 0040000
 
