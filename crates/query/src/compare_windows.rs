@@ -15,7 +15,7 @@ use crate::level_series::add_chosen;
 
 /// Readings from which the correlation of neighbouring ones is estimated.
 const READINGS_MAX: usize = 600;
-const TRANSACTION: &str = "transaction";
+pub(crate) const TRANSACTION: &str = "transaction";
 
 /// A window of a recording.
 #[derive(Clone, Copy)]

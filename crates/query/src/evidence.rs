@@ -61,7 +61,11 @@ fn check_level(recording: &Recording, users: u32) -> Result<(), Error> {
 /// # Errors
 /// Where the recording's files can't be read.
 pub fn input(recording: &Recording) -> Result<Input, Error> {
-    let run = recording.run();
+    input_of(recording, recording.run())
+}
+
+/// The evidence in a recording for the levels of `run`: its own, or others in their place.
+pub(crate) fn input_of(recording: &Recording, run: &RunInfo) -> Result<Input, Error> {
     let swept = run.levels.iter().filter(|level| level.purpose != Purpose::Switch);
     let mut levels: Vec<LevelInput> = swept.map(level_input).collect();
     if run.sweeps_rates() {

@@ -4,7 +4,7 @@
 use whyso_explain::statements::{CommandMetric, by_statement};
 use whyso_record::Recording;
 use whyso_record::run::{Purpose, Window};
-use whyso_report::{Extras, LevelLocks, LevelStatements, RunPfs, RunStatements, Source, SourceText};
+use whyso_report::{Excerpt, Extras, LevelLocks, LevelStatements, RunPfs, RunStatements, Source, SourceText};
 
 use crate::Error;
 use crate::locks::{LocksOver, holds_locks, locks_in};
@@ -37,6 +37,17 @@ impl ForReport {
     /// The recording's files can't be read.
     pub fn over(recording: &Recording, window: Window) -> Result<ForReport, Error> {
         ForReport::of(recording, &[(None, window)])
+    }
+
+    /// The same of a window that stands for the run's only level.
+    ///
+    /// # Errors
+    /// The recording's files can't be read.
+    pub fn of_excerpt(excerpt: &Excerpt<'_>, source_paths: &[SourcePath]) -> Result<ForReport, Error> {
+        let parts: Vec<(Option<u32>, Window)> =
+            excerpt.run.levels.iter().map(|level| (Some(level.index), level.window)).collect();
+        let source_paths = source_paths.to_vec();
+        Ok(ForReport { source_paths, ..ForReport::of(excerpt.recording, &parts)? })
     }
 
     fn of(recording: &Recording, parts: &[(Option<u32>, Window)]) -> Result<ForReport, Error> {

@@ -24,6 +24,7 @@ pub mod codec;
 mod compare;
 mod derived;
 mod differences;
+mod excerpt;
 mod extras;
 mod flame;
 mod history;
@@ -54,6 +55,7 @@ mod why;
 
 pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
 pub use differences::differences;
+pub use excerpt::Excerpt;
 pub use extras::Extras;
 pub use history::history;
 pub use json::json;

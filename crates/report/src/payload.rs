@@ -153,7 +153,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
         blocks.close()?;
     }
 
-    let notes = thinning.note().into_iter().collect();
+    let notes = source.notes().into_iter().chain(thinning.note()).collect();
     let axis_places = axes.write(&mut blocks)?;
     let profile = add_profile(&mut blocks, source, stacks, extras, origin_ns)?;
     let tables = add_tables(&mut blocks, extras)?;

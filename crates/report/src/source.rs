@@ -81,6 +81,12 @@ impl Stacks {
         Ok(stacks.read(recording, window, &[])?.with_observer_apart())
     }
 
+    /// Samples and waits of a window as a timeline shows them, one by one.
+    pub(crate) fn singles_in(recording: &Recording, window: Window) -> Result<Stacks, Error> {
+        let stacks = Stacks { frames: recording.frames()?, ..Stacks::default() };
+        Ok(stacks.with_singles(recording, window, SINGLES_MAX)?.with_observer_apart())
+    }
+
     /// With the samples and waits of a window; added up where they are too many. Buckets never hold what lies to both sides of an edge.
     fn read(self, recording: &Recording, window: Window, edges_ns: &[i64]) -> Result<Stacks, Error> {
         let sums = recording.stack_sums(window)?;
@@ -225,6 +231,51 @@ pub trait Source {
     fn single_stacks(&self) -> Result<Stacks, Error>;
     /// What was lost or could not be read.
     fn problems(&self) -> Vec<String>;
+    /// What the reader must know about all of it, in plain words.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The threads of a window, or of all of a recording, at about as many times as a page takes.
+pub(crate) fn threads_at(
+    recording: &Recording,
+    window: Option<Window>,
+    wanted_ns: &[i64],
+) -> Result<ThreadTable, Error> {
+    let window = window.unwrap_or(EVERYTHING);
+    let is_within = |t_ns: &i64| (window.begin_ns..=window.end_ns).contains(t_ns);
+    if !recording.has_thread_stretches() {
+        // Older recordings are read as a whole.
+        return Ok(recording.threads()?);
+    }
+    let mut times: Vec<i64> = recording.table_times(FileWait::SOURCE).filter(is_within).collect();
+    let known = recording.state_times()?;
+    if times.len() < 2 {
+        times = known.t_ns.into_iter().filter(is_within).collect();
+    }
+    let snapshots_max = threads::CELLS_MAX / known.threads.clamp(1, threads::THREADS_MAX);
+    Ok(recording.thread_table(&merged_edges(&times, wanted_ns, snapshots_max))?)
+}
+
+/// The stacks of a window, or of all of a recording, with whom the threads worked for.
+pub(crate) fn stacks_of(
+    recording: &Recording,
+    window: Option<Window>,
+    edges_ns: &[i64],
+) -> Result<Stacks, Error> {
+    let frames = recording.frames()?;
+    if frames.is_empty() {
+        return Ok(Stacks::default());
+    }
+    let stacks = Stacks { frames, ..Stacks::default() };
+    let mut stacks = stacks.read(recording, window.unwrap_or(EVERYTHING), edges_ns)?;
+    // Of sums it is not known whom the threads worked for.
+    if stacks.buckets.is_none() {
+        stacks.connections = recording.connections_at_work(window)?;
+        stacks.statements = recording.statements_at_work(window)?.unwrap_or_default();
+    }
+    Ok(stacks.with_observer_apart())
 }
 
 impl Source for Recording {
@@ -264,16 +315,7 @@ impl Source for Recording {
     }
 
     fn threads(&self, wanted_ns: &[i64]) -> Result<ThreadTable, Error> {
-        if !self.has_thread_stretches() {
-            return Ok(Recording::threads(self)?);
-        }
-        let mut times: Vec<i64> = self.table_times(FileWait::SOURCE).collect();
-        let known = Recording::state_times(self)?;
-        if times.len() < 2 {
-            times = known.t_ns;
-        }
-        let snapshots_max = threads::CELLS_MAX / known.threads.clamp(1, threads::THREADS_MAX);
-        Ok(self.thread_table(&merged_edges(&times, wanted_ns, snapshots_max))?)
+        threads_at(self, None, wanted_ns)
     }
 
     fn thread_names(&self) -> Result<BTreeMap<u32, String>, Error> {
@@ -289,23 +331,11 @@ impl Source for Recording {
     }
 
     fn stacks(&self) -> Result<Stacks, Error> {
-        let frames = self.frames()?;
-        if frames.is_empty() {
-            return Ok(Stacks::default());
-        }
-        let stacks = Stacks { frames, ..Stacks::default() };
-        let mut stacks = stacks.read(self, EVERYTHING, &level_edges(Recording::run(self)))?;
-        // Of a part of the time it would not be known whom the threads worked for.
-        if stacks.buckets.is_none() {
-            stacks.connections = self.connections_at_work(None)?;
-            stacks.statements = self.statements_at_work(None)?.unwrap_or_default();
-        }
-        Ok(stacks.with_observer_apart())
+        stacks_of(self, None, &level_edges(Recording::run(self)))
     }
 
     fn single_stacks(&self) -> Result<Stacks, Error> {
-        let stacks = Stacks { frames: self.frames()?, ..Stacks::default() };
-        Ok(stacks.with_singles(self, EVERYTHING, SINGLES_MAX)?.with_observer_apart())
+        Stacks::singles_in(self, EVERYTHING)
     }
 
     fn problems(&self) -> Vec<String> {

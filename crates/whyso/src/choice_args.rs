@@ -74,6 +74,14 @@ impl WindowArgs {
     }
 }
 
+impl Stretch {
+    pub(crate) fn window_of(&self, recording: &Recording) -> Result<Window> {
+        let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
+        let at = |seconds: f64| origin_ns + (seconds * 1e9) as i64;
+        Ok(Window { begin_ns: at(self.begin_s), end_ns: at(self.end_s) })
+    }
+}
+
 /// A part of a run.
 pub(crate) struct RunPart {
     pub(crate) window: Window,
@@ -85,10 +93,8 @@ pub(crate) struct RunPart {
 
 /// What was asked for; all of a recording in which no level ended.
 pub(crate) fn choose_part(recording: &Recording, args: &WindowArgs) -> Result<RunPart> {
-    if let Some(Stretch { begin_s, end_s }) = args.window {
-        let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
-        let at = |seconds: f64| origin_ns + (seconds * 1e9) as i64;
-        let window = Window { begin_ns: at(begin_s), end_ns: at(end_s) };
+    if let Some(part) = &args.window {
+        let (window, Stretch { begin_s, end_s }) = (part.window_of(recording)?, part);
         return Ok(RunPart { window, words: format!("from {begin_s} to {end_s} s of the run"), level: None });
     }
     let levels = &recording.run().levels;

@@ -7,9 +7,11 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use whyso_control::Error;
-use whyso_query::{ForReport, RecordedProfile};
+use whyso_explain::model::Explanation;
+use whyso_query::{ForReport, RecordedProfile, SourcePath};
 use whyso_record::Recording;
 use whyso_record::private::create_file;
+use whyso_record::run::RunInfo;
 use whyso_report::{ForPprof, Source, html};
 use whyso_server::snapshot::Store;
 
@@ -43,7 +45,21 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
             "the page would be written into the recording, which a newer version made: name a file with --output FILE".to_string()
         ));
     }
-    let explanation = whyso_query::explain(&recording)?;
+    let excerpt = match &args.window {
+        Some(_) if args.output.is_none() && matches!(args.format, ReportFormat::Html) => bail!(Error::Plan(
+            "report.html in the recording is of all of the run: name a file for the window with --output FILE".to_string()
+        )),
+        Some(part) => Some(whyso_query::excerpt(&recording, part.window_of(&recording)?)?),
+        None => None,
+    };
+    let (explanation, source, run): (Explanation, &dyn Source, &RunInfo) = match &excerpt {
+        Some(excerpt) => (whyso_query::explain_excerpt(excerpt)?, excerpt, &excerpt.run),
+        None => (whyso_query::explain(&recording)?, &recording, recording.run()),
+    };
+    let for_report = |paths: &[SourcePath]| match &excerpt {
+        Some(excerpt) => ForReport::of_excerpt(excerpt, paths),
+        None => ForReport::new(&recording, paths),
+    };
     let target = match (&args.output, args.format) {
         (Some(path), _) => Some(path.as_path()),
         (None, ReportFormat::Html) => Some(html_path.as_path()),
@@ -60,17 +76,17 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     match args.format {
         ReportFormat::Html => {
             let against = against.as_ref().map(|other| other as &dyn Source);
-            ForReport::new(&recording, &args.source_path)?
-                .lend(against, |for_report| html::write(&recording, &explanation, for_report, &mut out))?;
+            for_report(&args.source_path)?
+                .lend(against, |for_report| html::write(source, &explanation, for_report, &mut out))?;
         }
         ReportFormat::Md => {
-            let text = ForReport::new(&recording, &[])?
-                .lend(None, |for_report| whyso_report::markdown(recording.run(), &explanation, for_report));
+            let text = for_report(&[])?
+                .lend(None, |for_report| whyso_report::markdown(run, &explanation, for_report));
             out.write_all(text.as_bytes())?;
         }
-        ReportFormat::Svg => out.write_all(whyso_report::svg(recording.run(), &explanation).as_bytes())?,
+        ReportFormat::Svg => out.write_all(whyso_report::svg(run, &explanation).as_bytes())?,
         ReportFormat::Json => {
-            let object = whyso_report::json(recording.run(), &explanation, &std::path::absolute(&path)?);
+            let object = whyso_report::json(run, &explanation, &std::path::absolute(&path)?);
             writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
         }
     }

@@ -6,6 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use whyso_explain::hidden::Source;
 use whyso_query::SourcePath;
 
+use crate::choice_args::Stretch;
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ReportFormat {
     Html,
@@ -20,6 +22,9 @@ pub(crate) struct ReportArgs {
     pub(crate) run: PathBuf,
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
+    /// Only this part of the run, such as "10:00-20:00"; HTML needs a file to write to
+    #[arg(long, value_name = "A-B")]
+    pub(crate) window: Option<Stretch>,
     /// Another run with stacks: the page's flame graphs can be compared with its levels
     #[arg(long, value_name = "RUN")]
     pub(crate) against: Option<PathBuf>,

@@ -1,0 +1,195 @@
+//! A window of a recording as a run of one level, so that it is explained and reported as such.
+
+use std::collections::BTreeMap;
+
+use whyso_explain::model::{Explanation, LevelInput};
+use whyso_record::Recording;
+use whyso_record::data::{LoadInterval, SeriesKey};
+use whyso_record::run::{Latency, Level, LevelResult, Purpose, RunEnd, RunInfo, StatementResult, Window};
+use whyso_report::Excerpt;
+use whyso_series::quantile_of_buckets;
+
+use crate::compare_windows::TRANSACTION;
+use crate::evidence::input_of;
+use crate::{Error, add_chosen};
+
+const NS_PER_MS: f64 = 1e6;
+/// The tracer's source, and what it counts of requests.
+const TRACER: &str = "trace";
+const REQUESTS: &str = "requests";
+const REQUEST_TIMES: [&str; 2] = ["request_ns", "transit_in_ns"];
+/// Where nothing traced them: the server's own count.
+const QUESTIONS: (&str, &str) = ("status", "Questions");
+
+/// A window of a recording, with one level over it. What the load did comes from its intervals, of those that an edge cuts in part. Where
+/// something else loaded the server, it comes from what was counted of its requests.
+///
+/// # Errors
+/// Nothing was recorded in the window, or the recording's files can't be read.
+pub fn excerpt(recording: &Recording, window: Window) -> Result<Excerpt<'_>, Error> {
+    let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
+    let there = recording.window().unwrap_or_default();
+    let window =
+        Window { begin_ns: window.begin_ns.max(there.begin_ns), end_ns: window.end_ns.min(there.end_ns) };
+    if window.begin_ns >= window.end_ns {
+        return Err(Error::WrongUse(
+            "nothing was recorded in that window: give a part of the run, in its seconds".to_string(),
+        ));
+    }
+    let level = level_over(recording, window)?;
+    let run = RunInfo { levels: vec![level], ..recording.run().clone() };
+    Ok(Excerpt { recording, window, run, origin_ns })
+}
+
+/// What `whyso_explain` makes of a window.
+///
+/// # Errors
+/// The recording's files can't be read.
+pub fn explain_excerpt(excerpt: &Excerpt<'_>) -> Result<Explanation, Error> {
+    Ok(whyso_explain::explain(&input_of(excerpt.recording, &excerpt.run)?))
+}
+
+fn level_over(recording: &Recording, window: Window) -> Result<Level, Error> {
+    let inside_ns = |level: &Level| {
+        level.window.end_ns.min(window.end_ns).saturating_sub(level.window.begin_ns.max(window.begin_ns))
+    };
+    let levels = recording.run().levels.iter().filter(|level| inside_ns(level) > 0);
+    let of = levels.max_by_key(|level| inside_ns(level));
+    let load = recording.load(Some(window))?;
+    let measured = match load.is_empty() {
+        true => result_by_counters(recording, window)?,
+        false => result_of(&load, window),
+    };
+    let known = of.map(|level| level.result.clone()).unwrap_or_default();
+    let result = LevelResult { workload: known.workload, pacing: known.pacing, ..measured };
+    Ok(Level {
+        index: 0,
+        users: of.map_or(0, |level| level.users),
+        purpose: Purpose::Sweep,
+        warmup: Window::default(),
+        warmup_steady: false,
+        window,
+        result,
+        ended: RunEnd::Complete { at_ns: window.end_ns },
+    })
+}
+
+/// What the load did of one kind.
+#[derive(Default)]
+struct KindSum {
+    count: f64,
+    rows: f64,
+    errors: f64,
+    response_ns: f64,
+    service_ns: f64,
+    max_ns: u64,
+    response: Vec<(u64, u64)>,
+    service: Vec<(u64, u64)>,
+}
+
+impl KindSum {
+    /// `share`: how much of the interval lies in the window.
+    fn add(&mut self, interval: &LoadInterval, share: f64) {
+        self.count += interval.count as f64 * share;
+        self.rows += interval.rows as f64 * share;
+        self.errors += interval.errors.iter().map(|(_, count)| *count as f64 * share).sum::<f64>();
+        self.response_ns += interval.response_sum_ns as f64 * share;
+        self.service_ns += interval.service_sum_ns as f64 * share;
+        // A histogram can't be cut: one that lies more within the window than outside counts.
+        if share >= 0.5 {
+            self.max_ns = self.max_ns.max(interval.response_max_ns);
+            self.response.extend(&interval.response);
+            self.service.extend(&interval.service);
+        }
+    }
+
+    fn latency(&self, sum_ns: f64, buckets: &[(u64, u64)], max_ns: u64) -> Latency {
+        let mut buckets = buckets.to_vec();
+        buckets.sort_unstable();
+        let at = |share| quantile_of_buckets(&buckets, share).map_or(0.0, |ns| ns as f64 / NS_PER_MS);
+        Latency {
+            mean: if self.count > 0.0 { sum_ns / self.count / NS_PER_MS } else { 0.0 },
+            p50: at(0.5),
+            p95: at(0.95),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: max_ns as f64 / NS_PER_MS,
+            lower_bounds_above: None,
+        }
+    }
+
+    fn response(&self) -> Latency {
+        self.latency(self.response_ns, &self.response, self.max_ns)
+    }
+}
+
+fn result_of(load: &[LoadInterval], window: Window) -> LevelResult {
+    let mut kinds: BTreeMap<&str, KindSum> = BTreeMap::new();
+    let mut errors_by_code: BTreeMap<String, f64> = BTreeMap::new();
+    for interval in load {
+        let inside_ns = interval.end_ns.min(window.end_ns) - interval.begin_ns.max(window.begin_ns);
+        let length_ns = interval.end_ns - interval.begin_ns;
+        if inside_ns <= 0 || length_ns <= 0 {
+            continue;
+        }
+        let share = inside_ns as f64 / length_ns as f64;
+        kinds.entry(&interval.statement).or_default().add(interval, share);
+        for (code, count) in interval.errors.iter().filter(|_| interval.statement == TRANSACTION) {
+            *errors_by_code.entry(code.clone()).or_default() += *count as f64 * share;
+        }
+    }
+    let transactions = kinds.remove(TRANSACTION).unwrap_or_default();
+    let whole = |count: f64| count.round() as u64;
+    let queries: f64 = kinds.values().map(|kind| kind.count).sum();
+    let statement = |(kind, sum): (&&str, &KindSum)| StatementResult {
+        kind: (*kind).to_string(),
+        count: whole(sum.count),
+        errors: whole(sum.errors),
+        rows: whole(sum.rows),
+        latency_ms: sum.response(),
+        error_ms: Latency::default(),
+    };
+    let seconds = window.seconds();
+    LevelResult {
+        seconds,
+        transactions: whole(transactions.count),
+        queries: whole(queries),
+        errors: whole(transactions.errors),
+        errors_by_code: errors_by_code.into_iter().map(|(code, count)| (code, whole(count))).collect(),
+        transactions_per_s: transactions.count / seconds,
+        queries_per_s: queries / seconds,
+        latency_ms: transactions.response(),
+        service_ms: transactions.latency(transactions.service_ns, &transactions.service, 0),
+        by_statement: kinds.iter().map(statement).collect(),
+        ..LevelResult::default()
+    }
+}
+
+/// Of a load that something else drove: a request counts as a transaction, as in the levels of such a recording.
+fn result_by_counters(recording: &Recording, window: Window) -> Result<LevelResult, Error> {
+    let mut levels =
+        [LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() }];
+    add_chosen(recording, &mut levels, |key: &SeriesKey| {
+        let is_tracers = key.source == TRACER && key.instance.is_empty();
+        is_tracers && (key.metric == REQUESTS || REQUEST_TIMES.contains(&key.metric.as_str()))
+            || (key.source.as_str(), key.metric.as_str()) == QUESTIONS
+    })?;
+    let grown = |metric: &str| {
+        let counters = levels.iter().flat_map(|level| &level.counters);
+        counters.filter(|counter| counter.series.metric == metric).map(|counter| counter.increase).next()
+    };
+    let time_ns: f64 = REQUEST_TIMES.iter().filter_map(|metric| grown(metric)).sum();
+    let requests = grown(REQUESTS).or(grown(QUESTIONS.1)).unwrap_or(0.0).max(0.0);
+    let mean = if requests >= 1.0 { time_ns / requests / NS_PER_MS } else { 0.0 };
+    let (seconds, latency) = (window.seconds(), Latency { mean, ..Latency::default() });
+    Ok(LevelResult {
+        seconds,
+        transactions: requests.round() as u64,
+        queries: requests.round() as u64,
+        transactions_per_s: requests / seconds,
+        queries_per_s: requests / seconds,
+        latency_ms: latency,
+        service_ms: latency,
+        ..LevelResult::default()
+    })
+}
