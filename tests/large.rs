@@ -59,7 +59,7 @@ fn watched(mut child: Child) -> (String, u64) {
 #[test]
 fn views_of_a_large_recording_keep_to_a_bound_of_memory() {
     let place = large();
-    let views: [(&[&str], &str); 7] = [
+    let views: [(&[&str], &str); 9] = [
         (&["why", "large"], "Nobody is suspected"),
         (&["threads", "large", "--json"], "\"tid\""),
         (&["threads", "large", "--window", "600s-1200s", "--json"], "\"tid\""),
@@ -67,6 +67,8 @@ fn views_of_a_large_recording_keep_to_a_bound_of_memory() {
         (&["wakers", "large", "--json"], "made_function_"),
         (&["timeline", "large"], "connection × 1,000"),
         (&["report", "large", "--format", "md"], "large"),
+        (&["report", "large", "--format", "md", "--window", "600s-1200s"], "600 s"),
+        (&["report", "large", "--window", "10:00-20:00", "--output", "/dev/stdout"], "from 10:00 to 20:00"),
     ];
     for (view, expected) in views {
         let child = place.whyso(view).stdout(Stdio::piped()).spawn().unwrap();

@@ -193,3 +193,119 @@ fn result_by_counters(recording: &Recording, window: Window) -> Result<LevelResu
         ..LevelResult::default()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_record::data::{Kind, Reading, Status, Value};
+    use whyso_record::{Options, Recorder};
+
+    const S: i64 = 1_000_000_000;
+
+    fn recorder(dir: &std::path::Path) -> Recorder {
+        let options = Options { reserve_bytes: 0, own_cost: false, ..Options::default() };
+        let recorder = Recorder::create(dir, options).unwrap();
+        let level = Level {
+            index: 3,
+            users: 16,
+            purpose: Purpose::Sweep,
+            warmup: Window::default(),
+            warmup_steady: true,
+            window: Window { begin_ns: 0, end_ns: 100 * S },
+            result: LevelResult { workload: "shop".to_string(), ..LevelResult::default() },
+            ended: RunEnd::Complete { at_ns: 100 * S },
+        };
+        recorder.set_run(&RunInfo { levels: vec![level], ..RunInfo::default() });
+        recorder
+    }
+
+    fn series(recorder: &Recorder, metric: &str, growth_per_s: i64) {
+        let key = SeriesKey {
+            host: "server".to_string(),
+            source: TRACER.to_string(),
+            metric: metric.to_string(),
+            instance: String::new(),
+            kind: Kind::Counter,
+            unit: "1".to_string(),
+        };
+        let id = recorder.series(&key);
+        for second in 0..=100 {
+            recorder.reading(Reading {
+                source: TRACER.to_string(),
+                begin_ns: second * S,
+                end_ns: second * S,
+                status: Status::Ok,
+                values: vec![(id, Value::Int(second * growth_per_s))],
+            });
+        }
+    }
+
+    fn interval(second: i64, statement: &str, count: u64, response_ns: u64) -> LoadInterval {
+        LoadInterval {
+            begin_ns: second * S,
+            end_ns: (second + 1) * S,
+            level: 3,
+            measured: true,
+            statement: statement.to_string(),
+            count,
+            rows: 2 * count,
+            errors: vec![("1213 (40001)".to_string(), 2)],
+            response_sum_ns: count * response_ns,
+            service_sum_ns: count * response_ns / 2,
+            response_max_ns: response_ns,
+            response: vec![(response_ns, count)],
+            service: vec![(response_ns / 2, count)],
+        }
+    }
+
+    #[test]
+    fn a_windows_result_is_that_of_its_intervals_and_of_those_that_an_edge_cuts_in_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let recorder = recorder(&dir);
+        for second in 0..100 {
+            // The second half is slower.
+            let (count, response_ns) = if second < 50 { (100, 2_000_000) } else { (20, 10_000_000) };
+            recorder.load(interval(second, TRANSACTION, count, response_ns));
+            recorder.load(interval(second, "select", 3 * count, response_ns));
+        }
+        recorder.finish().unwrap();
+        let recording = Recording::open(&dir).unwrap();
+        let part = Window { begin_ns: 59 * S + S / 2, end_ns: 80 * S };
+        let excerpt = excerpt(&recording, part).unwrap();
+        let [level] = excerpt.run.levels.as_slice() else { panic!("{:?}", excerpt.run.levels) };
+        let result = &level.result;
+        assert_eq!((level.users, level.window, result.workload.as_str()), (16, part, "shop"));
+        assert_eq!((result.transactions, result.queries, result.errors), (410, 1_230, 41));
+        assert_eq!(result.transactions_per_s, 20.0);
+        assert_eq!(
+            (result.latency_ms.mean, result.latency_ms.p99, result.latency_ms.max),
+            (10.0, 10.0, 10.0)
+        );
+        assert_eq!((result.service_ms.mean, result.service_ms.p50), (5.0, 5.0));
+        assert_eq!((result.by_statement[0].kind.as_str(), result.by_statement[0].rows), ("select", 2_460));
+        let explanation = explain_excerpt(&excerpt).unwrap();
+        assert_eq!(explanation.levels.len(), 1);
+        let nowhere = Window { begin_ns: 200 * S, end_ns: 300 * S };
+        let refused = super::excerpt(&recording, nowhere).err().unwrap().to_string();
+        assert_eq!(refused, "nothing was recorded in that window: give a part of the run, in its seconds");
+    }
+
+    #[test]
+    fn where_something_else_drove_the_load_requests_stand_for_transactions() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let recorder = recorder(&dir);
+        for (metric, growth_per_s) in
+            [(REQUESTS, 400), (REQUEST_TIMES[0], 400_000_000), (REQUEST_TIMES[1], 80_000_000)]
+        {
+            series(&recorder, metric, growth_per_s);
+        }
+        recorder.finish().unwrap();
+        let recording = Recording::open(&dir).unwrap();
+        let excerpt = excerpt(&recording, Window { begin_ns: 20 * S, end_ns: 30 * S }).unwrap();
+        let result = &excerpt.run.levels[0].result;
+        assert_eq!((result.transactions, result.transactions_per_s), (4_000, 400.0));
+        assert!((result.latency_ms.mean - 1.2).abs() < 1e-9, "{:?}", result.latency_ms);
+    }
+}
