@@ -18,7 +18,7 @@ use whyso_series::merged_edges;
 use crate::flame::{self, Flame, FlameHead, Places};
 use crate::locks::{LocksHead, locks_heads};
 use crate::pfs::{PfsHead, pfs_view_blocks};
-use crate::source::{Source, Stacks};
+use crate::source::{Source, Stacks, level_edges};
 use crate::statements::{StatementsHead, statements_head};
 use crate::threads::{self, ThreadsHead};
 use crate::timeline::page::{self, TimelineHead};
@@ -270,11 +270,6 @@ fn add_pfs<'b>(blocks: &mut Blocks, extras: &Extras<'b>) -> Result<Option<PfsHea
         view.block = blocks.add_json(&lines)?;
     }
     Ok(Some(head))
-}
-
-/// Where measured windows begin and end.
-pub(crate) fn level_edges(run: &RunInfo) -> Vec<i64> {
-    run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect()
 }
 
 /// Adds the server's stacks, and those of a run to compare with, in these blocks:

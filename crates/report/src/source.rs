@@ -10,7 +10,6 @@ use whyso_record::run::{RunInfo, Window};
 use whyso_record::{Recording, StackTotal, StateTimes};
 use whyso_series::{Spans, ThreadTable, Timeline, merged_edges};
 
-use crate::payload::level_edges;
 use crate::{Error, threads};
 
 /// The samples of one series, oldest first.
@@ -235,6 +234,11 @@ pub trait Source {
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// Where measured windows begin and end.
+pub(crate) fn level_edges(run: &RunInfo) -> Vec<i64> {
+    run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect()
 }
 
 /// The threads of a window, or of all of a recording, at about as many times as a page takes.
