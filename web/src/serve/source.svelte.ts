@@ -10,8 +10,8 @@ import { linesIn } from './columns.ts';
 const WHOLE_PIXELS = 2000;
 /** Instances of a metric that are ranked for the top of them. */
 const RANKED_MAX = 380;
-/** Numbers of blocks of a window's tables begin here; those of the head are below. */
-const WINDOW_BLOCKS = 1_000_000;
+/** Numbers of blocks of a window's tables begin here; those of the head and its parts are below. */
+const WINDOW_BLOCKS = 2 ** 30;
 
 /** In the order in which they are read. */
 const PARTS = ['threads', 'timeline', 'stacks'] as const;
