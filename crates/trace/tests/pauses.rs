@@ -48,7 +48,7 @@ fn pauses_are_as_planned() {
     std::thread::sleep(Duration::from_millis(4200));
     let reading = tracer.read();
     let pauses = tracer.pauses(&reading);
-    assert_eq!(reading.lost.map(|(_, count)| count), [0; 5]);
+    assert!(reading.lost.iter().all(|(_, count)| *count == 0), "{:?}", reading.lost);
     let of = |name: &str| -> Vec<&Pauses> {
         pauses.iter().filter(|kind| tids.get(&kind.tid).is_some_and(|own| own == name)).collect()
     };
