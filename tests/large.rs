@@ -67,7 +67,10 @@ fn views_of_a_large_recording_keep_to_a_bound_of_memory() {
         (&["wakers", "large", "--json"], "made_function_"),
         (&["timeline", "large"], "connection × 1,000"),
         (&["report", "large", "--format", "md"], "large"),
-        (&["report", "large", "--format", "md", "--window", "600s-1200s"], "600 s"),
+        (
+            &["report", "large", "--format", "md", "--window", "600s-1200s"],
+            "> This is a part of the run, from 10:00 to 20:00.",
+        ),
         (&["report", "large", "--window", "10:00-20:00", "--output", "/dev/stdout"], "from 10:00 to 20:00"),
     ];
     for (view, expected) in views {

@@ -106,7 +106,9 @@ impl KindSum {
     fn latency(&self, sum_ns: f64, buckets: &[(u64, u64)], max_ns: u64) -> Latency {
         let mut buckets = buckets.to_vec();
         buckets.sort_unstable();
-        let at = |share| quantile_of_buckets(&buckets, share).map_or(0.0, |ns| ns as f64 / NS_PER_MS);
+        // The bucket's upper bound may lie above all that it holds.
+        let at =
+            |share| quantile_of_buckets(&buckets, share).map_or(0.0, |ns| ns.min(max_ns) as f64 / NS_PER_MS);
         Latency {
             mean: if self.count > 0.0 { sum_ns / self.count / NS_PER_MS } else { 0.0 },
             p50: at(0.5),
@@ -159,7 +161,7 @@ fn result_of(load: &[LoadInterval], window: Window) -> LevelResult {
         transactions_per_s: transactions.count / seconds,
         queries_per_s: queries / seconds,
         latency_ms: transactions.response(),
-        service_ms: transactions.latency(transactions.service_ns, &transactions.service, 0),
+        service_ms: transactions.latency(transactions.service_ns, &transactions.service, transactions.max_ns),
         by_statement: kinds.iter().map(statement).collect(),
         ..LevelResult::default()
     }

@@ -224,7 +224,7 @@ fn threads_that_come_and_go_lose_no_account() {
         (truth_ns, tracer.read())
     });
     let (truth_ns, reading) = reading;
-    assert_eq!(reading.lost.map(|(_, count)| count), [0; 5]);
+    assert!(reading.lost.iter().all(|(_, count)| *count == 0), "{:?}", reading.lost);
     // Each thread read its own time before its end, and the main thread made them.
     let counted = cpu_of_all(&reading);
     assert!(counted >= truth_ns, "{counted} ns counted, {truth_ns} ns by the threads themselves");

@@ -82,6 +82,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
         ReportFormat::Md => {
             let text = for_report(&[])?
                 .lend(None, |for_report| whyso_report::markdown(run, &explanation, for_report));
+            for note in source.notes() {
+                write!(out, "> {note}\n\n")?;
+            }
             out.write_all(text.as_bytes())?;
         }
         ReportFormat::Svg => out.write_all(whyso_report::svg(run, &explanation).as_bytes())?,
