@@ -95,7 +95,7 @@ fn views_of_a_large_recording_keep_to_a_bound_of_memory() {
     assert_eq!(timeline["timeline"]["list"].as_array().unwrap().len(), 1_000);
     // 225 samples and waits in each of 3,600 seconds: too many to read one by one.
     let note = timeline["timeline"]["singles"]["note"].as_str().unwrap();
-    assert!(note.starts_with("Single waits and samples are those of 24."), "{note}");
+    assert!(note.starts_with("Single waits and samples are those of 25 % of the time"), "{note}");
     let stacks = part("large/profile/stacks");
     let samples = &stacks["flame"]["levels"][0]["columns"][0]["samples"];
     assert_eq!(samples.as_u64(), Some(360_000), "every sample on a CPU is in the tree");

@@ -278,8 +278,13 @@ fn single_events(head: &TimelineHead, stacks: &Stacks) -> (Vec<Single>, Option<S
     let samples_shown = waits.len() - waits_shown;
     let is_all = waits_shown == all_waits && samples_shown == all_samples;
     let note = (!is_all).then(|| {
-        let [waits, longest, samples] = [all_waits, waits_shown, all_samples].map(|count| whole(count as u64));
-        format!("Of {waits} chosen waits the {longest} longest, and of {samples} samples one in {stride} are in this page.")
+        let [waits, longest, samples] =
+            [all_waits, waits_shown, all_samples].map(|count| whole(count as u64));
+        let of_samples = match stride {
+            1 => format!("all {samples} samples"),
+            _ => format!("of {samples} samples one in {stride}"),
+        };
+        format!("Of {waits} chosen waits the {longest} longest, and {of_samples} are in this page.")
     });
     (waits, note)
 }
