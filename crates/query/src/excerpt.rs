@@ -28,7 +28,7 @@ const QUESTIONS: (&str, &str) = ("status", "Questions");
 /// Nothing was recorded in the window, or the recording's files can't be read.
 pub fn excerpt(recording: &Recording, window: Window) -> Result<Excerpt<'_>, Error> {
     let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
-    let there = recording.window().unwrap_or_default();
+    let there = recording.window().unwrap_or(window);
     let window =
         Window { begin_ns: window.begin_ns.max(there.begin_ns), end_ns: window.end_ns.min(there.end_ns) };
     if window.begin_ns >= window.end_ns {
@@ -265,6 +265,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("run");
         let recorder = recorder(&dir);
+        series(&recorder, REQUESTS, 1);
         for second in 0..100 {
             // The second half is slower.
             let (count, response_ns) = if second < 50 { (100, 2_000_000) } else { (20, 10_000_000) };
