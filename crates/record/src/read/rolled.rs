@@ -30,11 +30,26 @@ struct Serving<'a> {
     window: Window,
 }
 
-/// So many files are read at one time at most: each takes the memory of a row group.
+/// Files of fewer rows are added up together: making sums apart would take longer than reading.
+const GROUP_ROWS_MIN: usize = 250_000;
+/// So many groups of files are read at one time at most: each takes the memory of a row group.
 const AT_ONCE_MAX: usize = 8;
 
+/// Files that follow each other, of enough rows each.
+fn groups<'s, 'a>(serving: &'s [Serving<'a>]) -> Vec<&'s [Serving<'a>]> {
+    let (mut groups, mut first, mut rows) = (Vec::new(), 0, 0);
+    for (place, one) in serving.iter().enumerate() {
+        rows += one.part.row_count();
+        if rows >= GROUP_ROWS_MIN || place + 1 == serving.len() {
+            groups.push(&serving[first..=place]);
+            (first, rows) = (place + 1, 0);
+        }
+    }
+    groups
+}
+
 impl Recording {
-    /// Adds up the rows of a window: those of each file by themselves, several files at one time, and then the sums, in order of time.
+    /// Adds up the rows of a window: those of some files by themselves, several such groups at one time, and then the sums, in order of time.
     /// Rows come with the part of time that they are read for: others among them are to be left out. A moment's part excludes its end. A
     /// stretch's part includes its end and excludes its begin. One that ends after the window is in the last. So each row counts once.
     /// Roll-ups longer than `step_ns` are not read, nor those of segments that have not all of them. `columns`: those to read; `None`: all.
@@ -47,14 +62,17 @@ impl Recording {
         add: impl Fn(&mut S, &RecordBatch, Window) -> Result<()> + Sync,
         mut merge: impl FnMut(S),
     ) -> Result<()> {
-        let fold = |serving: &Serving<'_>| {
+        let fold = |group: &[Serving<'_>]| {
             let mut sum = S::default();
-            let add_rows = |rows: &RecordBatch| add(&mut sum, rows, serving.window);
-            serving.part.each(Some(serving.between), columns, add_rows)?;
+            for serving in group {
+                let add_rows = |rows: &RecordBatch| add(&mut sum, rows, serving.window);
+                serving.part.each(Some(serving.between), columns, add_rows)?;
+            }
             Ok(sum)
         };
         let at_once = thread::available_parallelism().map_or(1, usize::from).min(AT_ONCE_MAX);
-        for several in self.serving(rolled, window, step_ns).chunks(at_once) {
+        let serving = self.serving(rolled, window, step_ns);
+        for several in groups(&serving).chunks(at_once) {
             if let [one] = several {
                 merge(fold(one)?);
                 continue;
@@ -124,5 +142,27 @@ impl Recording {
             }
         }
         serving
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, Int64Array};
+
+    fn part(rows: usize) -> Plain {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows as i64));
+        Plain::open(1, vec![RecordBatch::try_from_iter([("t_ns", column)]).unwrap()])
+    }
+
+    #[test]
+    fn files_with_few_rows_are_added_up_together_and_none_is_left_out() {
+        let parts = [10, 200_000, 60_000, 300_000, 5].map(part);
+        let window = Window { begin_ns: 0, end_ns: 1 };
+        let between = Between::at("t_ns", window);
+        let serving: Vec<Serving<'_>> = parts.iter().map(|part| Serving { part, between, window }).collect();
+        let lengths: Vec<usize> = groups(&serving).iter().map(|group| group.len()).collect();
+        assert_eq!(lengths, [3, 1, 1]);
+        assert!(groups(&[]).is_empty());
     }
 }
