@@ -10,13 +10,13 @@ use whyso_series::{ThreadTable, Timeline};
 use crate::Error;
 use crate::source::{Column, Source, Stacks, stacks_of, threads_at};
 
-/// A window of a recording. Its times are those of the whole run.
+/// A window of a recording. Its axes count from its begin.
 pub struct Excerpt<'r> {
     pub recording: &'r Recording,
     pub window: Window,
     /// The run, with what is known of the window in place of its levels.
     pub run: RunInfo,
-    /// The moment that the axes count from.
+    /// The moment that the whole run's axes count from.
     pub origin_ns: i64,
 }
 
@@ -62,7 +62,7 @@ impl Source for Excerpt<'_> {
     }
 
     fn load_begin_ns(&self) -> Result<Option<i64>, Error> {
-        Ok(Some(self.origin_ns))
+        Ok(Some(self.window.begin_ns))
     }
 
     fn threads(&self, wanted_ns: &[i64]) -> Result<ThreadTable, Error> {
@@ -98,6 +98,6 @@ impl Source for Excerpt<'_> {
     fn notes(&self) -> Vec<String> {
         let at = |t_ns: i64| whyso_words::clock((t_ns - self.origin_ns) as f64 / 1e9, 1.0);
         let [begin, end] = [at(self.window.begin_ns), at(self.window.end_ns)];
-        vec![format!("This is a part of the run, from {begin} to {end}. All else of it is left out.")]
+        vec![format!("This is a part of the run, from {begin} to {end}. Charts count from its begin.")]
     }
 }
