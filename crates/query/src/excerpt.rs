@@ -25,7 +25,8 @@ const QUESTIONS: (&str, &str) = ("status", "Questions");
 /// something else loaded the server, it comes from what was counted of its requests.
 ///
 /// # Errors
-/// Nothing was recorded in the window, or the recording's files can't be read.
+/// - Nothing was recorded in the window, or levels of different numbers of users lie in it.
+/// - The recording's files can't be read.
 pub fn excerpt(recording: &Recording, window: Window) -> Result<Excerpt<'_>, Error> {
     let origin_ns = whyso_report::origin_ns(recording.run(), recording.load_begin_ns()?);
     let there = recording.window().unwrap_or(window);
@@ -36,7 +37,7 @@ pub fn excerpt(recording: &Recording, window: Window) -> Result<Excerpt<'_>, Err
             "nothing was recorded in that window: give a part of the run, in its seconds".to_string(),
         ));
     }
-    let level = level_over(recording, window)?;
+    let level = level_over(recording, &recording.run().levels, window)?;
     let run = RunInfo { levels: vec![level], ..recording.run().clone() };
     Ok(Excerpt { recording, window, run, origin_ns })
 }
@@ -49,12 +50,18 @@ pub fn explain_excerpt(excerpt: &Excerpt<'_>) -> Result<Explanation, Error> {
     Ok(whyso_explain::explain(&input_of(excerpt.recording, &excerpt.run)?))
 }
 
-fn level_over(recording: &Recording, window: Window) -> Result<Level, Error> {
+fn level_over(recording: &Recording, levels: &[Level], window: Window) -> Result<Level, Error> {
     let inside_ns = |level: &Level| {
         level.window.end_ns.min(window.end_ns).saturating_sub(level.window.begin_ns.max(window.begin_ns))
     };
-    let levels = recording.run().levels.iter().filter(|level| inside_ns(level) > 0);
-    let of = levels.max_by_key(|level| inside_ns(level));
+    let within: Vec<&Level> = levels.iter().filter(|level| inside_ns(level) > 0).collect();
+    if let Some(other) = within.iter().find(|level| level.users != within[0].users) {
+        return Err(Error::WrongUse(format!(
+            "levels of {} and of {} users lie in that window: give one of a single level",
+            within[0].users, other.users
+        )));
+    }
+    let of = within.into_iter().max_by_key(|level| inside_ns(level));
     let load = recording.load(Some(window))?;
     let measured = match load.is_empty() {
         true => result_by_counters(recording, window)?,
@@ -292,6 +299,26 @@ mod tests {
         let nowhere = Window { begin_ns: 200 * S, end_ns: 300 * S };
         let refused = super::excerpt(&recording, nowhere).err().unwrap().to_string();
         assert_eq!(refused, "nothing was recorded in that window: give a part of the run, in its seconds");
+    }
+
+    #[test]
+    fn a_window_over_levels_of_different_users_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let recorder = recorder(&dir);
+        series(&recorder, REQUESTS, 1);
+        recorder.finish().unwrap();
+        let recording = Recording::open(&dir).unwrap();
+        let mut run = recording.run().clone();
+        let mut second = run.levels[0].clone();
+        (second.users, second.window) = (64, Window { begin_ns: 100 * S, end_ns: 200 * S });
+        run.levels.push(second);
+        let over = |begin_s: i64, end_s: i64| {
+            level_over(&recording, &run.levels, Window { begin_ns: begin_s * S, end_ns: end_s * S })
+        };
+        let refused = over(90, 110).unwrap_err().to_string();
+        assert_eq!(refused, "levels of 16 and of 64 users lie in that window: give one of a single level");
+        assert_eq!((over(10, 20).unwrap().users, over(110, 120).unwrap().users), (16, 64));
     }
 
     #[test]
