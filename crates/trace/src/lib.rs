@@ -92,7 +92,7 @@ pub use pauses::{Client, Moments, Pauses};
 pub use places::Places;
 pub use reading::{ClientSums, FileWait, OtherSums, Reading, ServerSums, ThreadSums};
 pub use sampled::Sampler;
-pub use sql::{CommandsLost, SqlTrace};
+pub use sql::{COMMANDS_AT_ONCE, CommandsLost, SqlTrace, commands_ring_bytes};
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stack_sampling::StackSampling;
 pub use stacks::{Stacks, StacksLost, WAITS_PER_READING_AND_CPU};

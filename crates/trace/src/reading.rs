@@ -8,13 +8,15 @@ use whyso_model::{Role, STATES, State};
 
 /// Reasons why something could not be counted.
 pub(crate) const LOST: usize = LOST_REASONS.len();
-pub(crate) const LOST_REASONS: [&str; 6] = [
+pub(crate) const LOST_REASONS: [&str; 8] = [
     "no account",
     "no storage",
     "clock went back",
     "no place for a pause",
     "no place for a file",
     "no place for a path",
+    "no place for a request",
+    "no place for a client",
 ];
 
 /// Sums since the tracer started, in nanoseconds and counts; none ever falls.

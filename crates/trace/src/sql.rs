@@ -17,10 +17,10 @@ use crate::places::Places;
 use crate::sql_skeleton::{SqlSkel, SqlSkelBuilder};
 
 /// Records that are handed over at a time.
-const RECORDS_AT_ONCE: usize = 50_000;
-/// Bytes of the buffer, by the number of CPUs: a power of two. A command takes some 200 bytes. So a reading that is 50 ms late has room
+pub const COMMANDS_AT_ONCE: usize = 50_000;
+/// Bytes of the buffer of commands, by the number of CPUs: a power of two. A command takes some 200 bytes. So a reading that is 50 ms late has room
 /// for 1.6 million commands per second at 16 CPUs.
-fn ring_bytes(cpus: usize) -> u32 {
+pub fn commands_ring_bytes(cpus: usize) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(64).clamp(16, 64);
     (cpus << 20).next_power_of_two()
 }
@@ -75,7 +75,7 @@ impl SqlTrace {
         open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;
         open.maps.account_of.reuse_fd(account_of).map_err(Error::of)?;
         let cpus = libbpf_rs::num_possible_cpus().map_err(Error::of)?;
-        open.maps.commands.set_max_entries(ring_bytes(cpus)).map_err(Error::of)?;
+        open.maps.commands.set_max_entries(commands_ring_bytes(cpus)).map_err(Error::of)?;
         let skeleton = open.load().map_err(Error::of)?;
         let mut trace = SqlTrace { links: Vec::new(), skeleton, _object: object, odd: 0 };
         trace.follow(pid, file, dispatcher)?;
@@ -118,7 +118,7 @@ impl SqlTrace {
         };
         builder.add(&self.skeleton.maps.commands, receive).map_err(Error::of)?;
         let ring = builder.build().map_err(Error::of)?;
-        let status = ring.consume_raw_n(RECORDS_AT_ONCE);
+        let status = ring.consume_raw_n(COMMANDS_AT_ONCE);
         if status < 0 {
             return Err(Error::of(std::io::Error::from_raw_os_error(-status).into()));
         }

@@ -484,7 +484,16 @@ impl Tracer {
 
     fn lost(&self) -> [(&'static str, u64); LOST] {
         let lost = self.skeleton.maps.bss_data.as_deref().map(|data| data.lost).unwrap_or_default();
-        let counts = [lost.accounts, lost.storage, lost.clock, lost.pauses, lost.files, lost.paths];
+        let counts = [
+            lost.accounts,
+            lost.storage,
+            lost.clock,
+            lost.pauses,
+            lost.files,
+            lost.paths,
+            lost.requests,
+            lost.clients,
+        ];
         std::array::from_fn(|reason| (LOST_REASONS[reason], counts[reason]))
     }
 }

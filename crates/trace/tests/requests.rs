@@ -57,7 +57,13 @@ impl Peer {
 
 impl Address {
     fn connect(&self) -> Box<dyn Socket> {
-        let mut socket: Box<dyn Socket> = match self {
+        let mut socket = self.open();
+        socket.read_exact(&mut [0; GREETING]).unwrap();
+        socket
+    }
+
+    fn open(&self) -> Box<dyn Socket> {
+        match self {
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path).unwrap();
                 stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
@@ -69,9 +75,7 @@ impl Address {
                 stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
                 Box::new(stream)
             }
-        };
-        socket.read_exact(&mut [0; GREETING]).unwrap();
-        socket
+        }
     }
 }
 
@@ -109,6 +113,17 @@ fn exchange(socket: &mut dyn Socket, answer_bytes: usize) -> RequestTimes {
 
 fn now_ns() -> u64 {
     whyso_clock::monotonic_ns() as u64
+}
+
+/// Allows this process as many files and sockets as its hard limit does.
+fn raise_files_max() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written and read, and lives through the calls.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
+        limit.rlim_cur = limit.rlim_max;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+    }
 }
 
 /// Runs in a thread that the tracer takes for the generator's.
@@ -341,6 +356,45 @@ fn one_thread_that_serves_several_connections_has_each_request_once() {
         counted.check(REQUESTS * CONNECTIONS);
         assert!(counted.ns(State::NetReceive) == 0, "waiting for requests is in none: {counted:?}");
     }
+}
+
+/// The maps for them have room for as many connections as the server may open when the tracer begins.
+#[test]
+fn requests_and_clients_that_found_no_place_are_counted() {
+    const CONNECTIONS: usize = 18_000;
+    const ROUNDS: usize = 3;
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let together = format!("together={CONNECTIONS}");
+    let Some(mut peer) = Peer::start(folder.path(), Link::Unix, &[&together, "later"]) else { return };
+    raise_files_max();
+    let before = peer.tracer.read();
+    as_load(0, || {
+        let mut sockets: Vec<_> = (0..CONNECTIONS).map(|_| peer.address.open()).collect();
+        for socket in &mut sockets {
+            socket.read_exact(&mut [0; GREETING]).unwrap();
+        }
+        for _ in 0..ROUNDS {
+            for socket in &mut sockets {
+                socket.write_all(COM_QUERY).unwrap();
+            }
+            for socket in &mut sockets {
+                socket.read_exact(&mut [0; ANSWER]).unwrap();
+            }
+        }
+    });
+    let after = peer.tracer.read();
+    let lost = |why| {
+        let count = |reading: &Reading| reading.lost.iter().find(|(reason, _)| *reason == why).unwrap().1;
+        (count(&after) - count(&before)) as usize
+    };
+    let counted = (after.server.requests - before.server.requests) as usize;
+    let requests_lost = lost("no place for a request");
+    assert_eq!(counted + requests_lost, CONNECTIONS * ROUNDS, "{requests_lost} lost");
+    // There are 8,192 and 16,384 places.
+    assert!(requests_lost >= (CONNECTIONS - 8_192) * ROUNDS, "{requests_lost}");
+    assert!(lost("no place for a client") >= CONNECTIONS - 16_384, "{}", lost("no place for a client"));
+    assert_eq!(lost("no account"), 0);
 }
 
 #[test]

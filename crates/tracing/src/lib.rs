@@ -25,5 +25,5 @@ pub use error::Error;
 pub use literals::Literals;
 pub use processes::{ProcessNotFound, Processes};
 pub use session::{Tracing, TracingSpec};
-pub use sql_trace::FollowSpec;
+pub use sql_trace::{CommandIntake, FollowSpec};
 pub use stacks::{BusyFunctions, kernel_frames};

@@ -1,11 +1,10 @@
 //! Follows the commands of the server's clients in a thread of its own during a run, and records them.
 
 mod calibration;
+mod intake;
 mod shape;
 mod statement_texts;
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,26 +14,22 @@ use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_model::COMMANDS_INTERVAL;
 use whyso_model::NotMeasured;
 use whyso_record::Recorder;
-use whyso_record::data::{ClientCommand, CommandTimes, Kind, Reading, SeriesId, SeriesKey, Status, Value};
+use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
 use whyso_record::run::RunInfo;
 use whyso_stacks::{MappedFunctions, functions_of_process};
 use whyso_trace::dispatcher::{Code, is_of_dispatcher};
-use whyso_trace::{Client, Command, Dispatcher, NOTHING, Places, SqlTrace, Tracer, command_name};
+use whyso_trace::{Dispatcher, NOTHING, Places, SqlTrace, Tracer};
 
 use crate::cost::program_values;
 
 use crate::error::Error;
 use crate::literals::Literals;
-use statement_texts::StatementTexts;
+pub use intake::CommandIntake;
 
 /// Between two readings of what the programs took.
 const READ_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two hand-overs to the recorder.
 const INTERVAL: Duration = COMMANDS_INTERVAL;
-/// A command that began later was sent when the programs were attached already.
-const UNSEEN_TIME_MAX: Duration = Duration::from_secs(1);
-/// Commands from before then are not held any longer until their sender is known: the samplers send one every five seconds.
-const SENDERS_TIME_MAX: Duration = Duration::from_secs(6);
 /// Requests to the thread that wait, at most.
 const REQUESTS_MAX: usize = 4;
 
@@ -70,8 +65,7 @@ impl SqlTracing {
         let (file, dispatcher) = dispatcher_of(pid)?;
         let trace = tracer.sql(pid, &file.file, &dispatcher)?;
         let (sender, requests) = sync_channel(REQUESTS_MAX);
-        let texts = StatementTexts::new(follow.literals);
-        let mut follower = Follower::new(trace, &dispatcher, texts, follow.opts, recorder.clone());
+        let mut follower = Follower::new(trace, &dispatcher, follow.literals, follow.opts, recorder.clone());
         info.not_measured.extend(follower.calibrate());
         let spawned =
             std::thread::Builder::new().name("sql".to_string()).spawn(move || follower.run(&requests));
@@ -116,7 +110,7 @@ fn dispatcher_of(pid: u32) -> Result<(MappedFunctions, Dispatcher), Error> {
 struct Follower {
     trace: SqlTrace,
     recorder: Recorder,
-    work: Work,
+    intake: CommandIntake,
     probes_ns: Option<f64>,
     /// CPU time of the thread when it began to read.
     cpu_before_ns: i64,
@@ -124,36 +118,31 @@ struct Follower {
     opts: Opts,
 }
 
-/// Everything except the programs, so that it can be worked on while they are read.
-struct Work {
-    texts: StatementTexts,
-    commands: Vec<ClientCommand>,
-    /// Commands whose sender is not known, by connection: they began when the programs had just been attached. The next command there
-    /// shows who sent them.
-    unknown: HashMap<u64, Vec<ClientCommand>>,
-    since: Instant,
-    followed: u64,
-}
-
 impl Follower {
     fn new(
         mut trace: SqlTrace,
         dispatcher: &Dispatcher,
-        texts: StatementTexts,
+        literals: Literals,
         opts: Opts,
         recorder: Recorder,
     ) -> Follower {
         let probes_ns = trace.probes_cost_ns(dispatcher).ok();
-        let work =
-            Work { texts, commands: Vec::new(), unknown: HashMap::new(), since: Instant::now(), followed: 0 };
         let due = Instant::now() + INTERVAL;
-        Follower { trace, recorder, work, probes_ns, cpu_before_ns: 0, due, opts }
+        Follower {
+            trace,
+            recorder,
+            intake: CommandIntake::new(literals),
+            probes_ns,
+            cpu_before_ns: 0,
+            due,
+            opts,
+        }
     }
 
     /// Finds out where the server keeps its counts. Returns what is unknown of commands, and why.
     fn calibrate(&mut self) -> Vec<NotMeasured> {
-        let work = &mut self.work;
-        let found = calibration::calibrate(&mut self.trace, &self.opts, |command| work.enter(command));
+        let intake = &mut self.intake;
+        let found = calibration::calibrate(&mut self.trace, &self.opts, |command| intake.enter(command));
         let (places, missing) = found.unwrap_or_else(|why| {
             (Places::default(), vec![format!("their rows, errors and connections: {why}")])
         });
@@ -166,7 +155,7 @@ impl Follower {
         loop {
             let request = requests.recv_timeout(READ_INTERVAL);
             // A buffer that can't be read once is read the next time; what it lost meanwhile is counted.
-            let _ = self.trace.take(|command| self.work.enter(command));
+            let _ = self.trace.take(|command| self.intake.enter(command));
             match request {
                 Ok(Request::Server(pid)) => self.follow(pid),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -177,14 +166,13 @@ impl Follower {
                 self.record();
             }
         }
-        self.work.give_up_unknown();
+        self.intake.give_up_unknown();
         self.record();
     }
 
     fn follow(&mut self, pid: u32) {
-        self.work.texts.forget_connections();
         // Where the new process can't be followed, the log ends here.
-        self.work.since = Instant::now();
+        self.intake.server_restarted();
         if let Ok((file, dispatcher)) = dispatcher_of(pid) {
             self.trace.set_places(&Places::default());
             let _ = self.trace.follow(pid, &file.file, &dispatcher);
@@ -196,21 +184,21 @@ impl Follower {
     /// Hands over what ended since the last time.
     fn record(&mut self) {
         let begin_ns = monotonic_ns();
-        let work = &mut self.work;
-        if work.since.elapsed() > SENDERS_TIME_MAX {
-            work.give_up_unknown();
-        }
-        work.commands.sort_by_key(|command| command.t_ns);
-        self.recorder.statements(&work.texts.take_fresh());
-        self.recorder.commands(&std::mem::take(&mut work.commands));
+        self.intake.hand_over(&self.recorder);
         let lost = self.trace.lost();
         let mut values = vec![
-            self.value("commands", "", Kind::Counter, "1", to_value(self.work.followed)),
+            self.value("commands", "", Kind::Counter, "1", to_value(self.intake.followed)),
             self.value("lost", "not read in time", Kind::Counter, "1", to_value(lost.records)),
             self.value("lost", "no storage", Kind::Counter, "1", to_value(lost.storage)),
             self.value("lost", "no end", Kind::Counter, "1", to_value(lost.ends)),
             self.value("lost", "odd", Kind::Counter, "1", to_value(lost.odd)),
-            self.value("lost", "too many statements", Kind::Counter, "1", to_value(self.work.texts.full)),
+            self.value(
+                "lost",
+                "too many statements",
+                Kind::Counter,
+                "1",
+                to_value(self.intake.statements_lost()),
+            ),
             self.value("cpu_ns", "", Kind::Counter, "ns", Value::Int(thread_cpu_ns() - self.cpu_before_ns)),
         ];
         if let Some(ns) = self.probes_ns {
@@ -233,50 +221,6 @@ impl Follower {
             unit: unit.to_string(),
         });
         (id, value)
-    }
-}
-
-impl Work {
-    fn enter(&mut self, command: &Command<'_>) {
-        self.followed += 1;
-        let texts = self.texts.of(command);
-        let times = command.times.map(|times| CommandTimes {
-            cpu_ns: times.cpu_ns,
-            runqueue_ns: times.runqueue_ns,
-            lock_ns: times.lock_ns,
-            io_ns: times.io_ns,
-        });
-        let entered = ClientCommand {
-            t_ns: command.begin_ns,
-            tid: command.tid,
-            client: Cow::Borrowed(command.client.name()),
-            command: command_name(command.number),
-            response_ns: command.end_ns.saturating_sub(command.begin_ns).max(0).unsigned_abs(),
-            times,
-            rows_sent: command.counts.rows_sent,
-            rows_examined: command.counts.rows_examined,
-            rows_affected: command.counts.rows_affected,
-            error: command.counts.error,
-            connection: command.counts.connection_id,
-            length: command.length,
-            prepared: texts.prepared,
-            statement: texts.statement,
-            text: texts.text,
-        };
-        if command.client != Client::Unknown {
-            let before = self.unknown.remove(&command.connection).into_iter().flatten();
-            self.commands
-                .extend(before.map(|command| ClientCommand { client: entered.client.clone(), ..command }));
-        } else if self.since.elapsed() < UNSEEN_TIME_MAX {
-            self.unknown.entry(command.connection).or_default().push(entered);
-            return;
-        }
-        self.commands.push(entered);
-    }
-
-    /// Who sent what is left stays unknown.
-    fn give_up_unknown(&mut self) {
-        self.commands.extend(std::mem::take(&mut self.unknown).into_values().flatten());
     }
 }
 

@@ -50,6 +50,9 @@ const RELAYED_MIN: f64 = 0.9;
 /// What the tracer calls waits whose file it could not find out, and files whose path it could not keep.
 const FILES_LOST: [&str; 2] = ["no place for a file", "no place for a path"];
 
+/// What it calls clients of a thread pool whose connection it did not keep.
+const CLIENTS_LOST: &str = "no place for a client";
+
 /// A remainder below this share of the response time is what rounding leaves.
 const ROUNDING: f64 = 1e-6;
 
@@ -240,6 +243,12 @@ fn lost(level: &Level) -> Vec<String> {
     let lost = level.counters.iter().filter(|counter| is_lost(&counter.series) && counter.increase >= 0.5);
     lost.filter(|counter| counter.increase < 1e18)
         .map(|counter| {
+            if counter.series.instance == CLIENTS_LOST {
+                return format!(
+                    "The tracer forgot {} clients of shared threads; an answer to one of them may have been counted as one to another client.",
+                    whyso_words::whole(counter.increase.round() as u64),
+                );
+            }
             format!(
                 "The tracer could not count {} threads or events ({}); what they did is unaccounted.",
                 whyso_words::whole(counter.increase.round() as u64),

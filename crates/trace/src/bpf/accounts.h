@@ -40,6 +40,8 @@ struct lost {
 	__u64 pauses; // that found no place
 	__u64 files; // waits for files that found no place
 	__u64 paths; // times that a file was met whose path found no place
+	__u64 requests; // answered by another thread than the one that picked them, and when they were picked was not known any more
+	__u64 clients; // times that a client of shared threads had to be learned again
 } lost;
 
 // Accounts that are free: all of them at first, and those of threads that are gone once user space has read them.

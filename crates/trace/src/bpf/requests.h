@@ -19,7 +19,8 @@
 // A socket of the server or of the generator.
 struct end {
 	__u8 side;
-	__u8 unused[3];
+	__u8 learned; // the server's: its client is or was in `server_of`
+	__u8 unused[2];
 	// Arrivals sent by the generator's threads, and by the program's other threads.
 	__u32 from_load;
 	__u32 from_own;
@@ -27,7 +28,7 @@ struct end {
 	__u64 window; // the last one in which the connection was counted, as one of others
 	__u64 picked_ns; // when that was
 	__u64 arrived_ns; // the server's: the oldest data not received yet, 0: none; the generator's: the newest data
-	__u64 sent_ns;
+	__u64 sent_ns; // the server's, where threads are shared: when the request was picked that was answered last
 	__u64 received_ns;
 	// A server's: of the request that was picked last.
 	__u64 transit_ns;
@@ -176,8 +177,13 @@ static __always_inline __u64 take_left(struct end *e, __u64 socket)
 		return at < e->picked_ns ? 0 : at;
 	}
 	picker = account_at(&e->picker);
-	if (!picker || picker->socket != socket || !is_unanswered(picker))
+	if (!picker || picker->socket != socket || !is_unanswered(picker)) {
+		// Not the next part of an answer, nor what the server says of itself to a client that waits for nothing.
+		if (picker && picker->shared && e->sent_ns < e->picked_ns)
+			__sync_fetch_and_add(&lost.requests, 1);
+		e->sent_ns = e->picked_ns;
 		return 0;
+	}
 	// Its thread waits for another request.
 	at = picker->edge_ns;
 	ONCE(picker->request) = NONE;
@@ -219,6 +225,7 @@ static __noinline void answer_for_other(struct account *a, struct end *e, __u64 
 	from = take_left(e, socket);
 	if (!from)
 		return;
+	e->sent_ns = e->picked_ns;
 	if (!arrived)
 		arrived = now;
 	// What it picked itself is for yet another one to answer.
@@ -282,10 +289,13 @@ static __always_inline void server_arrived(struct account *a, struct sock *sk, _
 }
 
 // Not inlined: threads that work for one connection never come here.
-static __noinline void learn_server(struct account *a, __u64 socket)
+static __noinline void learn_server(struct account *a, struct end *e, __u64 socket)
 {
 	__u64 client = a->client;
 
+	if (e->learned && !bpf_map_lookup_elem(&server_of, &client))
+		__sync_fetch_and_add(&lost.clients, 1);
+	e->learned = 1;
 	bpf_map_update_elem(&server_of, &client, &socket, BPF_ANY);
 }
 
@@ -297,8 +307,15 @@ static __always_inline void server_sent(struct account *a, struct sock *sk)
 	_Bool is_own;
 
 	a->strange_ns = 0;
-	if (a->shared && (a->visible || arrived) && a->server != socket)
-		learn_server(a, socket);
+	if (a->shared) {
+		e = end_of(sk, SERVER);
+		if (!e)
+			return;
+		if ((a->visible || arrived) && a->server != socket)
+			learn_server(a, e, socket);
+		if (a->visible)
+			e->sent_ns = e->picked_ns;
+	}
 	if (a->visible) {
 		// The woken client may have run before this send returned: then the arrival was the end.
 		a->visible = 0;
@@ -314,12 +331,15 @@ static __always_inline void server_sent(struct account *a, struct sock *sk)
 	is_own = a->request != NONE && a->socket == socket;
 	if (is_own && !(a->shared && a->request == REPLIED)) {
 		reply(a, bpf_ktime_get_ns());
+		e->sent_ns = e->picked_ns;
 		return;
 	}
-	if (is_own && e->picker == a->place)
+	if (is_own && e->picker == a->place) {
 		reply(a, bpf_ktime_get_ns());
-	else
+		e->sent_ns = e->picked_ns;
+	} else {
 		answer_for_other(a, e, socket, arrived);
+	}
 }
 
 // Two commands are never answered. No question that waits for long has their lengths.

@@ -18,6 +18,9 @@ const GREETING: &[u8] = b"greeting";
 const COM_QUIT: u8 = 1;
 const COM_STMT_CLOSE: u8 = 0x19;
 
+/// A tracer that begins then has the least room.
+const FEW_FILES: u64 = 1_000;
+
 /// How requests are served.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -39,6 +42,8 @@ pub(crate) struct Plan {
     spin_us: u64,
     /// One thread serves this many connections; 0: each has a thread of its own.
     together: usize,
+    /// It receives a request of each of them, and another thread answers them all.
+    later: bool,
 }
 
 impl Plan {
@@ -59,6 +64,7 @@ impl Plan {
                 "stays" => plan.stays = true,
                 "spin" => plan.spin_us = value.parse().unwrap(),
                 "together" => plan.together = value.parse().unwrap(),
+                "later" => plan.later = true,
                 _ => panic!("no option {name}"),
             }
         }
@@ -149,7 +155,14 @@ pub(crate) fn serve(plan: &Plan) {
             })
         }
     };
+    if plan.later {
+        set_files_max(FEW_FILES);
+    }
     println!("ready");
+    if plan.later {
+        serve_later(plan, &*accept);
+        return;
+    }
     if plan.together > 0 {
         serve_all(plan, &*accept);
         return;
@@ -205,6 +218,42 @@ fn receive(plan: &Plan, socket: &mut dyn Socket, received: &mut Vec<u8>) -> Opti
             Err(error) if plan.eager && error.kind() == ErrorKind::WouldBlock => {}
             _ => return None,
         }
+    }
+}
+
+/// Two threads for all, more of them than it seemed that there could be: one receives all requests, then the other one answers them.
+fn serve_later(plan: &Plan, accept: &dyn Fn() -> Box<dyn Socket>) {
+    let first = accept();
+    set_files_max(plan.together as u64 + 1_000);
+    let mut sockets: Vec<Box<dyn Socket>> = vec![first];
+    sockets.extend((1..plan.together).map(|_| accept()));
+    for socket in &mut sockets {
+        socket.write_all(GREETING).unwrap();
+    }
+    let (received, to_answer) = std::sync::mpsc::channel::<Vec<Box<dyn Socket>>>();
+    let (answered, to_receive) = std::sync::mpsc::channel();
+    let answers = plan.clone();
+    std::thread::spawn(move || {
+        for mut sockets in to_answer {
+            sockets.iter_mut().for_each(|socket| answers.answer(&mut **socket, now_ns()));
+            answered.send(sockets).unwrap();
+        }
+    });
+    let mut packet = [0; 1 << 16];
+    while sockets.iter_mut().all(|socket| matches!(socket.read(&mut packet), Ok(1..))) {
+        received.send(sockets).unwrap();
+        sockets = to_receive.recv().unwrap();
+    }
+}
+
+/// Sets how many files and sockets this process may open, within its hard limit.
+fn set_files_max(files: u64) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written and read, and lives through the calls.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
+        limit.rlim_cur = files.min(limit.rlim_max);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
     }
 }
 
