@@ -100,11 +100,11 @@ impl SqlTrace {
     }
 
     /// Hands over the commands that ended since the last time, in that order, 50,000 at most. To be called about ten times
-    /// per second: more than the buffer holds is lost, and counted.
+    /// per second: more than the buffer holds is lost, and counted. Returns whether there may be more.
     ///
     /// # Errors
     /// The buffer can't be read.
-    pub fn take(&mut self, each: impl FnMut(&Command<'_>)) -> Result<(), Error> {
+    pub fn take(&mut self, each: impl FnMut(&Command<'_>)) -> Result<bool, Error> {
         let each = Rc::new(RefCell::new((each, 0)));
         let shared = Rc::clone(&each);
         let mut builder = RingBufferBuilder::new();
@@ -124,7 +124,7 @@ impl SqlTrace {
         }
         drop(ring);
         self.odd += each.borrow().1;
-        Ok(())
+        Ok(usize::try_from(status).is_ok_and(|taken| taken >= COMMANDS_AT_ONCE))
     }
 
     /// From now on each command has what the connection's object holds at these places.

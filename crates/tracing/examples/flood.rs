@@ -172,7 +172,9 @@ fn flood(stream: &Stream, copies: usize, folder: &Path) -> Result<Flood, Failure
     let mut due = began + COMMANDS_INTERVAL;
     let process_before_ns = process_cpu_ns();
     while began.elapsed() < LENGTH {
-        std::thread::sleep(READ_INTERVAL);
+        if ring.len() < COMMANDS_AT_ONCE {
+            std::thread::sleep(READ_INTERVAL);
+        }
         // What came since the last time. Its cost is the kernel's, not the reader's.
         let come = (began.elapsed().as_nanos() / READ_INTERVAL.as_nanos()) as usize;
         let before_ns = thread_cpu_ns();

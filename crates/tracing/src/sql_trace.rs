@@ -152,10 +152,12 @@ impl Follower {
 
     fn run(&mut self, requests: &Receiver<Request>) {
         self.cpu_before_ns = thread_cpu_ns();
+        let mut is_behind = false;
         loop {
-            let request = requests.recv_timeout(READ_INTERVAL);
+            let wait = if is_behind { Duration::ZERO } else { READ_INTERVAL };
+            let request = requests.recv_timeout(wait);
             // A buffer that can't be read once is read the next time; what it lost meanwhile is counted.
-            let _ = self.trace.take(|command| self.intake.enter(command));
+            is_behind = self.trace.take(|command| self.intake.enter(command)).unwrap_or(false);
             match request {
                 Ok(Request::Server(pid)) => self.follow(pid),
                 Err(RecvTimeoutError::Timeout) => {}

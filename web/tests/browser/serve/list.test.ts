@@ -44,6 +44,17 @@ describe('the list of runs', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('asks for the servers that it records once at first, and not again where there are none', async () => {
+    const { page } = await session.at('/');
+    await page.locator('tbody tr').nth(1).waitFor();
+    let asked = 0;
+    page.on('request', (request) => (asked += Number(request.url().endsWith('/live'))));
+    await page.reload();
+    await page.locator('tbody tr').nth(1).waitFor();
+    await page.waitForTimeout(1000);
+    expect(asked).toBe(1);
+  });
+
   it('is used from the keyboard', async () => {
     const { page, complaints } = await session.at('/');
     await page.locator('tbody tr').nth(1).waitFor();
