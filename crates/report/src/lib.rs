@@ -19,6 +19,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod answer;
 mod axis;
 pub mod codec;
 mod compare;
@@ -53,6 +54,7 @@ mod timeline;
 mod typescript;
 mod why;
 
+pub use answer::{AnswerPlace, LINES_MAX, Line, Span, Tone, answer};
 pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
 pub use differences::differences;
 pub use excerpt::Excerpt;

@@ -1,6 +1,6 @@
 //! The commands, as they are typed. Syntax only: nothing here touches a file, a clock or a server.
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 
 use crate::addon::AddOnArgs;
 use crate::export_args::ExportArgs;
@@ -21,6 +21,10 @@ use crate::sysbench::SysbenchArgs;
     max_term_width = 110
 )]
 pub(crate) struct Cli {
+    /// Colours on standard output: auto (in a terminal, unless NO_COLOR is set), always or never
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true, hide = true)]
+    pub(crate) color: ColorChoice,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -66,6 +70,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Show where the time of a recorded run's transactions went, and why the server does not go faster
     Why(WhyArgs),
+    /// Show what the server's status variables grew by in a recorded run, level by level
+    Status(crate::status::StatusArgs),
     /// Show in which functions the server's threads spent their time, on CPUs, waiting for locks and for files
     Functions(FunctionsArgs),
     /// Show who called a function, and how much of its time came through each

@@ -1,23 +1,22 @@
 //! `whyso locks`: what connections waited for when they waited for locks, in a recorded run; or who waits for whom, now.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
-use whyso_control::Error;
 use whyso_query::locks_in;
 use whyso_report::LocksNowOf;
 
 use crate::choice_args::{RunPart, WindowArgs, choose_part};
 use crate::exit_codes::FAILED;
-use crate::recordings::open;
+use crate::recordings::{LATEST, open};
 use crate::user::ask_password;
 
 #[derive(Args, Debug)]
 pub(crate) struct LocksArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last [default: latest]
     run: Option<PathBuf>,
 
     /// A server, to show who waits for whom now
@@ -38,9 +37,9 @@ pub(crate) struct LocksArgs {
 
 pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
     let mut failed = false;
-    let (text, object) = match (&args.run, &args.dsn) {
-        (Some(run), None) => of_run(args, run)?,
-        (None, Some(dsn)) => {
+    let (text, object) = match &args.dsn {
+        None => of_run(args, args.run.as_deref().unwrap_or(Path::new(LATEST)))?,
+        Some(dsn) => {
             let found = whyso_control::locks_now(dsn, &ask_password)?;
             let of = LocksNowOf {
                 at: &found.at,
@@ -53,7 +52,6 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
             failed = of.failed.is_some();
             (whyso_report::locks_now(of), whyso_report::locks_now_json(of))
         }
-        _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };
     let mut out = crate::out::stdout();
     match args.json {
@@ -63,7 +61,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-fn of_run(args: &LocksArgs, run: &std::path::Path) -> Result<(String, serde_json::Value)> {
+fn of_run(args: &LocksArgs, run: &Path) -> Result<(String, serde_json::Value)> {
     let (recording, _) = open(run, &args.runs)?;
     let RunPart { window, words, .. } = choose_part(&recording, &args.part)?;
     let found = locks_in(&recording, window)?;

@@ -10,6 +10,7 @@ mod stderr;
 
 mod addon;
 mod against;
+mod answer;
 mod args;
 mod choice_args;
 mod commands;
@@ -46,6 +47,7 @@ mod source;
 mod sql_trace_args;
 mod stacks;
 mod statements;
+mod status;
 mod study;
 mod sysbench;
 mod terminal;
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(status) => return status,
     };
+    terminal::choose_color(cli.color);
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::SetupTracing(args) => setup_tracing::run(&args),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),
+        Command::Status(args) => status::status(&args),
         Command::Functions(args) => profile::show_functions(&args),
         Command::Callers(args) => profile::show_relatives(&args, Relation::Callers),
         Command::Callees(args) => profile::show_relatives(&args, Relation::Callees),

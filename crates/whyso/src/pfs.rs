@@ -18,7 +18,8 @@ use crate::recordings::open;
 
 #[derive(Args, Debug)]
 pub(crate) struct PfsArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
+    #[arg(default_value = "latest")]
     run: PathBuf,
 
     /// Which view; --list lists them. timers: what timing cost, and what other timers would have cost

@@ -44,7 +44,8 @@ pub(crate) struct ShownArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct FunctionsArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
+    #[arg(default_value = "latest")]
     pub(crate) run: PathBuf,
 
     #[command(flatten)]
@@ -79,7 +80,7 @@ pub(crate) struct AgainstArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct SourceArgs {
-    /// The run, recorded with --stacks: its folder, or its id under --runs
+    /// The run, recorded with --stacks: its folder, its id or the begin of it, or latest~N for the one N before the last
     pub(crate) run: PathBuf,
 
     /// The function: its name, or a part that no other has
@@ -104,7 +105,7 @@ pub(crate) struct SourceArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct RelativesArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
     pub(crate) run: PathBuf,
 
     /// The function: its name, or a part that no other has
@@ -119,7 +120,8 @@ pub(crate) struct RelativesArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct WakersArgs {
-    /// The run, recorded with --stacks: its folder, or its id under --runs
+    /// The run, recorded with --stacks: its folder, its id or the begin of it, or latest~N for the one N before the last
+    #[arg(default_value = "latest")]
     pub(crate) run: PathBuf,
 
     #[command(flatten)]
@@ -142,7 +144,8 @@ pub(crate) struct RulesArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ClassesArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
+    #[arg(default_value = "latest")]
     pub(crate) run: PathBuf,
 
     #[command(flatten)]

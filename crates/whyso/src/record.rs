@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use whyso_control::doctor::Verdict;
 use whyso_control::{RecordPlan, ServerPlan};
 
+use crate::answer::print_answer;
 use crate::exit_codes::{FAILED, INTERRUPTED};
 use crate::progress::Bars;
 use crate::record_args::RecordArgs;
@@ -47,13 +48,17 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     if args.output.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
-        writeln!(out)?;
-        if args.dsn.is_some() {
-            writeln!(out, "{}", whyso_report::differences(&whyso_query::input(&recording)?))?;
+        if args.output.verbose {
+            writeln!(out)?;
+            if args.dsn.is_some() {
+                writeln!(out, "{}", whyso_report::differences(&whyso_query::input(&recording)?))?;
+            }
+            writeln!(out, "{}", whyso_report::why(&explanation))?;
+            print_cost_of_sql_trace(&mut out, &recording)?;
         }
-        writeln!(out, "{}", whyso_report::why(&explanation))?;
-        print_cost_of_sql_trace(&mut out, &recording)?;
-        writeln!(out, "Report: {}", report.display())?;
+        drop(out);
+        let report = Some(report.as_path()).filter(|_| written.is_ok());
+        print_answer(recording.run(), &explanation, report)?;
     }
     written?;
     if let Some(failure) = outcome.failure {

@@ -35,6 +35,10 @@ pub(crate) struct RecordingOutputArgs {
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub(crate) out: PathBuf,
 
+    /// Print all of it: the whole table of levels, and every finding
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) verbose: bool,
+
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,

@@ -18,7 +18,8 @@ pub(crate) enum ReportFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
+    #[arg(default_value = "latest")]
     pub(crate) run: PathBuf,
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
@@ -42,7 +43,8 @@ pub(crate) struct ReportArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct WhyArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
+    #[arg(default_value = "latest")]
     pub(crate) run: PathBuf,
     /// Explain the level of N users [default: the one where throughput stopped growing]
     #[arg(long, value_name = "N")]

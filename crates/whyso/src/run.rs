@@ -10,6 +10,7 @@ use whyso_explain::model::Explanation;
 use whyso_query::ForReport;
 use whyso_record::Recording;
 
+use crate::answer::print_answer;
 use crate::exit_codes::{FAILED, INTERRUPTED};
 use crate::plan_args::{
     OPEN_USERS, arrivals, knobs, seconds, source, think, throw_away, tuning, workload_options,
@@ -47,11 +48,13 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     if args.output.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
-        writeln!(out, "\n{}", whyso_report::terminal(recording.run(), &explanation))?;
-        print_cost_of_sql_trace(&mut out, &recording)?;
-        if written.is_ok() {
-            writeln!(out, "Report: {}", report.display())?;
+        if args.output.verbose {
+            writeln!(out, "\n{}", whyso_report::terminal(recording.run(), &explanation))?;
+            print_cost_of_sql_trace(&mut out, &recording)?;
         }
+        drop(out);
+        let report = Some(report.as_path()).filter(|_| written.is_ok());
+        print_answer(recording.run(), &explanation, report)?;
     }
     written?;
     if let Some(failure) = outcome.failure {

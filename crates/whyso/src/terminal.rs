@@ -1,9 +1,32 @@
 //! Facts of the terminal.
 
 use std::io::IsTerminal;
+use std::sync::OnceLock;
+
+use clap::ColorChoice;
 
 /// Where standard output is no terminal.
 const PIPE_WIDTH: usize = 110;
+
+/// What `--color` was.
+static COLOR: OnceLock<ColorChoice> = OnceLock::new();
+
+pub(crate) fn choose_color(choice: ColorChoice) {
+    COLOR.get_or_init(|| choice);
+}
+
+/// Whether standard output has colours.
+pub(crate) fn has_color() -> bool {
+    match COLOR.get().copied().unwrap_or(ColorChoice::Auto) {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        // As no-color.org asks: any text but none.
+        ColorChoice::Auto => {
+            let is_plain = std::env::var_os("NO_COLOR").is_some_and(|text| !text.is_empty());
+            std::io::stdout().is_terminal() && !is_plain
+        }
+    }
+}
 
 /// Characters in a line of standard output.
 pub(crate) fn width() -> usize {

@@ -1,7 +1,7 @@
 //! `whyso threads`: where each thread of a server spends its time, in a recorded run or now.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -11,13 +11,13 @@ use whyso_query::ThreadsOver;
 use whyso_report::ThreadsWindow;
 
 use crate::choice_args::{WhoseArgs, WindowArgs, choose_part};
-use crate::recordings::open;
+use crate::recordings::{LATEST, open};
 use crate::user::{ask_password, handle_ctrl_c};
 use crate::values::Length;
 
 #[derive(Args, Debug)]
 pub(crate) struct ThreadsArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last [default: latest]
     pub(crate) run: Option<PathBuf>,
 
     /// A server on this machine, to show it now
@@ -44,8 +44,9 @@ pub(crate) struct ThreadsArgs {
 }
 
 pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
-    let (found, origin_ns) = match (&args.run, &args.dsn) {
-        (Some(run), None) => {
+    let (found, origin_ns) = match &args.dsn {
+        None => {
+            let run = args.run.as_deref().unwrap_or(Path::new(LATEST));
             let (recording, _) = open(run, &args.runs)?;
             if let Some(words) = whyso_query::thread_disagreement(&recording)? {
                 print_stderr!("whyso: warning: not known: {words}");
@@ -54,7 +55,7 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
             let window = choose_part(&recording, &args.part)?.window;
             (whyso_query::threads_in(&recording, window)?, Some(origin_ns))
         }
-        (None, Some(dsn)) => {
+        Some(dsn) => {
             let stop = handle_ctrl_c()?;
             (whyso_control::threads_now(dsn, args.length.0, stop, &ask_password)?, None)
         }

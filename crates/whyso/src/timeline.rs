@@ -19,7 +19,8 @@ const THREADS_MAX: usize = 40;
 
 #[derive(Args, Debug)]
 pub(crate) struct TimelineArgs {
-    /// The run: its folder, or its id under --runs
+    /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
+    #[arg(default_value = "latest")]
     pub(crate) run: PathBuf,
 
     #[command(flatten)]
@@ -80,9 +81,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
         let object = whyso_report::timeline_json(&view);
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
     } else {
-        // As no-color.org asks: any text but none.
-        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|text| !text.is_empty());
-        let colors = std::io::stdout().is_terminal() && !is_plain;
+        let colors = crate::terminal::has_color();
         let text = whyso_report::timeline(&view, colors);
         // Where there are colors, they are the only sequences: names come without any.
         if colors {

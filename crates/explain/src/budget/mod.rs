@@ -17,7 +17,7 @@ pub use part::Part;
 
 pub(crate) use background::busiest;
 pub(crate) use classes::COUNT_MIN;
-pub(crate) use objects::{described, main_object};
+pub(crate) use objects::{described, main_object, suspect_object};
 pub(crate) use words::{findings, series_evidence};
 
 use crate::level::Level;

@@ -3,6 +3,7 @@
 use super::{Budget, Part, SOURCE};
 use crate::level::Level;
 use crate::locks::{InstrumentWait, LockObject, SAMPLES_MIN, instruments};
+use crate::suspects::{Holder, SuspectObject};
 use whyso_model::LockKind;
 
 /// An object is named from this share of the samples of its kind on, an instrument from this share of the time that requests waited.
@@ -43,12 +44,28 @@ pub(crate) fn main_object<'a>(level: &Level<'a>, kind: LockKind) -> Option<(&'a 
     is_told.then_some((main, samples))
 }
 
+/// The object as data.
+pub(crate) fn suspect_object(object: &LockObject) -> SuspectObject {
+    let holder = object.blocking_statement.as_ref().filter(|_| object.blocking_share >= STATEMENT_SHARE_MIN);
+    SuspectObject {
+        name: name(object),
+        share: object.share,
+        samples: object.samples,
+        holder: holder.map(|statement| Holder { statement: statement.clone(), share: object.blocking_share }),
+    }
+}
+
+/// "shop.orders (PRIMARY)"
+fn name(object: &LockObject) -> String {
+    match object.index.as_str() {
+        "" => object.object.clone(),
+        index => format!("{} ({index})", object.object),
+    }
+}
+
 /// "shop.orders (PRIMARY), held by UPDATE orders SET v=?"
 pub(crate) fn described(object: &LockObject) -> String {
-    let mut text = object.object.clone();
-    if !object.index.is_empty() {
-        text.push_str(&format!(" ({})", object.index));
-    }
+    let mut text = name(object);
     match &object.blocking_statement {
         Some(statement) if object.blocking_share >= STATEMENT_SHARE_MIN => {
             text.push_str(&format!(", held by {}", shortened(statement)));

@@ -21,4 +21,4 @@ pub use crate::activities::{Activity, ActivityTime};
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::locks::LockObject;
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
-pub use crate::suspects::{Cause, Class, Gain, Limit, Possible, Resource, Suspect};
+pub use crate::suspects::{Cause, Class, Gain, Holder, Limit, Possible, Resource, Suspect, SuspectObject};

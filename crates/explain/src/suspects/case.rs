@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use whyso_model::LockKind;
 
+use super::model::SuspectObject;
 use crate::level::{Level, levels_evidence};
 use crate::model::{Budget, Counter, Evidence, FileWait, Input, Machine, Part, SeriesName, StatementWork};
 use crate::others;
@@ -146,6 +147,11 @@ impl<'a, 'b> Case<'a, 'b> {
                 budget::described(object)
             )
         })
+    }
+
+    /// The object that most of the connections waited for that were found waiting for a kind of lock.
+    pub(super) fn object(&self, kind: LockKind) -> Option<SuspectObject> {
+        budget::main_object(self.level, kind).map(|(object, _)| budget::suspect_object(object))
     }
 
     /// The number of connections that were found waiting for a kind of lock.

@@ -33,6 +33,7 @@ mod pages;
 mod plans;
 mod pool;
 mod quota;
+mod remedies;
 mod resource;
 mod rows;
 mod rows_read;
@@ -42,7 +43,7 @@ mod statements;
 mod tables;
 mod untraced;
 
-pub use model::{Cause, Class, Gain, Possible, Suspect};
+pub use model::{Cause, Class, Gain, Holder, Possible, Suspect, SuspectObject};
 pub use resource::{Limit, Resource};
 
 use crate::level::Level;
@@ -51,6 +52,7 @@ use crate::regime::Shape;
 use case::Case;
 use claim::Claim;
 use gain::{GAIN_MIN, HeldTime};
+use whyso_model::LockKind;
 
 /// Smaller shares are not listed.
 const SHARE_MIN: f64 = 0.05;
@@ -467,9 +469,20 @@ impl BlamedClaim {
             share: self.share,
             class: self.claim.class,
             predicted_gain,
+            object: lock_kind(self.claim.cause).and_then(|kind| case.object(kind)),
             evidence,
             text,
         }
+    }
+}
+
+/// The kind of lock that a cause's waits are for, where samples of it name tables.
+fn lock_kind(cause: Cause) -> Option<LockKind> {
+    match cause {
+        Cause::RowLock | Cause::Deadlock | Cause::AutoIncrement => Some(LockKind::Row),
+        Cause::MetadataLock => Some(LockKind::Metadata),
+        Cause::TableLock => Some(LockKind::Table),
+        _ => None,
     }
 }
 

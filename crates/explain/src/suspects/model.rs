@@ -18,9 +18,37 @@ pub struct Suspect {
     /// gives no bounds.
     #[serde(default)]
     pub predicted_gain: Option<Gain>,
+    /// What was waited for, where samples show that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub object: Option<SuspectObject>,
     pub evidence: Vec<Evidence>,
     /// One sentence.
     pub text: String,
+}
+
+/// What the waits of a suspect were for, by samples of the connections that waited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+pub struct SuspectObject {
+    /// Such as "shop.stock (PRIMARY)".
+    pub name: String,
+    /// Share of the samples of its kind of lock, 0 to 1.
+    pub share: f64,
+    /// Connections that were found waiting for it, each counted at each look.
+    pub samples: u64,
+    /// `None` where those that held it were between statements, or are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub holder: Option<Holder>,
+}
+
+/// The statement that held an object most often while others waited for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+pub struct Holder {
+    /// Without its literals.
+    pub statement: String,
+    /// Share of the samples of the object, 0 to 1.
+    pub share: f64,
 }
 
 /// How the time that a suspect holds came to be known; the surest first.

@@ -1,0 +1,155 @@
+use whyso_explain::model::{
+    Class, Doubt, Explanation, Finding, Holder, LevelVerdict, Peak, Regime, SuspectObject,
+};
+use whyso_record::run::{Latency, Level, LevelResult, RunEnd, RunInfo, Window};
+
+use super::*;
+
+const PLACE: AnswerPlace = AnswerPlace { width: 110, report: Some("runs/x/report.html") };
+
+fn level(index: u32, users: u32, per_s: f64) -> Level {
+    let latency_ms = Latency { mean: 2.0, p95: 9.0, ..Latency::default() };
+    Level {
+        index,
+        users,
+        purpose: Purpose::Sweep,
+        warmup: Window::default(),
+        warmup_steady: true,
+        window: Window { begin_ns: 0, end_ns: 10_000_000_000 },
+        result: LevelResult { transactions_per_s: per_s, latency_ms, ..LevelResult::default() },
+        ended: RunEnd::Complete { at_ns: 10_000_000_000 },
+    }
+}
+
+fn run(levels: Vec<Level>) -> RunInfo {
+    RunInfo { id: "20260101-1721-9".to_string(), levels, ..RunInfo::default() }
+}
+
+fn row_lock() -> Suspect {
+    let holder = Holder { statement: "SELECT COUNT(*) FROM stock WHERE w=?".to_string(), share: 0.87 };
+    Suspect {
+        id: Cause::RowLock,
+        share: 0.73,
+        class: Class::Measured,
+        predicted_gain: Some(Gain { low: 1.3, high: 3.0 }),
+        object: Some(SuspectObject {
+            name: "shop.stock (PRIMARY)".to_string(),
+            share: 0.97,
+            samples: 412,
+            holder: Some(holder),
+        }),
+        evidence: Vec::new(),
+        text: "Waits for row locks hold 73 %.".to_string(),
+    }
+}
+
+fn verdicts(run: &RunInfo, best: u32) -> Vec<LevelVerdict> {
+    let regime = |users: u32| match users.cmp(&best) {
+        std::cmp::Ordering::Less => Regime::RampingUp,
+        std::cmp::Ordering::Equal => Regime::Peak,
+        std::cmp::Ordering::Greater => Regime::Degrading,
+    };
+    let verdict = |level: &Level| LevelVerdict {
+        index: level.index,
+        users: level.users,
+        transactions_per_s: level.result.transactions_per_s,
+        regime: regime(level.users),
+        valid: true,
+        ..LevelVerdict::default()
+    };
+    run.levels.iter().map(verdict).collect()
+}
+
+fn explained(run: &RunInfo) -> Explanation {
+    Explanation {
+        levels: verdicts(run, 8),
+        peak: Some(Peak {
+            users: 8,
+            users_interval: (4, Some(16)),
+            transactions_per_s: 1392.0,
+            witnesses: Vec::new(),
+        }),
+        about: Some(2),
+        limit: Some(Limit { id: Resource::Lock, share: 0.73, text: String::new() }),
+        suspects: vec![row_lock(), Suspect { id: Cause::Cpu, share: 0.12, object: None, ..row_lock() }],
+        ..Explanation::default()
+    }
+}
+
+fn text(lines: &[Line]) -> String {
+    lines.iter().map(|line| line.text() + "\n").collect()
+}
+
+#[test]
+fn the_answer_leads_with_the_verdict_and_ends_with_what_to_ask_next() {
+    let run = run(vec![level(0, 1, 620.0), level(1, 8, 1392.0), level(2, 64, 820.0)]);
+    let expected = "\
+✓ Stops at 8 users: 1,392 tps, p95 9 ms.  Limit: locks.
+  cause     row locks on shop.stock (PRIMARY), 73 % of the response time at 64 users (measured)
+  held by   SELECT COUNT(*) FROM stock WHERE w=?  (87 % of 412 samples)
+  try       shorten the transactions that hold these rows   ×1.3 to ×3 (estimate)
+  also      cpu 12 %
+  users    tps   p95  verdict
+      1    620  9 ms  ramping up
+      8  1,392  9 ms  peak (4 to 16 users)
+     64    820  9 ms  −41 %
+  more      whyso why · whyso locks · whyso serve   run: latest (20260101-1721-9)
+  report    runs/x/report.html
+";
+    assert_eq!(text(&answer(&run, &explained(&run), &PLACE)), expected);
+}
+
+#[test]
+fn it_has_twenty_lines_at_most_and_none_is_wider_than_the_terminal() {
+    let mut run = run((0..40).map(|index| level(index, index + 1, 100.0 * f64::from(index))).collect());
+    run.levels[39].result.slo = vec![Default::default()];
+    let mut explanation = explained(&run);
+    explanation.unusable = vec![Doubt { id: "drift".to_string(), text: "x".repeat(500) }; 4];
+    for width in [40, 80, 200] {
+        let lines = answer(&run, &explanation, &AnswerPlace { width, ..PLACE });
+        assert_eq!(lines.len(), LINES_MAX);
+        for line in &lines {
+            assert!(line.text().chars().count() <= width, "{width}: {}", line.text());
+        }
+        let text = text(&lines);
+        assert!(text.starts_with("✗ Not usable: x"), "{text}");
+        assert!(text.contains("2 more: whyso why"), "{text}");
+        assert!(text.contains("service level missed"), "{text}");
+        assert!(width < 80 || text.contains("levels more: whyso why"), "{text}");
+    }
+}
+
+#[test]
+fn one_level_has_no_table_and_an_unknown_cause_says_what_to_measure() {
+    let run = run(vec![level(0, 8, 1000.0)]);
+    let mut explanation = explained(&run);
+    explanation.peak = None;
+    explanation.suspects = vec![Suspect {
+        id: Cause::Unknown,
+        text: "What no known cause holds is 60 %: threads slept; record the stacks of their waits next."
+            .to_string(),
+        predicted_gain: None,
+        ..row_lock()
+    }];
+    explanation.about = Some(0);
+    let text = text(&answer(&run, &explanation, &PLACE));
+    assert!(text.starts_with("✓ At 8 users: 1,000 tps, p95 9 ms.  Limit: locks.\n"), "{text}");
+    assert!(text.contains("  cause     not known, 73 % of the response time (measured)\n"), "{text}");
+    assert!(text.contains("  next      record the stacks of their waits next\n"), "{text}");
+    assert!(!text.contains("users    tps"), "{text}");
+}
+
+#[test]
+fn a_run_without_a_level_says_what_was_found() {
+    let explanation = Explanation {
+        headline: "No level of load was measured.".to_string(),
+        findings: vec![Finding {
+            id: "x".to_string(),
+            text: "The\u{1b}[2J disk.".to_string(),
+            evidence: Vec::new(),
+        }],
+        ..Explanation::default()
+    };
+    let text = text(&answer(&run(Vec::new()), &explanation, &PLACE));
+    assert!(text.starts_with("✓ No level of load was measured.\n  The?[2J disk.\n"), "{text}");
+}
