@@ -25,7 +25,7 @@ fn a_run_whose_standard_error_nobody_reads_ends_as_any_other() {
     let mut run = place.run(&["--users", "1", "--seconds", "1", "--no-repeat"]);
     let done = run.stdout(Stdio::piped()).stderr(nobody()).spawn().unwrap().wait_with_output().unwrap();
     assert!(done.status.success(), "{:?}", done.status);
-    assert!(String::from_utf8_lossy(&done.stdout).contains("Report:"));
+    assert!(String::from_utf8_lossy(&done.stdout).contains("report.html"));
 
     // Only their owner reads recordings.
     let dir = place.only_run();

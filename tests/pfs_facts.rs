@@ -29,6 +29,9 @@ const LOAD: [&str; 11] = [
 fn run(place: &Place, dsn: &str, more: &[&str]) -> Output {
     let mut command = place.whyso(&LOAD);
     command.args(["0", "--seconds", "1.5", "--dsn", dsn]).args(more);
+    if !more.contains(&"--json") {
+        command.arg("--verbose");
+    }
     output(&mut command)
 }
 

@@ -144,15 +144,27 @@ fn assert_why_has_an_answer(place: &Place, run: &Path) {
 }
 
 #[test]
-fn the_table_and_the_findings_are_for_people() {
+fn the_answer_and_the_whole_table_are_for_people() {
     let place = Place::new();
-    let output = output(&mut place.run(&["--users", "2", "--seconds", "1", "--no-repeat"]));
-    let shown = text(&output.stdout);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    for word in ["users", "TPS", "QPS", "p95", "p99", "idle", "client", "errors", "report.html"] {
+    let shown = output(&mut place.run(&["--users", "1,2", "--seconds", "1", "--no-repeat"]));
+    let answer = text(&shown.stdout);
+    assert!(shown.status.success(), "{}", text(&shown.stderr));
+    for word in ["Limit: ", "  cause     ", "  users ", "verdict", "whyso why", "latest (", "report.html"] {
+        assert!(answer.contains(word), "{word} is missing in:\n{answer}");
+    }
+    assert!(answer.lines().count() <= 20 && !answer.contains('\u{1b}'), "{answer}");
+    let run = place.only_run();
+    let mut colored =
+        place.run(&["--users", "2", "--seconds", "1", "--no-repeat", "-v", "--color", "always"]);
+    let shown = text(&output(&mut colored).stdout);
+    for word in ["users", "TPS", "QPS", "p95", "p99", "idle", "client", "errors", "\u{1b}[1m"] {
         assert!(shown.contains(word), "{word} is missing in:\n{shown}");
     }
-    let run = place.only_run();
+    // What reads needs no id.
+    let why = common::output(&mut place.whyso(&["why"]));
+    assert!(text(&why.stdout).contains("Suspects"), "{why:?}");
+    let status = common::output(&mut place.whyso(&["status", "latest~1"]));
+    assert!(text(&status.stdout).contains("Com_select"), "{status:?}");
     for format in ["md", "svg"] {
         let report = common::output(&mut place.whyso(&["report", run.to_str().unwrap(), "--format", format]));
         assert!(report.status.success(), "{}", text(&report.stderr));
@@ -211,7 +223,7 @@ fn an_open_loop_is_recorded_with_its_backlog() {
 #[ignore = "long: make test-hard"]
 fn a_sweep_over_rates_is_reported_and_drawn_against_rates() {
     let place = Place::new();
-    let args = ["--users", "4", "--rate", "20,100000", "--arrivals", "uniform", "--seconds", "2"];
+    let args = ["-v", "--users", "4", "--rate", "20,100000", "--arrivals", "uniform", "--seconds", "2"];
     let done = output(&mut place.run(&args));
     let shown = text(&done.stdout);
     assert!(done.status.success(), "{}", text(&done.stderr));

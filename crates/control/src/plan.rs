@@ -71,6 +71,8 @@ pub struct Plan {
     pub relay: whyso_relay::RelayTargets,
     /// Folder that holds the recordings.
     pub out: PathBuf,
+    /// What the user calls the run.
+    pub labels: whyso_record::Labels,
     /// The command line, secrets masked, as it goes into the recording.
     pub command: Vec<String>,
 }

@@ -8,7 +8,7 @@ use whyso_clock::{Anchor, monotonic_ns};
 use whyso_load::Interval;
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
 use whyso_record::run::{Level, RunEnd, RunInfo};
-use whyso_record::{Options, Recorder};
+use whyso_record::{Labels, Options, Recorder};
 use whyso_relay::{Relay, RelayTargets};
 use whyso_server::Dsn;
 use whyso_watch::{WatchSpec, Watcher};
@@ -58,6 +58,19 @@ impl Recording {
         let recorder = Recorder::create(&path, Options { bytes_max, ..Options::default() })?;
         recorder.set_run(&info);
         Ok(Recording { recorder, info, path, relay: None })
+    }
+
+    /// Gives it the user's name and tags.
+    ///
+    /// # Errors
+    /// The folder can't be written.
+    pub(crate) fn label(&self, labels: &Labels) -> Result<(), Error> {
+        if labels.is_empty() {
+            return Ok(());
+        }
+        // The recorder writes `run.json` in its own thread.
+        self.recorder.seal()?;
+        Ok(whyso_record::set_labels(&self.path, labels)?)
     }
 
     /// Gives what is recorded on to others, where that is wanted.

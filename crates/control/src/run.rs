@@ -180,6 +180,7 @@ impl PreparedRun<'_> {
 
         let (pid, data_dir) = (info.server.pid, self.tested.data_dir.clone());
         let mut recording = Recording::begin(&self.plan.out, info)?;
+        recording.label(&self.plan.labels)?;
         recording.relay(&self.plan.relay)?;
         let mut watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);

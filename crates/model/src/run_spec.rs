@@ -67,7 +67,17 @@ pub struct RunSpec {
 pub struct SettingReason {
     pub name: String,
     pub value: String,
+    /// Empty, or [`SettingReason::ASKED`] and more, where the user asked for it.
     pub why: String,
+}
+
+impl SettingReason {
+    pub const ASKED: &str = "asked for";
+
+    /// Whether the user asked for it; whyso sets others by itself.
+    pub fn is_asked(&self) -> bool {
+        self.why.is_empty() || self.why.starts_with(SettingReason::ASKED)
+    }
 }
 
 /// How stacks of the server's threads were sampled.

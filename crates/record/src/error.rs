@@ -42,6 +42,9 @@ pub enum Error {
     /// A note that belongs to no recording that is running, or lacks its time.
     #[error("{0}")]
     Note(String),
+    /// A name or a tag that no recording can have.
+    #[error("{0}")]
+    Label(String),
     #[error("{0}")]
     Backup(String),
     #[error("{0}")]
@@ -51,7 +54,7 @@ pub enum Error {
 impl Error {
     /// Returns whether the command line was wrong, rather than the recording.
     pub fn is_wrong_use(&self) -> bool {
-        matches!(self, Error::Note(_))
+        matches!(self, Error::Note(_) | Error::Label(_))
     }
 
     pub(crate) fn io(path: &Path, cause: io::Error) -> Error {

@@ -54,6 +54,7 @@ pub(crate) struct FolderScan {
     pub(crate) bytes: u64,
     /// See [`crate::stamp`].
     pub(crate) stamp: u64,
+    pub(crate) has_labels: bool,
 }
 
 impl FolderScan {
@@ -68,6 +69,7 @@ impl FolderScan {
                 scan.bytes += about.len();
                 match name.to_str() {
                     Some(layout::RUN) => scan.run = Some(FileIdentity::of(&about)),
+                    Some(layout::LABELS) => scan.has_labels = true,
                     Some(layout::MANIFEST) => scan.manifest = Some(FileIdentity::of(&about)),
                     _ => {}
                 }

@@ -13,6 +13,7 @@ pub(crate) const RUN: &str = "run.json";
 /// More of it is not read.
 pub(crate) const RUN_BYTES_MAX: u64 = 64 << 20;
 pub(crate) const NOTES: &str = "notes.jsonl";
+pub(crate) const LABELS: &str = "labels.json";
 pub(crate) const MANIFEST: &str = "manifest.jsonl";
 pub(crate) const PRUNED: &str = "pruned.json";
 pub(crate) const SERIES: &str = "series.parquet";

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::catalogue::{self, Catalogue, Entry};
 use crate::error::{Error, Result};
 use crate::folder::FolderScan;
+use crate::labels::{Labels, labels_of};
 use crate::lock::is_locked;
 use crate::manifest::Manifest;
 use crate::read::version::run_of;
@@ -31,6 +32,8 @@ pub struct RunSummary {
     pub bytes: u64,
     /// See [`crate::stamp`].
     pub stamp: u64,
+    /// What the user calls it.
+    pub labels: Labels,
     /// Whether a recorder is at work on it.
     pub live: bool,
     /// Why it is not whole, such as a recorder that died, or not wholly known, such as one of a newer version.
@@ -157,6 +160,7 @@ fn summary(
         facts,
         bytes: scan.bytes,
         stamp: scan.stamp,
+        labels: if scan.has_labels { labels_of(path) } else { Labels::default() },
         live,
         problem: problem.or(is_unfinished.then(|| "its recorder ended without finishing".to_string())),
     }

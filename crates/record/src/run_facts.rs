@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{Purpose, RunEnd, RunInfo};
 
+/// Levels whose throughput a list shows.
+const LEVELS_MAX: usize = 64;
+
 /// Facts about a run: a small part of its [`RunInfo`].
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -26,10 +29,16 @@ pub struct RunFacts {
     /// See [`RunInfo::is_recorded`].
     pub is_recorded: bool,
     pub swept_levels: usize,
+    /// Transactions per second of each level of the sweep, in order.
+    #[serde(with = "exact_list")]
+    pub per_s: Vec<f64>,
     /// See [`RunInfo::best_level`].
     pub best: Option<BestLevel>,
     /// `None` during the run, and after a crash.
     pub ended: Option<RunEnd>,
+    /// What was set by the user's own wish, as "name=value".
+    #[serde(default)]
+    pub set: Vec<String>,
 }
 
 /// The sweep's level with the highest throughput.
@@ -67,6 +76,13 @@ impl RunFacts {
                 .map(|(first, last)| last.monotonic_ns.saturating_sub(first.monotonic_ns)),
             is_recorded: run.is_recorded(),
             swept_levels: run.levels.iter().filter(|level| level.purpose == Purpose::Sweep).count(),
+            per_s: run
+                .levels
+                .iter()
+                .filter(|level| level.purpose == Purpose::Sweep)
+                .map(|level| level.result.transactions_per_s)
+                .take(LEVELS_MAX)
+                .collect(),
             best: run.best_level().map(|level| BestLevel {
                 users: level.users,
                 transactions: level.result.transactions,
@@ -76,6 +92,13 @@ impl RunFacts {
                 rate_per_s: level.result.rate_per_s,
             }),
             ended: run.ended.clone(),
+            set: run
+                .spec
+                .settings
+                .iter()
+                .filter(|setting| setting.is_asked())
+                .map(|setting| format!("{}={}", setting.name, setting.value))
+                .collect(),
         }
     }
 }
@@ -90,6 +113,18 @@ mod exact {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         u64::deserialize(deserializer).map(f64::from_bits)
+    }
+}
+
+mod exact_list {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+        values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+        Ok(Vec::<u64>::deserialize(deserializer)?.into_iter().map(f64::from_bits).collect())
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use whyso_explain::model::{Explanation, LevelVerdict};
 use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo};
 
+use crate::answer::answer;
 use crate::processes::processes_json;
 
 /// Returns the object that `whyso run --json` prints. `path` is the recording's folder.
@@ -40,6 +41,7 @@ pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
         "usable": explanation.unusable.is_empty(),
         "unusable": explanation.unusable,
         "headline": explanation.headline,
+        "answer": answer(run, explanation),
         "levels": levels,
         "peak": peak,
         "usl": usl,

@@ -40,6 +40,7 @@ pub mod payload;
 mod pfs;
 mod processes;
 mod profile;
+mod run_list;
 pub mod source;
 mod stacks_now;
 mod statements;
@@ -54,7 +55,7 @@ mod timeline;
 mod typescript;
 mod why;
 
-pub use answer::{AnswerPlace, LINES_MAX, Line, Span, Tone, answer};
+pub use answer::{Answer, AnswerCause, AnswerPlace, LINES_MAX, Line, Span, Tone, answer, answer_lines};
 pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
 pub use differences::differences;
 pub use excerpt::Excerpt;
@@ -75,6 +76,7 @@ pub use profile::{
     function_differences, function_differences_json, functions, functions_json, known_words, pprof,
     relatives, relatives_json, wakers, wakers_json,
 };
+pub use run_list::{is_found, run_details, run_line};
 pub use source::{Column, Source, Stacks};
 pub use stacks_now::{grouped_stacks, stacks, stacks_json};
 pub use statements::{
@@ -85,7 +87,7 @@ pub use study::{
 };
 pub use svg::plot::{PlotLine, PlotPanel, PlotRow, plot, plot_panel_width};
 pub use svg::svg;
-pub use terminal::{run_line, terminal};
+pub use terminal::terminal;
 pub use text::statements::sql_trace_words;
 pub use threads::{ThreadsWindow, threads, threads_json};
 pub use timeline::{TimelineRow, TimelineView, timeline, timeline_columns, timeline_json};

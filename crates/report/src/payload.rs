@@ -15,6 +15,7 @@ use whyso_record::data::{Event, SeriesKey};
 use whyso_record::run::RunInfo;
 use whyso_series::merged_edges;
 
+use crate::answer::{Answer, answer};
 use crate::flame::{self, Flame, FlameHead, Places};
 use crate::locks::{LocksHead, locks_heads};
 use crate::pfs::{PfsHead, pfs_view_blocks};
@@ -49,6 +50,7 @@ pub(crate) struct Head<'a> {
     format: u32,
     run: &'a RunInfo,
     explanation: &'a Explanation,
+    answer: Answer,
     events: Vec<Event>,
     problems: Vec<String>,
     /// What the reader must know about the samples, in plain words.
@@ -161,6 +163,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>
         format: FORMAT,
         run,
         explanation,
+        answer: answer(run, explanation),
         events: source.events()?,
         problems: source.problems(),
         notes,

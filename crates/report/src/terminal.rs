@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 
 use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime};
-use whyso_record::RunSummary;
 use whyso_record::run::{Level, Purpose, RunEnd, RunInfo};
-use whyso_words::{amount, at_least, count, number, percent_number, seconds, whole};
+use whyso_words::{at_least, count, number, percent_number, whole};
 
 use crate::axis::Axis;
 use crate::text::engine::{engines, switches};
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, lines_of, wrapped};
-use crate::text::level::{how_unsteady, unit_name};
+use crate::text::level::how_unsteady;
 use crate::text::requirements::{kinds_of_transactions, service_levels};
 use crate::text::{clean, dash};
 
@@ -132,37 +131,4 @@ fn findings_text(explanation: &Explanation) -> String {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }
     out
-}
-
-/// Returns one line about a recorded run: its id, what was run on what, its best level, how it ended.
-pub fn run_line(summary: &RunSummary) -> String {
-    let facts = &summary.facts;
-    let best = match &facts.best {
-        None => "no level ended".to_string(),
-        Some(best) if facts.process.is_some() => seconds(best.seconds),
-        Some(best) => {
-            let unit = unit_name(facts.is_recorded);
-            format!("best {}", amount(best.transactions_per_s, &format!("{unit}s/s")))
-        }
-    };
-    let workload = facts.workload.as_deref().unwrap_or("?");
-    let ended = match (&facts.ended, summary.live) {
-        (_, true) => "going on".to_string(),
-        (Some(RunEnd::Complete { .. }), _) => "complete".to_string(),
-        (Some(RunEnd::CutShort { why, .. }), _) => format!("cut short: {}", why.lines().next().unwrap_or("")),
-        (None, _) => summary.problem.clone().unwrap_or_else(|| "not finished".to_string()),
-    };
-    let ended = match &summary.problem {
-        Some(problem) if *problem != ended => format!("{ended}; {}", clean(problem)),
-        _ => ended,
-    };
-    let server = match &facts.process {
-        Some(name) => name.clone(),
-        None => format!("{} {}", facts.flavor, facts.server_version),
-    };
-    let schema = match &facts.performance_schema {
-        Some(words) => format!("; Performance Schema {}", clean(words)),
-        None => String::new(),
-    };
-    format!("{:<24} {workload:<22} {server:<34} {best:<28} {ended}{schema}", summary.id)
 }

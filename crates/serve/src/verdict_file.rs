@@ -27,7 +27,23 @@ struct Content {
 pub(crate) struct StoredVerdict {
     pub(crate) id: String,
     pub(crate) stamp: u64,
-    pub(crate) verdict: String,
+    pub(crate) verdict: Verdict,
+}
+
+/// What was found of a run.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Verdict {
+    /// The answer in a sentence.
+    pub(crate) words: String,
+    /// The first suspect.
+    pub(crate) cause: Option<FoundCause>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct FoundCause {
+    pub(crate) id: String,
+    pub(crate) words: String,
+    pub(crate) share: f64,
 }
 
 /// The file of verdicts.
@@ -56,8 +72,9 @@ impl VerdictFile {
             new.iter().map(|added| (added.id.as_str(), added.stamp)).collect();
         verdicts.retain(|other| !replaced.contains(&(other.id.as_str(), other.stamp)));
         for added in new {
-            let verdict = added.verdict.chars().take(CHARACTERS_MAX).collect();
-            verdicts.push_back(StoredVerdict { verdict, ..added.clone() });
+            let mut added = added.clone();
+            added.verdict.words = added.verdict.words.chars().take(CHARACTERS_MAX).collect();
+            verdicts.push_back(added);
         }
         let excess = verdicts.len().saturating_sub(VERDICTS_MAX);
         verdicts.drain(..excess);
@@ -97,7 +114,11 @@ mod tests {
     use super::*;
 
     fn stored(id: usize) -> StoredVerdict {
-        StoredVerdict { id: id.to_string(), stamp: id as u64, verdict: "v".repeat(CHARACTERS_MAX + 1) }
+        StoredVerdict {
+            id: id.to_string(),
+            stamp: id as u64,
+            verdict: Verdict { words: "v".repeat(CHARACTERS_MAX + 1), cause: None },
+        }
     }
 
     #[test]
@@ -110,7 +131,7 @@ mod tests {
         VerdictFile::new(Some(path.clone())).add(&[stored(2), stored(1)]);
         let read = file.read();
         assert_eq!(read.iter().map(|verdict| verdict.stamp).collect::<Vec<_>>(), [2, 1]);
-        assert_eq!(read[0].verdict.len(), CHARACTERS_MAX);
+        assert_eq!(read[0].verdict.words.len(), CHARACTERS_MAX);
         file.add(&(0..VERDICTS_MAX + 10).map(stored).collect::<Vec<_>>());
         assert_eq!((file.read().len(), file.read()[0].stamp), (VERDICTS_MAX, 10));
         assert!(fs::metadata(&path).unwrap().len() < FILE_BYTES_MAX);

@@ -9,7 +9,7 @@ use std::thread;
 use whyso_record::{Recording, RunSummary};
 
 use crate::recordings::lock;
-use crate::verdict_file::{StoredVerdict, VerdictFile};
+use crate::verdict_file::{FoundCause, StoredVerdict, Verdict, VerdictFile};
 
 /// Bytes beyond which a recording is not read for the list.
 const BYTES_MAX: u64 = 64 << 20;
@@ -28,7 +28,7 @@ pub(crate) struct Verdicts {
 #[derive(Default)]
 struct VerdictState {
     /// Verdicts by the run's id and the stamp of its recording.
-    verdicts: HashMap<(String, u64), String>,
+    verdicts: HashMap<(String, u64), Verdict>,
     waiting: HashSet<PathBuf>,
 }
 
@@ -43,7 +43,7 @@ impl Verdicts {
     }
 
     /// Returns the verdict if it is known. Otherwise a thread will work it out.
-    pub(crate) fn of(&self, run: &RunSummary) -> Option<String> {
+    pub(crate) fn of(&self, run: &RunSummary) -> Option<Verdict> {
         let RunSummary { path, bytes, stamp, .. } = run;
         {
             let mut state = lock(&self.state);
@@ -98,10 +98,15 @@ fn id(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Returns the headline, empty if there is none. `None`: the run can't be read.
-fn verdict(path: &Path) -> Option<String> {
-    let explained = Recording::open(path)
-        .map_err(whyso_query::Error::from)
-        .and_then(|recording| whyso_query::explain(&recording));
-    Some(explained.ok()?.headline)
+/// Returns what was found. `None`: the run can't be read.
+fn verdict(path: &Path) -> Option<Verdict> {
+    let recording = Recording::open(path).ok()?;
+    let explanation = whyso_query::explain(&recording).ok()?;
+    let answer = whyso_report::answer(recording.run(), &explanation);
+    let cause = answer.causes.first().map(|cause| FoundCause {
+        id: cause.id.name().to_string(),
+        words: cause.words.clone(),
+        share: cause.share,
+    });
+    Some(Verdict { words: answer.sentence(), cause })
 }

@@ -6,11 +6,14 @@ use std::path::Path;
 use anyhow::Result;
 use whyso_explain::model::Explanation;
 use whyso_record::run::RunInfo;
-use whyso_report::{AnswerPlace, Span, Tone};
+use whyso_report::{Answer, AnswerPlace, Span, Tone};
 use whyso_words::terminal::escape;
 
 use crate::terminal::{has_color, width};
 
+/// Next to `report.html`, and like it written again with each explanation of a whole run.
+const FILE: &str = "answer.json";
+const BYTES_MAX: u64 = 256 << 10;
 /// The end of an order to the terminal.
 const RESET: &str = "\u{1b}[0m";
 
@@ -20,7 +23,7 @@ pub(crate) fn print_answer(run: &RunInfo, explanation: &Explanation, report: Opt
     let place = AnswerPlace { width: width(), report: report.as_deref() };
     let colors = has_color();
     let mut out = crate::out::own();
-    for line in whyso_report::answer(run, explanation, &place) {
+    for line in whyso_report::answer_lines(run, explanation, &place) {
         if !colors {
             writeln!(out, "{}", escape(&line.text()))?;
             continue;
@@ -31,6 +34,19 @@ pub(crate) fn print_answer(run: &RunInfo, explanation: &Explanation, report: Opt
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Keeps the answer next to the recording: a list of runs shows its first cause.
+pub(crate) fn keep_answer(path: &Path, answer: &Answer) -> Result<()> {
+    let mut file = whyso_record::private::create_file(&path.join(FILE))?;
+    serde_json::to_writer(&mut file, answer)?;
+    Ok(())
+}
+
+/// The answer that was kept; `None` where there is none.
+pub(crate) fn kept_answer(path: &Path) -> Option<Answer> {
+    let bytes = whyso_record::private::read_file(&path.join(FILE), BYTES_MAX).ok()?;
+    serde_json::from_slice(&bytes).ok()
 }
 
 /// The only orders are the tones': the text is escaped.

@@ -30,6 +30,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         relay: args.others.relay(),
         pfs: args.pfs.setup()?,
         out: args.output.out.clone(),
+        labels: args.output.labels()?,
         command_line: crate::user::command_line(),
     };
     if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use whyso_record::Labels;
 
 use crate::sql_trace_args::SqlTraceArgs;
 use crate::trace_args::TraceArgs;
@@ -28,12 +29,28 @@ impl RecordingArgs {
     }
 }
 
-/// Where the recording goes, and what is printed of it.
+impl RecordingOutputArgs {
+    /// # Errors
+    /// They can be none.
+    pub(crate) fn labels(&self) -> Result<Labels, whyso_record::Error> {
+        Labels::new(self.name.as_deref().unwrap_or_default(), self.tag.iter().cloned())
+    }
+}
+
+/// Where the recording goes, what it is called, and what is printed of it.
 #[derive(Args, Debug)]
 pub(crate) struct RecordingOutputArgs {
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub(crate) out: PathBuf,
+
+    /// What to call the run, such as "before the index"; `whyso runs label` changes it later
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// A tag of the run, such as shop; may be given more than once
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
 
     /// Print all of it: the whole table of levels, and every finding
     #[arg(long, short, conflicts_with = "json")]

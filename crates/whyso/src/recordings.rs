@@ -28,7 +28,7 @@ pub(crate) fn path_of(run: &Path, runs: &Path) -> Result<PathBuf> {
         return Ok(run.to_path_buf());
     }
     let within = runs.join(run);
-    if within.is_dir() {
+    if within.is_dir() && !run.as_os_str().is_empty() {
         return Ok(within);
     }
     let typed = run.to_string_lossy();

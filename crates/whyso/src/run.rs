@@ -10,7 +10,7 @@ use whyso_explain::model::Explanation;
 use whyso_query::ForReport;
 use whyso_record::Recording;
 
-use crate::answer::print_answer;
+use crate::answer::{keep_answer, print_answer};
 use crate::exit_codes::{FAILED, INTERRUPTED};
 use crate::plan_args::{
     OPEN_USERS, arrivals, knobs, seconds, source, think, throw_away, tuning, workload_options,
@@ -80,6 +80,8 @@ pub(crate) struct ExplainedRun {
 pub(crate) fn explain_run(path: &Path) -> Result<ExplainedRun> {
     let recording = Recording::open(path)?;
     let explanation = whyso_query::explain(&recording)?;
+    // Without it a list of runs shows less.
+    let _ = keep_answer(path, &whyso_report::answer(recording.run(), &explanation));
     let report = path.join("report.html");
     let written = write_report(&recording, &explanation, &report);
     Ok(ExplainedRun { recording, explanation, report, written })
@@ -167,6 +169,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
         out: args.output.out.clone(),
+        labels: args.output.labels()?,
         command: crate::user::command_line(),
     };
     plan.check()?;

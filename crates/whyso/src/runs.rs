@@ -4,10 +4,12 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::answer::kept_answer;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use whyso_control::Error;
-use whyso_record::RunSummary;
+use whyso_record::{Labels, RunSummary};
+use whyso_report::Answer;
 use whyso_words::{bytes, count};
 
 #[derive(Args, Debug)]
@@ -17,6 +19,10 @@ pub(crate) struct RunsArgs {
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs", global = true)]
     runs: PathBuf,
+    /// List only runs in which each of these words occurs: in the id, the name, the tags, the workload, the server, what was set, or the
+    /// first cause
+    #[arg(long, value_name = "WORDS")]
+    find: Option<String>,
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long, global = true)]
     json: bool,
@@ -42,6 +48,21 @@ enum RunsCommand {
         /// [default: every run that is larger]
         #[arg(value_name = "RUN")]
         run: Vec<String>,
+    },
+    /// Give a run a name and tags, or take them away; without options, show them
+    Label {
+        /// The run: its id or the begin of it, or latest~N for the one N before the last
+        #[arg(value_name = "RUN")]
+        run: PathBuf,
+        /// What to call it; an empty text takes its name away
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// A tag to add; may be given more than once
+        #[arg(long, value_name = "TAG")]
+        tag: Vec<String>,
+        /// A tag to take away; may be given more than once
+        #[arg(long, value_name = "TAG")]
+        untag: Vec<String>,
     },
     /// Check that files are as they were recorded, by their digests
     Check {
@@ -70,6 +91,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
         None | Some(RunsCommand::List) => list(args),
         Some(RunsCommand::Rm { run, yes }) => remove(args, run, *yes),
         Some(RunsCommand::Prune { size, run }) => prune(args, *size, run),
+        Some(RunsCommand::Label { run, name, tag, untag }) => label(args, run, name.as_deref(), tag, untag),
         Some(RunsCommand::Check { run }) => check(args, run),
         Some(RunsCommand::Backup { run, output }) => backup(args, run, output),
         Some(RunsCommand::Import { file }) => import(args, file),
@@ -77,15 +99,29 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
 }
 
 fn list(args: &RunsArgs) -> Result<ExitCode> {
-    let runs = whyso_record::list_runs(&args.runs)?;
+    let mut runs: Vec<(RunSummary, Option<Answer>)> = whyso_record::list_runs(&args.runs)?
+        .into_iter()
+        .map(|run| {
+            let answer = kept_answer(&run.path);
+            (run, answer)
+        })
+        .collect();
+    let is_empty = runs.is_empty();
+    if let Some(words) = &args.find {
+        runs.retain(|(run, answer)| whyso_report::is_found(run, answer.as_ref(), words));
+    }
     let mut out = crate::out::stdout();
     if args.json {
         let ids: Vec<_> = runs
             .iter()
-            .map(|run| {
+            .map(|(run, answer)| {
                 serde_json::json!({
                     "run": run.id,
                     "path": run.path,
+                    "name": run.labels.name,
+                    "tags": run.labels.tags,
+                    "set": run.facts.set,
+                    "answer": answer,
                     "bytes": run.bytes,
                     "ended": run.facts.ended,
                     "performance_schema": run.facts.performance_schema,
@@ -96,11 +132,17 @@ fn list(args: &RunsArgs) -> Result<ExitCode> {
         writeln!(out, "{}", serde_json::to_string_pretty(&serde_json::json!({ "runs": ids }))?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if runs.is_empty() {
+    if is_empty {
         writeln!(out, "no runs in {}: `whyso run` makes one", args.runs.display())?;
+    } else if let (true, Some(words)) = (runs.is_empty(), &args.find) {
+        writeln!(out, "no run in {} contains {words}", args.runs.display())?;
     }
-    for run in runs {
-        writeln!(out, "{}", whyso_report::run_line(&run))?;
+    for (run, answer) in &runs {
+        writeln!(out, "{}", whyso_report::run_line(run))?;
+        let more = whyso_report::run_details(run, answer.as_ref());
+        if !more.is_empty() {
+            writeln!(out, "    {more}")?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -175,6 +217,34 @@ fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
             bytes(freed as f64)
         )
     })
+}
+
+fn label(
+    args: &RunsArgs,
+    run: &Path,
+    name: Option<&str>,
+    tags: &[String],
+    gone: &[String],
+) -> Result<ExitCode> {
+    let path = crate::recordings::path_of(run, &args.runs)?;
+    let before = whyso_record::labels_of(&path);
+    if let Some(unknown) = gone.iter().find(|tag| !before.tags.contains(tag)) {
+        bail!(Error::Plan(format!("the run has no tag {unknown}: it has {}", list_or_none(&before.tags))));
+    }
+    let kept = before.tags.iter().filter(|tag| !gone.contains(tag)).chain(tags).cloned();
+    let labels = Labels::new(name.unwrap_or(&before.name), kept)?;
+    if labels != before {
+        whyso_record::set_labels(&path, &labels)?;
+    }
+    let id = path.file_name().map(|id| id.to_string_lossy().into_owned()).unwrap_or_default();
+    print_outcome(args, serde_json::json!({ "run": id, "name": labels.name, "tags": labels.tags }), || {
+        let name = if labels.name.is_empty() { "no name" } else { &labels.name };
+        format!("{id}: {name}; tags: {}", list_or_none(&labels.tags))
+    })
+}
+
+fn list_or_none(tags: &[String]) -> String {
+    if tags.is_empty() { "none".to_string() } else { tags.join(", ") }
 }
 
 fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {

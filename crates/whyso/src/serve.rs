@@ -100,6 +100,7 @@ impl LiveRecorder for Records {
             relay: RelayTargets::default(),
             pfs: None,
             out: request.runs.clone(),
+            labels: whyso_record::Labels::default(),
             bytes_max: Some(request.bytes_max),
             command_line: request.command_line.clone(),
         };

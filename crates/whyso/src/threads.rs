@@ -4,9 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
-use whyso_control::Error;
 use whyso_query::ThreadsOver;
 use whyso_report::ThreadsWindow;
 
@@ -59,7 +58,6 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
             let stop = handle_ctrl_c()?;
             (whyso_control::threads_now(dsn, args.length.0, stop, &ask_password)?, None)
         }
-        _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };
     let ThreadsOver { window, states, threads, pauses } = &found;
     let filter = args.whose.filter();

@@ -1,6 +1,6 @@
 //! `whyso timeline`: the threads of a recorded server over time, coloured by state.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

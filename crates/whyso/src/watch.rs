@@ -78,6 +78,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
         relay: args.others.relay(),
         pfs: args.pfs.setup()?,
         out: args.out.clone(),
+        labels: whyso_record::Labels::default(),
         command_line: crate::user::command_line(),
     };
     let stop = handle_ctrl_c()?;

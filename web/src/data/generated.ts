@@ -43,6 +43,42 @@ export type Anchor = {
   boot_id: string;
 };
 
+/** What a run has shown. */
+export type Answer = {
+  /** What makes the result unusable, the most serious first; empty where it is usable. */
+  doubts: Array<string>;
+  /** Such as "Stops at 8 users". */
+  extent: string;
+  /** Throughput there, such as "1,392 tps"; empty where no level was measured. */
+  rate: string;
+  /** The response time there within which 95 % of the transactions stayed, such as "9 ms"; empty where that is not known. */
+  p95: string;
+  /** What bounds throughput, such as "locks"; empty where nothing was measured. */
+  limit: string;
+  /** The first suspects, the first one first. */
+  causes: Array<AnswerCause>;
+};
+
+/** One suspect in a few words. */
+export type AnswerCause = {
+  id: Cause;
+  /** Such as "row locks on shop.stock (PRIMARY)". */
+  words: string;
+  /** Share of the response time, 0 to 1. */
+  share: number;
+  /** The level of that response time, such as "at 64 users"; empty where it is the one of the throughput. */
+  at: string;
+  class: SuspectClass;
+  /** The statement that held it most often; empty where that is not known. */
+  held_by: string;
+  /** How often, such as "87 % of 412 samples"; empty where that is not known. */
+  held_share: string;
+  /** What is worth a try, or what to measure next where the cause is not known; empty where whyso knows nothing. */
+  remedy: string;
+  /** An estimate of throughput without the cause, such as "×1.3 to ×3"; empty where there is none. */
+  gain: string;
+};
+
 /** Transactions that become due in an open loop. */
 export type ArrivalRate = { "per_second": number } | { "stages": string };
 
@@ -371,6 +407,7 @@ export type Head = {
   format: number;
   run: RunInfo;
   explanation: Explanation;
+  answer: Answer;
   events: Array<RunEvent>;
   problems: Array<string>;
   /** What the reader must know about the samples, in plain words. */
@@ -393,6 +430,14 @@ export type Head = {
   locks: Array<LocksHead>;
   /** Absent where nothing was read of the Performance Schema. */
   pfs?: PfsHead;
+};
+
+/** The statement that held an object most often while others waited for it. */
+export type Holder = {
+  /** Without its literals. */
+  statement: string;
+  /** Share of the samples of the object, 0 to 1. */
+  share: number;
 };
 
 /** Facts about the machine that whyso runs on. */
@@ -1056,7 +1101,12 @@ export type SessionsResult = {
 };
 
 /** A setting of the server, and why it was set. */
-export type SettingReason = { name: string, value: string, why: string };
+export type SettingReason = {
+  name: string;
+  value: string;
+  /** Empty, or [`SettingReason::ASKED`] and more, where the user asked for it. */
+  why: string;
+};
 
 /** Single waits and samples. */
 export type SinglesHead = {
@@ -1180,6 +1230,8 @@ export type Suspect = {
   class: SuspectClass;
   /** An estimate of throughput without it, as a multiple of what it is, with the same users; `None` where the evidence gives no bounds. */
   predicted_gain: Gain | null;
+  /** What was waited for, where samples show that. */
+  object?: SuspectObject;
   evidence: Array<Evidence>;
   /** One sentence. */
   text: string;
@@ -1187,6 +1239,18 @@ export type Suspect = {
 
 /** How the time that a suspect holds came to be known; the surest first. */
 export type SuspectClass = "measured" | "sampled" | "inferred";
+
+/** What the waits of a suspect were for, by samples of the connections that waited. */
+export type SuspectObject = {
+  /** Such as "shop.stock (PRIMARY)". */
+  name: string;
+  /** Share of the samples of its kind of lock, 0 to 1. */
+  share: number;
+  /** Connections that were found waiting for it, each counted at each look. */
+  samples: number;
+  /** `None` where those that held it were between statements, or are not known. */
+  holder?: Holder;
+};
 
 /** Locks and rows of a table, as the SQL layer counts them. */
 export type TableWaits = { table: string, locks: number, locks_s: number, rows: number, rows_s: number };

@@ -15,6 +15,15 @@ export type LineHead = {
 /** What comes before the binary columns of a chart's lines. */
 export type LinesHead = { lines: Array<LineHead>, left: number };
 
+export type ListedCause = {
+  /** Its fixed name, such as "row-lock". */
+  id: string;
+  /** In a few words. */
+  words: string;
+  /** Share of the response time, 0 to 1. */
+  share: number;
+};
+
 export type ListedRun = {
   id: string;
   /** The load's workload. If another program sent the load: the recorded process, or "recorded". */
@@ -27,8 +36,17 @@ export type ListedRun = {
   levels: number;
   /** The level with the most transactions per second. */
   best: BestLevel | null;
-  /** The first finding; null until it is worked out, empty if there is none. */
+  /** What the user calls it; empty if it has no name. */
+  name: string;
+  tags: Array<string>;
+  /** What the user set, as "name=value". */
+  set: Array<string>;
+  /** Transactions per second of each level, in order; of at most 64. */
+  per_s: Array<number>;
+  /** The answer in a sentence; null until it is worked out, empty if there is none. */
   verdict: string | null;
+  /** The first suspect; null until it is worked out, and if there is none. */
+  cause: ListedCause | null;
   notes: Array<string>;
   bytes: number;
   live: boolean;

@@ -5,6 +5,27 @@ import type { ListedRun } from './api.ts';
 
 export type SortBy = 'began' | 'workload' | 'server' | 'best' | 'bytes';
 
+/** Which runs are shown: those with this cause, this tag and this server; an empty text is any. */
+export interface RunFilter {
+  cause: string;
+  tag: string;
+  server: string;
+}
+
+export const ANY: RunFilter = { cause: '', tag: '', server: '' };
+
+export function filterRuns(runs: ListedRun[], { cause, tag, server }: RunFilter): ListedRun[] {
+  if (cause === '' && tag === '' && server === '') return runs;
+  return runs.filter((run) => (cause === '' || run.cause?.id === cause) && (tag === '' || run.tags.includes(tag)) && (server === '' || run.server === server));
+}
+
+/** What can be filtered by, each with the number of its runs, the most first. */
+export function choicesOf(runs: ListedRun[], of: (run: ListedRun) => string[]): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const run of runs) for (const text of of(run)) if (text !== '') counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
+}
+
 export interface SortOrder {
   by: SortBy;
   down: boolean;
@@ -15,7 +36,8 @@ export function searchRuns(runs: ListedRun[], text: string): ListedRun[] {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
   if (words.length === 0) return runs;
   return runs.filter((run) => {
-    const searched = [run.id, run.workload, run.server, run.host, run.verdict ?? '', run.ended, ...run.notes].join(' ').toLowerCase();
+    const cause = run.cause ? `${run.cause.id} ${run.cause.words}` : '';
+    const searched = [run.id, run.name, ...run.tags, ...run.set, run.workload, run.server, run.host, cause, run.verdict ?? '', run.ended, ...run.notes].join(' ').toLowerCase();
     return words.every((word) => searched.includes(word));
   });
 }

@@ -1,16 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedRun } from '../../src/serve/api.ts';
 import { linesIn } from '../../src/serve/columns.ts';
-import { searchRuns, lengthText, sortRuns } from '../../src/serve/listing.ts';
+import { ANY, choicesOf, filterRuns, searchRuns, lengthText, sortRuns, type RunFilter } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
 import { packStretch, typedWindow, unpackSide, unpackStretch, windowText } from '../../src/serve/stretches.ts';
 import { compareAddress, packCharts, runAddress, shownOf, unpackCharts, unpackSeconds } from '../../src/serve/view.ts';
 
 const run = (id: string, more: Partial<ListedRun> = {}): ListedRun => ({
-  id, workload: 'oltp', server: 'MariaDB 11', host: 'h', began_ms: 0, seconds: 1, levels: 1, best: null, verdict: null, notes: [], bytes: 1, live: false, ended: 'complete', ...more,
+  id, workload: 'oltp', server: 'MariaDB 11', host: 'h', began_ms: 0, seconds: 1, levels: 1, best: null, name: '', tags: [], set: [], per_s: [], cause: null, verdict: null, notes: [], bytes: 1, live: false, ended: 'complete', ...more,
 });
 
 describe('the list of runs', () => {
+  it('is filtered by cause, tag and server, and counts what there is to choose', () => {
+    const cause = { id: 'row-lock', words: 'row locks on shop.stock', share: 0.7 };
+    const runs = [run('a', { cause, tags: ['shop'] }), run('b', { cause, server: 'MySQL 9' }), run('c', { tags: ['shop', 'x'], set: ['innodb_io_capacity=9'] })];
+    const ids = (filter: Partial<RunFilter>) => filterRuns(runs, { ...ANY, ...filter }).map((run) => run.id);
+    expect(ids({})).toEqual(['a', 'b', 'c']);
+    expect(ids({ cause: 'row-lock' })).toEqual(['a', 'b']);
+    expect(ids({ tag: 'shop' })).toEqual(['a', 'c']);
+    expect(ids({ cause: 'row-lock', server: 'MySQL 9' })).toEqual(['b']);
+    expect(choicesOf(runs, (run) => run.tags)).toEqual([['shop', 2], ['x', 1]]);
+    expect(searchRuns(runs, 'stock row-lock').map((run) => run.id)).toEqual(['a', 'b']);
+    expect(searchRuns(runs, 'io_capacity=9').map((run) => run.id)).toEqual(['c']);
+  });
+
   const runs = [run('a', { began_ms: 2, notes: ['RAID cache off'] }), run('b', { began_ms: 1, verdict: 'The redo log holds it' }), run('c', { began_ms: 3, server: 'MySQL 8' })];
 
   it('finds every word, anywhere', () => {

@@ -43,6 +43,8 @@ pub struct RecordPlan {
     pub pfs: Option<whyso_server::knobs::pfs::PfsRequest>,
     /// Folder that holds the recordings.
     pub out: PathBuf,
+    /// What the user calls the run.
+    pub labels: whyso_record::Labels,
     /// Size of the recording beyond which its oldest detail is removed.
     pub bytes_max: Option<u64>,
     /// The command line, secrets masked.

@@ -47,6 +47,7 @@ pub(super) fn record_processes(
         ..WatchSpec::default()
     };
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
+    recording.label(&plan.labels)?;
     recording.relay(&plan.relay)?;
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
     let tracing = Tracing::with(counting, &mut recording.info, &recording.recorder, plan.tracing_spec(None))?;

@@ -103,6 +103,7 @@ fn begin(
     ));
     let pid = info.server.pid;
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
+    recording.label(&plan.labels)?;
     recording.relay(&plan.relay)?;
     let mut watched = watch_spec(dsn, pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);

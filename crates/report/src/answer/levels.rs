@@ -4,7 +4,8 @@ use whyso_explain::model::{Explanation, LevelVerdict, Regime, users_words};
 use whyso_record::run::{Level, Purpose, RunInfo};
 use whyso_words::{at_least, milliseconds, number, percent_change, whole};
 
-use super::{Line, Tone, throughput, tone_of};
+use super::lines::tone_of;
+use super::{Line, Tone, throughput};
 use crate::axis::Axis;
 use crate::text::level::how_unsteady;
 
@@ -78,6 +79,10 @@ fn remark(
     level: &Level,
     verdict: Option<&LevelVerdict>,
 ) -> (String, Tone) {
+    if level.purpose == Purpose::Switch {
+        let loops = whyso_words::count(u64::from(level.result.engine.loops), "loop");
+        return (format!("again with {loops} of the load"), Tone::Faint);
+    }
     let Some(verdict) = verdict else { return (String::new(), Tone::Plain) };
     if !verdict.valid {
         return (format!("invalid: {}", verdict.invalid_why), Tone::Bad);
@@ -86,12 +91,7 @@ fn remark(
     let mut tone = tone_of(verdict.regime);
     match (level.purpose, verdict.regime) {
         (Purpose::Repeat, _) => words.push("repeat of the best level".to_string()),
-        (Purpose::Switch, _) => {
-            words.push(format!(
-                "again with {}",
-                whyso_words::count(u64::from(level.result.engine.loops), "loop")
-            ));
-        }
+
         _ if axis == Axis::Rates || run.is_recorded() => {}
         (_, Regime::RampingUp) => words.push("ramping up".to_string()),
         (_, Regime::Peak) => words.push(peak_words(explanation)),

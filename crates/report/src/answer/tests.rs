@@ -96,7 +96,7 @@ fn the_answer_leads_with_the_verdict_and_ends_with_what_to_ask_next() {
   more      whyso why · whyso locks · whyso serve   run: latest (20260101-1721-9)
   report    runs/x/report.html
 ";
-    assert_eq!(text(&answer(&run, &explained(&run), &PLACE)), expected);
+    assert_eq!(text(&answer_lines(&run, &explained(&run), &PLACE)), expected);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn it_has_twenty_lines_at_most_and_none_is_wider_than_the_terminal() {
     let mut explanation = explained(&run);
     explanation.unusable = vec![Doubt { id: "drift".to_string(), text: "x".repeat(500) }; 4];
     for width in [40, 80, 200] {
-        let lines = answer(&run, &explanation, &AnswerPlace { width, ..PLACE });
+        let lines = answer_lines(&run, &explanation, &AnswerPlace { width, ..PLACE });
         assert_eq!(lines.len(), LINES_MAX);
         for line in &lines {
             assert!(line.text().chars().count() <= width, "{width}: {}", line.text());
@@ -132,7 +132,7 @@ fn one_level_has_no_table_and_an_unknown_cause_says_what_to_measure() {
         ..row_lock()
     }];
     explanation.about = Some(0);
-    let text = text(&answer(&run, &explanation, &PLACE));
+    let text = text(&answer_lines(&run, &explanation, &PLACE));
     assert!(text.starts_with("✓ At 8 users: 1,000 tps, p95 9 ms.  Limit: locks.\n"), "{text}");
     assert!(text.contains("  cause     not known, 73 % of the response time (measured)\n"), "{text}");
     assert!(text.contains("  next      record the stacks of their waits next\n"), "{text}");
@@ -150,6 +150,6 @@ fn a_run_without_a_level_says_what_was_found() {
         }],
         ..Explanation::default()
     };
-    let text = text(&answer(&run(Vec::new()), &explanation, &PLACE));
+    let text = text(&answer_lines(&run(Vec::new()), &explanation, &PLACE));
     assert!(text.starts_with("✓ No level of load was measured.\n  The?[2J disk.\n"), "{text}");
 }

@@ -23,7 +23,7 @@ const SHORT_BAR: f64 = 18.0;
 const SHORT_LINE: usize = 100;
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// "time  cpu 21 ████ locks 73 ███████████████ other 6 ▌" in per cent; `None` where the level was not traced.
+/// "time, %  cpu 21 ████ locks 73 ███████████████ other 6 ▌"; `None` where the level was not traced.
 pub(super) fn line(explanation: &Explanation, width: usize) -> Option<Line> {
     let budget = explanation.budgets.iter().find(|budget| Some(budget.level) == explanation.about)?;
     if budget.response_ms <= 0.0 {
@@ -31,13 +31,13 @@ pub(super) fn line(explanation: &Explanation, width: usize) -> Option<Line> {
     }
     let shares = shares(budget);
     let bar = if width < SHORT_LINE { SHORT_BAR } else { BAR };
-    let mut line = Line::labelled("time");
+    let mut line = Line::labelled("time, %");
     for (name, share) in shares {
         line = line
             .with(Tone::Plain, format!("{name} {:.0} ", share * 100.0))
             .with(tone_of(name), format!("{} ", blocks(share * bar)));
     }
-    Some(line.with(Tone::Faint, "%"))
+    Some(line)
 }
 
 fn shares(budget: &Budget) -> Vec<(&'static str, f64)> {

@@ -9,6 +9,7 @@ use super::{
     Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_flame, add_tables, add_threads,
     add_timeline, add_tree,
 };
+use crate::answer::answer;
 use crate::flame::{Flame, FlamePart};
 use crate::source::{Column, Source, Stacks};
 use crate::{Error, Extras, derived, over_time, thin};
@@ -213,6 +214,7 @@ fn head(
         format: FORMAT,
         run: source.run(),
         explanation,
+        answer: answer(source.run(), explanation),
         events: source.events()?,
         problems: source.problems(),
         notes: Vec::new(),

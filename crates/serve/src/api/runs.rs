@@ -15,6 +15,7 @@ use super::openapi::{Reading, Refuses};
 use super::parameters::RunId;
 use crate::error::{Answer, Refusal};
 use crate::site::{Site, reading};
+use crate::verdict_file::FoundCause;
 
 /// Notes of a run that the list shows.
 const NOTES_MAX: usize = 20;
@@ -48,14 +49,35 @@ struct ListedRun {
     /// The level with the most transactions per second.
     #[schema(required)]
     best: Option<BestLevel>,
-    /// The first finding; null until it is worked out, empty if there is none.
+    /// What the user calls it; empty if it has no name.
+    name: String,
+    tags: Vec<String>,
+    /// What the user set, as "name=value".
+    set: Vec<String>,
+    /// Transactions per second of each level, in order; of at most 64.
+    per_s: Vec<f64>,
+    /// The answer in a sentence; null until it is worked out, empty if there is none.
     #[schema(required)]
     verdict: Option<String>,
+    /// The first suspect; null until it is worked out, and if there is none.
+    #[schema(required)]
+    cause: Option<ListedCause>,
     notes: Vec<String>,
     bytes: u64,
     live: bool,
     /// "complete", "going on", or why it is not whole.
     ended: String,
+}
+
+#[derive(Serialize, ToSchema, TS)]
+#[serde(deny_unknown_fields)]
+struct ListedCause {
+    /// Its fixed name, such as "row-lock".
+    id: String,
+    /// In a few words.
+    words: String,
+    /// Share of the response time, 0 to 1.
+    share: f64,
 }
 
 #[derive(Serialize, ToSchema, TS)]
@@ -95,8 +117,10 @@ pub(super) async fn list(State(site): State<Arc<Site>>) -> Answer<Json<RunList>>
     reading(site, |site| {
         let mut runs: Vec<ListedRun> = Vec::new();
         for run in list_runs(site.recordings.folder())?.into_iter().rev() {
-            let verdict = if run.live { None } else { site.verdicts.of(&run) };
-            runs.push(ListedRun { verdict, ..listed_run(run) });
+            let found = if run.live { None } else { site.verdicts.of(&run) };
+            let (verdict, cause) = found.map_or((None, None), |found| (Some(found.words), found.cause));
+            let cause = cause.map(|FoundCause { id, words, share }| ListedCause { id, words, share });
+            runs.push(ListedRun { verdict, cause, ..listed_run(run) });
         }
         Ok(Json(RunList {
             folder: site.recordings.folder().display().to_string(),
@@ -108,7 +132,7 @@ pub(super) async fn list(State(site): State<Arc<Site>>) -> Answer<Json<RunList>>
 }
 
 fn listed_run(summary: RunSummary) -> ListedRun {
-    let RunSummary { id, path, facts, bytes, stamp: _, live, problem } = summary;
+    let RunSummary { id, path, facts, bytes, stamp: _, labels, live, problem } = summary;
     let ended = match (&facts.ended, live) {
         (_, true) => "going on".to_string(),
         (Some(RunEnd::CutShort { why, .. }), _) => format!("cut short: {why}"),
@@ -122,7 +146,12 @@ fn listed_run(summary: RunSummary) -> ListedRun {
         levels: facts.swept_levels,
         best: best(&facts),
         host: facts.hostname,
+        name: labels.name,
+        tags: labels.tags,
+        set: facts.set,
+        per_s: facts.per_s,
         verdict: None,
+        cause: None,
         notes: notes_of(&path).into_iter().take(NOTES_MAX).map(|note| note.text).collect(),
         bytes,
         live,
