@@ -65,7 +65,7 @@ class Help:
         self.is_command = {}
 
     def text(self, names):
-        return subprocess.run([self.whyso, *names, "--help"], capture_output=True, text=True).stdout
+        return subprocess.run([self.whyso, *names, "--help" if names else "--help-all"], capture_output=True, text=True).stdout
 
     def subcommands(self, names):
         if names not in self.is_command:

@@ -32,7 +32,7 @@ name = "a"
 
 PROGRAM = """#!/bin/sh
 case "$*" in
-"--help") printf 'Commands:\\n  run  Run\\n  server  Builds\\n\\nOptions:\\n' ;;
+"--help-all") printf 'Commands:\\n  run  Run\\n  server  Builds\\n\\nOptions:\\n' ;;
 "server --help") printf 'Commands:\\n  list  List\\n\\n' ;;
 "run --help") printf 'Options:\\n  --users <N>\\n  --slo <X>\\n' ;;
 "server list --help") printf 'Options:\\n  --json\\n' ;;

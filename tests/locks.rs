@@ -112,12 +112,12 @@ fn of_a_server_now_it_shows_who_waits_for_whom() {
 }
 
 #[test]
-fn a_run_or_a_server_is_asked_for() {
+fn where_there_is_no_run_it_says_so() {
     let place = Place::new();
     let asked = finish(spawn(&mut place.whyso(&["locks"])), common::SOON);
     assert_eq!(asked.status.code(), Some(2));
     assert!(
-        text(&asked.stderr).contains("give a recorded run, or a server with --dsn"),
+        text(&asked.stderr).contains("there is no run in runs yet"),
         "{}",
         text(&asked.stderr)
     );

@@ -98,7 +98,7 @@ fn as_nobody(place: &Place, args: &[&str]) -> Command {
 fn recorded(server: &OwnServer, host: &str, seconds: &str) -> (Value, String, Value) {
     let place = Place::new();
     let dsn = format!("mysql://dba@{host}:{}/", server.port);
-    let printed = output(&mut as_nobody(&place, &["record", "--dsn", &dsn, "--for", seconds]));
+    let printed = output(&mut as_nobody(&place, &["record", "--dsn", &dsn, "--for", seconds, "--verbose"]));
     assert!(printed.status.success(), "{}", text(&printed.stderr));
     let run = place.only_run();
     let why = json_of(&output(&mut place.whyso(&["why", run.to_str().unwrap(), "--json"])));

@@ -27,8 +27,8 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
     let place = Place::new();
     let out = json_of(&output(&mut place.run(&["--users", "1,2,4", "--seconds", "2", "--json"])));
 
-    let first = ["run", "path", "usable", "unusable", "headline", "levels", "peak", "usl", "findings"];
-    assert_eq!(keys(&out)[..9], first, "what makes a result unusable comes before the result");
+    let first = ["run", "path", "usable", "unusable", "headline", "answer", "levels", "peak", "usl", "findings"];
+    assert_eq!(keys(&out)[..10], first, "what makes a result unusable comes before the result");
     assert_eq!(out["usable"].as_bool(), Some(out["unusable"].as_array().unwrap().is_empty()));
     let levels = out["levels"].as_array().unwrap();
     let sweep: Vec<u64> = levels.iter().map(|level| level["users"].as_u64().unwrap()).take(3).collect();
@@ -143,6 +143,29 @@ fn assert_why_has_an_answer(place: &Place, run: &Path) {
     );
 }
 
+/// Of the latest run, two seconds within its level, against the two seconds before.
+fn assert_a_part_is_explained_by_the_clock(place: &Place) {
+    let report = json_of(&output(&mut place.whyso(&["report", "latest", "--format", "json"])));
+    let info = fs::read(Path::new(report["path"].as_str().unwrap()).join("run.json")).unwrap();
+    let info: Value = serde_json::from_slice(&info).unwrap();
+    let anchor = |key: &str| info["anchors"][0][key].as_i64().unwrap();
+    let begin_ns = info["levels"][0]["window"]["begin_ns"].as_i64().unwrap();
+    let begin_s = (begin_ns - anchor("monotonic_ns") + anchor("wall_ns")) / 1_000_000_000;
+    let clock = |after_s: i64| {
+        let mut date = std::process::Command::new("date");
+        let shown = output(date.args(["-d", &format!("@{}", begin_s + after_s), "+%F %T"]));
+        text(&shown.stdout).trim().to_string()
+    };
+    let part = ["why", "--from", &clock(3), "--to", &clock(5)];
+    let shown = output(&mut place.whyso(&part));
+    let told = text(&shown.stdout);
+    assert!(told.starts_with("From ") && told.contains("Suspects"), "{shown:?}");
+    assert!(told.contains("\nAgainst ") && told.contains("the first side:"), "{told}");
+    let outside = output(&mut place.whyso(&["why", "--from", "2001-01-01 10:05", "--to", "2001-01-01 10:20"]));
+    assert_eq!(outside.status.code(), Some(2));
+    assert!(text(&outside.stderr).contains("the recording lasts from "), "{outside:?}");
+}
+
 #[test]
 fn the_answer_and_the_whole_table_are_for_people() {
     let place = Place::new();
@@ -154,12 +177,12 @@ fn the_answer_and_the_whole_table_are_for_people() {
     }
     assert!(answer.lines().count() <= 20 && !answer.contains('\u{1b}'), "{answer}");
     let run = place.only_run();
-    let mut colored =
-        place.run(&["--users", "2", "--seconds", "1", "--no-repeat", "-v", "--color", "always"]);
+    let mut colored = place.run(&["--users", "2", "--seconds", "6s", "--no-repeat", "-v", "--color", "always"]);
     let shown = text(&output(&mut colored).stdout);
     for word in ["users", "TPS", "QPS", "p95", "p99", "idle", "client", "errors", "\u{1b}[1m"] {
         assert!(shown.contains(word), "{word} is missing in:\n{shown}");
     }
+    assert_a_part_is_explained_by_the_clock(&place);
     // What reads needs no id.
     let why = common::output(&mut place.whyso(&["why"]));
     assert!(text(&why.stdout).contains("Suspects"), "{why:?}");

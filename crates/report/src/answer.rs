@@ -3,10 +3,12 @@
 //! Whether the result can be used, where throughput stops, the limit, the causes, who holds them, and what is worth a try.
 
 mod levels;
+mod line;
 mod lines;
 mod time;
 
-pub use lines::{AnswerPlace, LINES_MAX, Line, Span, Tone, answer_lines};
+pub use line::{Line, Span, Tone};
+pub use lines::{AnswerPlace, LINES_MAX, answer_lines};
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;

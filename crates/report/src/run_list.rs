@@ -1,4 +1,4 @@
-//! Recorded runs in a list: a line of each, and what tells it apart from the others.
+//! Recorded runs in a list: a line of each, and what distinguishes it.
 
 use whyso_record::RunSummary;
 use whyso_record::run::RunEnd;
@@ -41,7 +41,7 @@ pub fn run_line(summary: &RunSummary) -> String {
     format!("{:<24} {workload:<22} {server:<34} {best:<28} {ended}{schema}", summary.id)
 }
 
-/// Returns what tells a run apart from others, on one line: its name, its tags, what was set, its first cause. Empty where nothing does.
+/// Returns what distinguishes a run, on one line: its name, its tags, what was set, its first cause. Empty where nothing does.
 pub fn run_details(summary: &RunSummary, answer: Option<&Answer>) -> String {
     let mut parts = Vec::new();
     if !summary.labels.name.is_empty() {

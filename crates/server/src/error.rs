@@ -58,8 +58,13 @@ pub enum Error {
     BuildName(String),
 
     /// A server option that the server does not know.
-    #[error("the server does not know the knob '{name}': check its spelling, or whether {server} has it")]
-    UnknownKnob { name: String, server: String },
+    #[error("the server does not know the knob '{name}': {}", knob_hint(.nearest.as_deref(), .server))]
+    UnknownKnob {
+        name: String,
+        server: String,
+        /// A knob that may have been meant.
+        nearest: Option<String>,
+    },
 
     #[error(
         "the knob '{name}' cannot be changed while the server runs: give it with --set to a throw-away server, or in the server's own configuration"
@@ -98,7 +103,25 @@ pub enum Error {
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
 }
 
+fn knob_hint(nearest: Option<&str>, server: &str) -> String {
+    match nearest {
+        Some(nearest) => format!("did you mean '{nearest}'?"),
+        None => format!("check its spelling, or whether {server} has it"),
+    }
+}
+
 impl Error {
+    /// Adds to an unknown knob the one that may have been meant, among those that the server has.
+    pub(crate) fn with_nearest<'a>(self, known: impl IntoIterator<Item = &'a str>) -> Error {
+        match self {
+            Error::UnknownKnob { name, server, .. } => {
+                let nearest = crate::knobs::nearest(&name, known);
+                Error::UnknownKnob { name, server, nearest }
+            }
+            other => other,
+        }
+    }
+
     /// Whether the user asked for something that can't be (exit status 2), rather than something
     /// having failed (exit status 1).
     pub fn is_wrong_use(&self) -> bool {

@@ -78,10 +78,10 @@ fn measure(recording: &Path, folder: &Path, times: &[usize]) -> Result<(), Failu
 
 /// The commands of a recording, by the interval in which they ended.
 struct Stream {
-    intervals: Vec<Vec<Recorded>>,
+    intervals: Vec<Vec<StreamCommand>>,
 }
 
-struct Recorded {
+struct StreamCommand {
     command: ClientCommand,
     number: u8,
     text: Option<String>,
@@ -93,26 +93,26 @@ impl Stream {
         let texts = recording.statements()?;
         let commands = recording.commands(None)?;
         let first_ns = commands.first().ok_or("it has no commands: record it with --trace-sql")?.t_ns;
-        let mut intervals: Vec<Vec<Recorded>> = Vec::new();
+        let mut intervals: Vec<Vec<StreamCommand>> = Vec::new();
         for command in commands {
             let place = (command.t_ns - first_ns) as usize / READ_INTERVAL.as_nanos() as usize;
             intervals.resize_with(intervals.len().max(place + 1), Vec::new);
             let number = (0..=u8::MAX).find(|number| command_name(*number) == command.command);
             let text = command.statement.filter(|_| !command.command.starts_with("STMT_EXECUTE"));
             let text = text.and_then(|statement| texts.get(&statement)).cloned();
-            intervals[place].push(Recorded { command, number: number.unwrap_or(0), text });
+            intervals[place].push(StreamCommand { command, number: number.unwrap_or(0), text });
         }
         Ok(Stream { intervals })
     }
 
     /// Commands of an interval and a copy.
-    fn arriving(&self, interval: usize, copy: usize, copies: usize) -> &[Recorded] {
+    fn arriving(&self, interval: usize, copy: usize, copies: usize) -> &[StreamCommand] {
         let shift = copy * self.intervals.len() / copies;
         &self.intervals[(interval + shift) % self.intervals.len()]
     }
 }
 
-impl Recorded {
+impl StreamCommand {
     fn bytes(&self) -> usize {
         (RECORD_BYTES + self.text.as_ref().map_or(0, String::len)).next_multiple_of(8)
     }

@@ -18,15 +18,20 @@ use crate::sysbench::SysbenchArgs;
     name = "whyso",
     version,
     about = "Finds out why a database does not go faster",
-    max_term_width = 110
+    max_term_width = 110,
+    override_help = crate::help::HELP
 )]
 pub(crate) struct Cli {
     /// Colours on standard output: auto (in a terminal, unless NO_COLOR is set), always or never
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true, hide = true)]
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true, help_heading = "Common")]
     pub(crate) color: ColorChoice,
 
+    /// List every command with what it is for
+    #[arg(long)]
+    pub(crate) help_all: bool,
+
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -98,6 +103,8 @@ pub(crate) enum Command {
     Serve(crate::serve::ServeArgs),
     /// Add-ons, your own sources: list those that ship, or try one
     AddOn(AddOnArgs),
+    /// Print what a shell needs to complete commands, options and runs: `source <(whyso completions bash)`
+    Completions(crate::completions::CompletionsArgs),
     /// Server builds: list them, fetch one, name your own folder, start and stop one
     Server(BuildsArgs),
     /// List or remove the snapshots of loaded throw-away servers

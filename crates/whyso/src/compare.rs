@@ -9,7 +9,7 @@ use clap::Args;
 use whyso_control::Error;
 use whyso_explain::comparison::Metric;
 use whyso_query::{CompareBy, Stretch, compare_windows};
-use whyso_record::Recording;
+use whyso_record::{Recording, RunSummary};
 
 use crate::choice_args::{Stretch as TypedStretch, WindowArgs, choose_part};
 use crate::recordings::open;
@@ -17,8 +17,9 @@ use crate::recordings::open;
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
     /// The first side: folders of runs, or ids under --runs, or windows of them such as RUN@10:05-10:20. With two and no --with, the second is
-    /// compared with the first
-    #[arg(required = true, value_name = "RUN[@A-B]")]
+    /// compared with the first. Without any, the latest run and those with the same settings are compared with the last ones of the same
+    /// workload that had others
+    #[arg(value_name = "RUN[@A-B]")]
     run: Vec<String>,
     /// The second side, which is compared with the first
     #[arg(long, num_args = 1.., value_name = "RUN[@A-B]")]
@@ -101,8 +102,44 @@ impl Side {
     }
 }
 
+/// Runs of the latest one's workload: those with the settings of the last that had others, and those with its own.
+fn proposed_sides(runs: &Path) -> Result<(Vec<String>, Vec<String>)> {
+    let all = whyso_record::list_runs(runs)?;
+    let is_comparable = |run: &&RunSummary| !run.live && run.facts.best.is_some();
+    let Some(latest) = all.iter().rfind(is_comparable) else {
+        bail!(Error::Plan(format!("no run in {} has a result: name two runs", runs.display())));
+    };
+    let of_same = |run: &&RunSummary| {
+        let (one, other) = (&run.facts, &latest.facts);
+        (&one.workload, &one.process, one.is_recorded) == (&other.workload, &other.process, other.is_recorded)
+    };
+    let same: Vec<&RunSummary> = all.iter().filter(is_comparable).filter(of_same).collect();
+    let Some(other) = same.iter().rfind(|run| run.facts.set != latest.facts.set) else {
+        bail!(Error::Plan(format!(
+            "every run of {} in {} had the same settings: name two runs, or record one with --set",
+            latest.facts.workload.as_deref().unwrap_or("this workload"),
+            runs.display()
+        )));
+    };
+    let with = |set: &[String]| -> Vec<String> {
+        let chosen = same.iter().filter(|run| run.facts.set == set);
+        chosen.map(|run| run.path.to_string_lossy().into_owned()).collect()
+    };
+    let words = |set: &[String]| if set.is_empty() { "nothing set".to_string() } else { set.join(" ") };
+    let (first, second) = (with(&other.facts.set), with(&latest.facts.set));
+    print_stderr!(
+        "whyso: comparing {} ({}) with {} ({})",
+        whyso_words::count(first.len() as u64, "run"),
+        words(&other.facts.set),
+        whyso_words::count(second.len() as u64, "run"),
+        words(&latest.facts.set)
+    );
+    Ok((first, second))
+}
+
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let (first, second) = match (&args.run[..], &args.with[..]) {
+        ([], []) => proposed_sides(&args.runs)?,
         ([first, second], []) => (vec![first.clone()], vec![second.clone()]),
         (_, []) => {
             bail!(Error::Plan("name two runs, or the runs of the second side after --with".to_string()))

@@ -15,7 +15,7 @@ pub(crate) enum ExportFormat {
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
     /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     pub(crate) run: PathBuf,
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
     pub(crate) format: ExportFormat,

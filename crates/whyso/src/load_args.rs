@@ -69,12 +69,12 @@ pub(crate) struct LoadLevelArgs {
     #[arg(long, value_name = "STAGES", conflicts_with_all = ["seconds", "warmup"])]
     pub(crate) stages: Option<String>,
 
-    /// Length of each level's measured window, in seconds [default: 10; 3 per round of two workloads]
-    #[arg(long, value_name = "S")]
+    /// Length of each level's measured window, such as 10s or 2m; a bare number is seconds [default: 10; 3 per round of two workloads]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) seconds: Option<f64>,
 
-    /// Bound on each level's warm-up, in seconds; it ends earlier when throughput is steady [default: 10]
-    #[arg(long, value_name = "S")]
+    /// Bound on each level's warm-up; it ends earlier when throughput is steady [default: 10]
+    #[arg(long, value_name = "TIME", value_parser = crate::values::seconds)]
     pub(crate) warmup: Option<f64>,
 
     /// End each level after N transactions; there is no warm-up then, and only --seconds bounds the time

@@ -13,10 +13,13 @@ mod against;
 mod answer;
 mod args;
 mod choice_args;
+mod clock_time;
 mod commands;
 mod compare;
+mod completions;
 mod exit_codes;
 mod export_args;
+mod help;
 mod load;
 mod load_args;
 mod load_view;
@@ -58,6 +61,7 @@ mod user;
 mod values;
 mod watch;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
@@ -66,12 +70,21 @@ use exit_codes::{FAILED, INTERRUPTED, WRONG_USE};
 use whyso_report::Relation;
 
 fn main() -> ExitCode {
+    completions::answer_shell();
     let cli = match parse_command_line() {
         Ok(cli) => cli,
         Err(status) => return status,
     };
     terminal::choose_color(cli.color);
-    let done = match cli.command {
+    let Some(command) = cli.command else {
+        let text = if cli.help_all { help::all() } else { help::BEGIN.to_string() };
+        return end(write!(out::stdout(), "{text}").map_err(Into::into).map(|()| ExitCode::SUCCESS));
+    };
+    end(carry_out(command))
+}
+
+fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
         Command::Sysbench(args) => sysbench::run(&args),
@@ -104,9 +117,14 @@ fn main() -> ExitCode {
         Command::Plot(args) => plot::plot(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::AddOn(args) => addon::run(&args),
+        Command::Completions(args) => completions::completions(&args),
         Command::Server(args) => server::run(args),
         Command::Snapshots(args) => commands::snapshots(args),
-    };
+    }
+}
+
+/// Writes out what still waits, and reports an error.
+fn end(done: anyhow::Result<ExitCode>) -> ExitCode {
     match done.and_then(|status| Ok(out::finish().map(|()| status)?)) {
         Ok(status) => status,
         // The reader of the output has read enough: no failure.

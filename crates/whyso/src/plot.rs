@@ -14,7 +14,7 @@ use crate::recordings::open;
 #[derive(Args, Debug)]
 pub(crate) struct PlotArgs {
     /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     run: PathBuf,
     /// What is drawn: METRIC, SOURCE/METRIC or SOURCE/METRIC/INSTANCE, such as Questions or disk/write_bytes
     #[arg(required = true, value_name = "METRIC")]

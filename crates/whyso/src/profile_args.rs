@@ -45,7 +45,7 @@ pub(crate) struct ShownArgs {
 #[derive(Args, Debug)]
 pub(crate) struct FunctionsArgs {
     /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     pub(crate) run: PathBuf,
 
     #[command(flatten)]
@@ -121,7 +121,7 @@ pub(crate) struct RelativesArgs {
 #[derive(Args, Debug)]
 pub(crate) struct WakersArgs {
     /// The run, recorded with --stacks: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     pub(crate) run: PathBuf,
 
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub(crate) struct RulesArgs {
 #[derive(Args, Debug)]
 pub(crate) struct ClassesArgs {
     /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     pub(crate) run: PathBuf,
 
     #[command(flatten)]

@@ -98,14 +98,14 @@ mod tests {
         folder
     }
 
-    fn found(run: &str, folder: &Path) -> Result<String> {
+    fn find(run: &str, folder: &Path) -> Result<String> {
         path_of(Path::new(run), folder).map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
     }
 
     #[test]
     fn a_run_is_named_by_its_id_the_begin_of_it_or_how_long_ago_it_was() {
         let folder = folder();
-        let found = |run| found(run, folder.path()).map_err(|error| error.to_string());
+        let found = |run| find(run, folder.path()).map_err(|error| error.to_string());
         assert_eq!(found("20260101-1100-2").unwrap(), "20260101-1100-2");
         assert_eq!(found("20260102").unwrap(), "20260102-0900-3");
         assert_eq!(found("latest").unwrap(), "20260102-0900-3");
@@ -125,6 +125,6 @@ mod tests {
     #[test]
     fn a_folder_without_runs_says_how_to_get_one() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(found("latest", folder.path()).unwrap_err().to_string().contains("`whyso run` records one"));
+        assert!(find("latest", folder.path()).unwrap_err().to_string().contains("`whyso run` records one"));
     }
 }

@@ -7,6 +7,7 @@ use whyso_explain::hidden::Source;
 use whyso_query::SourcePath;
 
 use crate::choice_args::Stretch;
+use crate::clock_time::ClockTime;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ReportFormat {
@@ -19,7 +20,7 @@ pub(crate) enum ReportFormat {
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
     /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     pub(crate) run: PathBuf,
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
@@ -44,11 +45,20 @@ pub(crate) struct ReportArgs {
 #[derive(Args, Debug)]
 pub(crate) struct WhyArgs {
     /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     pub(crate) run: PathBuf,
     /// Explain the level of N users [default: the one where throughput stopped growing]
     #[arg(long, value_name = "N")]
     pub(crate) users: Option<u32>,
+    /// Explain a part of a standing recording, by the clock: from 10:05, or from "2026-11-26 10:05", compared with as long a window before it
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["users", "without"])]
+    pub(crate) from: Option<ClockTime>,
+    /// The end of that part [default: the end of the recording]
+    #[arg(long, value_name = "TIME", requires = "from")]
+    pub(crate) to: Option<ClockTime>,
+    /// Compare it with a window that begins then, and is as long, in place of the one before it
+    #[arg(long, value_name = "TIME", requires = "from")]
+    pub(crate) against: Option<ClockTime>,
     /// Hide sources, as if they had been absent: "tracer", "stacks", "waits" (the stacks of waits), "pfs"
     #[arg(long, value_name = "S,S,…", value_delimiter = ',')]
     pub(crate) without: Vec<Source>,
@@ -81,6 +91,7 @@ pub(crate) enum SnapshotsCommand {
     /// List the snapshots with their size, the default
     List,
     /// Remove one snapshot, or all
+    #[command(name = "rm", alias = "remove")]
     Remove {
         /// Name as `whyso snapshots list` prints it, or "all"
         name: String,

@@ -108,12 +108,12 @@ pub(crate) struct LevelArgs {
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) users: Vec<u32>,
 
-    /// Length of each level's measured window, in seconds
-    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    /// Length of each level's measured window, such as 10s or 2m; a bare number is seconds
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = crate::values::seconds)]
     pub(crate) seconds: f64,
 
-    /// Bound on each level's warm-up, in seconds; it ends earlier when throughput is steady
-    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    /// Bound on each level's warm-up; it ends earlier when throughput is steady
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = crate::values::seconds)]
     pub(crate) warmup: f64,
 
     /// Change something during a run: at this many seconds of measuring (5, 5s, 2m), do this

@@ -33,6 +33,7 @@ enum RunsCommand {
     /// List the runs, the default
     List,
     /// Remove runs with everything in their folders
+    #[command(alias = "remove")]
     Rm {
         #[arg(required = true, value_name = "RUN")]
         run: Vec<String>,

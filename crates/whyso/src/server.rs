@@ -54,6 +54,7 @@ enum BuildsCommand {
     /// Give the folder of an unpacked server a name, to be used with --server
     Add { name: String, folder: PathBuf },
     /// Forget a build, and remove what was fetched of it; an added folder itself stays
+    #[command(name = "rm", alias = "remove")]
     Remove { name: String },
     /// Start a server with its own empty data directory, which stays until `whyso server stop`
     Start {

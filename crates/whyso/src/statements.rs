@@ -27,7 +27,7 @@ const METRICS: [CommandMetric; 6] = [
 #[derive(Args, Debug)]
 pub(crate) struct StatementsArgs {
     /// The run, recorded with --trace-sql: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     run: PathBuf,
 
     /// Sums side by side: response, cpu, runqueue, lock, io, rows_sent, rows_examined (or rows), rows_affected, errors; the first one

@@ -12,7 +12,7 @@ use crate::recordings::open;
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
     /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     run: PathBuf,
 
     /// Folder that holds the recordings

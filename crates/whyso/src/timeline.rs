@@ -20,7 +20,7 @@ const THREADS_MAX: usize = 40;
 #[derive(Args, Debug)]
 pub(crate) struct TimelineArgs {
     /// The run: its folder, its id or the begin of it, or latest~N for the one N before the last
-    #[arg(default_value = "latest")]
+    #[arg(default_value = "latest", add = crate::completions::of_runs())]
     pub(crate) run: PathBuf,
 
     #[command(flatten)]

@@ -5,9 +5,9 @@ use thiserror::Error;
 /// Why a text is no length of time.
 #[derive(Debug, PartialEq, Error)]
 pub(crate) enum LengthError {
-    #[error("{0:?} is no unit of time: give s, m or h, such as 60s")]
+    #[error("{0:?} is no unit of time: give ms, s, m or h, such as 60s")]
     Unit(String),
-    #[error("{0:?} is no length of time: give a number above 0 with s, m or h, such as 60s")]
+    #[error("{0:?} is no length of time: give a number above 0 with ms, s, m or h, such as 60s")]
     Number(String),
 }
 
@@ -21,6 +21,7 @@ impl std::str::FromStr for Length {
     fn from_str(text: &str) -> Result<Length, LengthError> {
         let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
         let factor = match &text[digits.len()..] {
+            "ms" => 0.001,
             "" | "s" => 1.0,
             "m" | "min" => 60.0,
             "h" => 3_600.0,
@@ -32,6 +33,14 @@ impl std::str::FromStr for Length {
             }
             _ => Err(LengthError::Number(text.to_string())),
         }
+    }
+}
+
+/// Seconds of a length of time that may be 0: 10, 10s, 500ms, 2m, 0.
+pub(crate) fn seconds(text: &str) -> Result<f64, LengthError> {
+    match text.parse::<f64>() {
+        Ok(0.0) => Ok(0.0),
+        _ => text.parse::<Length>().map(|length| length.0.as_secs_f64()),
     }
 }
 
@@ -65,6 +74,16 @@ impl std::str::FromStr for Size {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bare_number_is_seconds() {
+        for (typed, expected) in [("10", 10.0), ("10s", 10.0), ("500ms", 0.5), ("2m", 120.0), ("0", 0.0)] {
+            assert_eq!(seconds(typed), Ok(expected), "{typed}");
+        }
+        for wrong in ["-1", "", "s", "ten", "1d", "NaN", "inf"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_recording_has_room_for_its_newest_detail() {

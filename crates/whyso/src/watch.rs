@@ -48,7 +48,7 @@ pub(crate) struct WatchArgs {
     disk_max: Option<Size>,
 
     /// Folder that holds the recordings; one stays there if you press r
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long = "runs", alias = "out", value_name = "DIR", default_value = "runs")]
     out: PathBuf,
 }
 

@@ -34,7 +34,7 @@ pub struct SuspectObject {
     pub name: String,
     /// Share of the samples of its kind of lock, 0 to 1.
     pub share: f64,
-    /// Connections that were found waiting for it, each counted at each look.
+    /// Connections that were found waiting for it, each counted in each snapshot.
     pub samples: u64,
     /// `None` where those that held it were between statements, or are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

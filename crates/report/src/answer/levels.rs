@@ -4,8 +4,8 @@ use whyso_explain::model::{Explanation, LevelVerdict, Regime, users_words};
 use whyso_record::run::{Level, Purpose, RunInfo};
 use whyso_words::{at_least, milliseconds, number, percent_change, whole};
 
-use super::lines::tone_of;
-use super::{Line, Tone, throughput};
+use super::line::{Line, Tone};
+use super::throughput;
 use crate::axis::Axis;
 use crate::text::level::how_unsteady;
 
@@ -141,5 +141,14 @@ fn fall(explanation: &Explanation, level: &Level) -> String {
             percent_change(throughput(explanation, level) / peak.transactions_per_s - 1.0)
         }
         _ => "degrading".to_string(),
+    }
+}
+
+/// How a level's regime is shown.
+fn tone_of(regime: Regime) -> Tone {
+    match regime {
+        Regime::Peak => Tone::Good,
+        Regime::Degrading => Tone::Warning,
+        Regime::RampingUp | Regime::Unknown => Tone::Plain,
     }
 }

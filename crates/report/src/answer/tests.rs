@@ -114,8 +114,9 @@ fn it_has_twenty_lines_at_most_and_none_is_wider_than_the_terminal() {
         let text = text(&lines);
         assert!(text.starts_with("✗ Not usable: x"), "{text}");
         assert!(text.contains("2 more: whyso why"), "{text}");
-        assert!(text.contains("service level missed"), "{text}");
-        assert!(width < 80 || text.contains("levels more: whyso why"), "{text}");
+        for words in ["service level missed", "levels more: whyso why"] {
+            assert!(width < 80 || text.contains(words), "{words}: {text}");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use whyso_explain::model::{Budget, Explanation, Part};
 
-use super::{Line, Tone};
+use super::line::{Line, Tone};
 
 /// Parts that are shown as one, in the order of the line.
 const GROUPS: [(&str, &[Part]); 7] = [

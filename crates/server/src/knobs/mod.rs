@@ -3,9 +3,11 @@
 //! Each change is written to a journal on our own disk before it is made. What someone else changed
 //! since is left alone. What a crashed run left is found by [`pending_undo`].
 
+mod nearest;
 mod journal;
 pub mod pfs;
 
+pub(crate) use nearest::nearest;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -142,7 +144,10 @@ impl Undo {
         let name = normal_name(name)?;
         let _alone = Journal::alone(self.folder())?;
         self.read_again();
-        let before = read_global(connection, &name).await?;
+        let before = match read_global(connection, &name).await {
+            Err(error @ Error::UnknownKnob { .. }) => return Err(meant(error, connection).await),
+            read => read?,
+        };
         let order = self.next_order()?;
         self.journal.changes.push(Change { name: name.clone(), before, after: None, order });
         self.journal.write(&self.path)?;
@@ -377,6 +382,13 @@ fn number_of(value: &str) -> Option<String> {
     number.checked_mul(1 << shift).map(|bytes| bytes.to_string())
 }
 
+/// Adds the variable that may have been meant. Where the server does not list them, the error stays as it is.
+async fn meant(error: Error, connection: &mut Conn) -> Error {
+    let listed: std::result::Result<Vec<(String, String)>, _> = connection.query("SHOW GLOBAL VARIABLES").await;
+    let names = listed.unwrap_or_default();
+    error.with_nearest(names.iter().map(|(name, _)| name.as_str()))
+}
+
 async fn explain(error: mysql_async::Error, connection: &Conn, name: &str, value: &str) -> Error {
     let message = match &error {
         mysql_async::Error::Server(server) => server.message.clone(),
@@ -388,6 +400,7 @@ async fn explain(error: mysql_async::Error, connection: &Conn, name: &str, value
             Error::UnknownKnob {
                 name: name.to_string(),
                 server: format!("the server (version {major}.{minor}.{patch})"),
+                nearest: None,
             }
         }
         Some(1238) => Error::ReadOnlyKnob { name: name.to_string() },

@@ -53,7 +53,7 @@ pub(super) async fn initialise(
     let mut lines = log::last_lines(&output_path, LAST_OUTPUT_LINES);
     lines.extend(log::last_lines(&home.log(), LAST_OUTPUT_LINES));
     let server = format!("{} {}", binary.flavor, binary.version);
-    Err(log::explain(&lines, &server, &why))
+    Err(super::with_nearest_of(log::explain(&lines, &server, &why), binary))
 }
 
 /// How a server's data folder is prepared.

@@ -161,7 +161,8 @@ impl ThrowAway {
         }
         if let Some(name) = self.abbreviated_knob().await? {
             self.kill_server();
-            return Err(Error::UnknownKnob { name, server: self.server_name() });
+            let unknown = Error::UnknownKnob { name, server: self.server_name(), nearest: None };
+            return Err(with_nearest_of(unknown, &self.spec.binary));
         }
         Ok(())
     }
@@ -226,7 +227,7 @@ impl ThrowAway {
     fn failed_start(&mut self, why: String) -> Error {
         self.kill_server();
         let lines = log::last_lines(&self.home.log(), LAST_LOG_LINES);
-        log::explain(&lines, &self.server_name(), &why)
+        with_nearest_of(log::explain(&lines, &self.server_name(), &why), &self.spec.binary)
     }
 
     fn kill_server(&mut self) {
@@ -350,3 +351,12 @@ fn write_option_file(home: &Home, settings: &[Setting], users: &Path) -> Result<
     std::fs::write(&path, text).map_err(io("cannot write", &path))?;
     Ok(path)
 }
+/// Adds to an unknown knob the one of this program that may have been meant.
+pub(super) fn with_nearest_of(error: Error, binary: &Binary) -> Error {
+    if !matches!(error, Error::UnknownKnob { .. }) {
+        return error;
+    }
+    let known = binary.known_knobs().unwrap_or_default();
+    error.with_nearest(known.keys().map(String::as_str))
+}
+
