@@ -116,9 +116,5 @@ fn where_there_is_no_run_it_says_so() {
     let place = Place::new();
     let asked = finish(spawn(&mut place.whyso(&["locks"])), common::SOON);
     assert_eq!(asked.status.code(), Some(2));
-    assert!(
-        text(&asked.stderr).contains("there is no run in runs yet"),
-        "{}",
-        text(&asked.stderr)
-    );
+    assert!(text(&asked.stderr).contains("there is no run in runs yet"), "{}", text(&asked.stderr));
 }

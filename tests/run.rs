@@ -27,7 +27,8 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
     let place = Place::new();
     let out = json_of(&output(&mut place.run(&["--users", "1,2,4", "--seconds", "2", "--json"])));
 
-    let first = ["run", "path", "usable", "unusable", "headline", "answer", "levels", "peak", "usl", "findings"];
+    let first =
+        ["run", "path", "usable", "unusable", "headline", "answer", "levels", "peak", "usl", "findings"];
     assert_eq!(keys(&out)[..10], first, "what makes a result unusable comes before the result");
     assert_eq!(out["usable"].as_bool(), Some(out["unusable"].as_array().unwrap().is_empty()));
     let levels = out["levels"].as_array().unwrap();
@@ -161,7 +162,8 @@ fn assert_a_part_is_explained_by_the_clock(place: &Place) {
     let told = text(&shown.stdout);
     assert!(told.starts_with("From ") && told.contains("Suspects"), "{shown:?}");
     assert!(told.contains("\nAgainst ") && told.contains("the first side:"), "{told}");
-    let outside = output(&mut place.whyso(&["why", "--from", "2001-01-01 10:05", "--to", "2001-01-01 10:20"]));
+    let outside =
+        output(&mut place.whyso(&["why", "--from", "2001-01-01 10:05", "--to", "2001-01-01 10:20"]));
     assert_eq!(outside.status.code(), Some(2));
     assert!(text(&outside.stderr).contains("the recording lasts from "), "{outside:?}");
 }
@@ -177,7 +179,8 @@ fn the_answer_and_the_whole_table_are_for_people() {
     }
     assert!(answer.lines().count() <= 20 && !answer.contains('\u{1b}'), "{answer}");
     let run = place.only_run();
-    let mut colored = place.run(&["--users", "2", "--seconds", "6s", "--no-repeat", "-v", "--color", "always"]);
+    let mut colored =
+        place.run(&["--users", "2", "--seconds", "6s", "--no-repeat", "-v", "--color", "always"]);
     let shown = text(&output(&mut colored).stdout);
     for word in ["users", "TPS", "QPS", "p95", "p99", "idle", "client", "errors", "\u{1b}[1m"] {
         assert!(shown.contains(word), "{word} is missing in:\n{shown}");

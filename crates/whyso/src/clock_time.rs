@@ -55,7 +55,9 @@ impl ClockTime {
     pub(crate) fn monotonic_ns(self, recording: &Recording) -> Result<i64> {
         let anchors = &recording.run().anchors;
         let (Some(last), Some(window)) = (anchors.last(), recording.window()) else {
-            bail!("the recording does not say when it was: give a part of it in its own seconds, to `whyso report --window`");
+            bail!(
+                "the recording does not say when it was: give a part of it in its own seconds, to `whyso report --window`"
+            );
         };
         let wall_ns = self.wall_ns(window.end_ns - last.monotonic_ns + last.wall_ns, &TimeZone::system())?;
         let apart = |anchor: &&Anchor| (anchor.wall_ns - wall_ns).abs();
@@ -71,9 +73,8 @@ pub(crate) fn clock_words(recording: &Recording, t_ns: i64) -> String {
         return "?".to_string();
     };
     let wall_ns = i128::from(t_ns - nearest.monotonic_ns + nearest.wall_ns);
-    Timestamp::from_nanosecond(wall_ns).map_or("?".to_string(), |at| {
-        at.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
-    })
+    Timestamp::from_nanosecond(wall_ns)
+        .map_or("?".to_string(), |at| at.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string())
 }
 
 #[cfg(test)]

@@ -186,7 +186,9 @@ fn why_between(args: &WhyArgs, recording: &Recording, from: ClockTime) -> Result
             writeln!(out, "\nAgainst {begin} to {end}, the first side:\n")?;
             write!(out, "{}", whyso_report::compare(&compared))?;
         }
-        None => writeln!(out, "\nNot compared with {begin} to {end}: the recording does not have all of it.")?,
+        None => {
+            writeln!(out, "\nNot compared with {begin} to {end}: the recording does not have all of it.")?
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,8 +3,8 @@
 //! Each change is written to a journal on our own disk before it is made. What someone else changed
 //! since is left alone. What a crashed run left is found by [`pending_undo`].
 
-mod nearest;
 mod journal;
+mod nearest;
 pub mod pfs;
 
 pub(crate) use nearest::nearest;
@@ -384,7 +384,8 @@ fn number_of(value: &str) -> Option<String> {
 
 /// Adds the variable that may have been meant. Where the server does not list them, the error stays as it is.
 async fn meant(error: Error, connection: &mut Conn) -> Error {
-    let listed: std::result::Result<Vec<(String, String)>, _> = connection.query("SHOW GLOBAL VARIABLES").await;
+    let listed: std::result::Result<Vec<(String, String)>, _> =
+        connection.query("SHOW GLOBAL VARIABLES").await;
     let names = listed.unwrap_or_default();
     error.with_nearest(names.iter().map(|(name, _)| name.as_str()))
 }

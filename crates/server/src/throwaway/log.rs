@@ -59,7 +59,11 @@ pub(super) fn explain(lines: &[String], server: &str, otherwise: &str) -> Error 
     for line in lines.iter().filter(|line| !line.contains("[Warning]")) {
         for phrase in ["unknown variable '", "unknown option '"] {
             if let Some(named) = quoted_after(line, phrase) {
-                return Error::UnknownKnob { name: knob_of(named), server: server.to_string(), nearest: None };
+                return Error::UnknownKnob {
+                    name: knob_of(named),
+                    server: server.to_string(),
+                    nearest: None,
+                };
             }
         }
         if let Some(prefix) = quoted_after(line, "ambiguous option '") {

@@ -359,4 +359,3 @@ pub(super) fn with_nearest_of(error: Error, binary: &Binary) -> Error {
     let known = binary.known_knobs().unwrap_or_default();
     error.with_nearest(known.keys().map(String::as_str))
 }
-
