@@ -148,6 +148,9 @@ fn throughput_waits_and_time_are_shown_any_second_of_them_and_a_recording_where_
     let screen = terminal.wait_for("where the time of a request goes", |screen| screen.contains("c cpu "));
     assert!(screen.contains("Response time"), "{screen}");
 
+    // Why is what it begins with.
+    terminal.wait_for("the limit and a cause", |screen| screen.contains(" limit ") && screen.contains("  try "));
+    terminal.press(&["2"]);
     // What holds any second: all waits of a thread-per-connection server's files and tables are counted by default.
     terminal.wait_for("waits by event", |screen| {
         screen.contains("time/s▾") && screen.contains("wait/io/table/sql/handler")
@@ -169,7 +172,7 @@ fn throughput_waits_and_time_are_shown_any_second_of_them_and_a_recording_where_
     terminal.press(&["n"]);
     terminal.press(&["-l", "switched the cache off"]);
     terminal.press(&["Enter"]);
-    terminal.press(&["7"]);
+    terminal.press(&["8"]);
     terminal.wait_for("the note among the events", |screen| {
         screen.contains("note ") && screen.contains("switched the cache off")
     });
@@ -216,13 +219,13 @@ fn who_holds_a_lock_stands_above_who_waits_and_nothing_is_left_of_what_nobody_re
         client(&server, "SET innodb_lock_wait_timeout = 200; UPDATE shop.orders SET v = 2 WHERE id = 7");
     let terminal = Terminal::start(&place, &["--dsn", &server.dsn("root", ""), "--no-trace"]);
     terminal.wait_for_words("--no-trace was given");
-    terminal.press(&["3"]);
+    terminal.press(&["4"]);
     let screen = terminal.wait_for_words("holds up 1");
     let waits = screen.lines().find(|line| line.contains("shop.orders (PRIMARY)"));
     assert!(waits.is_some_and(|line| line.contains("UPDATE shop.orders SET v = ?")), "{screen}");
     assert!(screen.find("holds up 1") < screen.find("shop.orders (PRIMARY)"), "{screen}");
     // A server whose Performance Schema is off still has statements: those that connections are found executing.
-    terminal.press(&["2"]);
+    terminal.press(&["3"]);
     terminal.wait_for("statements that were found", |screen| {
         screen.contains("were found executing") && screen.contains("DO SLEEP ( ? )")
             || screen.contains("DO SLEEP(?)")
@@ -248,7 +251,7 @@ fn a_server_that_comes_back_is_watched_again_in_its_new_process() {
         is_about(number_after(screen, "Statements/s "), 280.0, 450.0)
     });
     terminal.wait_for("where the time of a request goes", |screen| screen.contains("c cpu "));
-    terminal.press(&["7"]);
+    terminal.press(&["8"]);
     terminal.wait_for_words("restart");
     terminal.quit();
 }

@@ -14,6 +14,7 @@ const PAGE: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tab {
+    Why,
     Waits,
     Statements,
     Locks,
@@ -21,11 +22,11 @@ pub(super) enum Tab {
     Views,
     Metrics,
     Events,
-    Why,
 }
 
 impl Tab {
     pub(super) const ALL: [Tab; 8] = [
+        Tab::Why,
         Tab::Waits,
         Tab::Statements,
         Tab::Locks,
@@ -33,7 +34,6 @@ impl Tab {
         Tab::Views,
         Tab::Metrics,
         Tab::Events,
-        Tab::Why,
     ];
 
     pub(super) fn title(self) -> &'static str {

@@ -59,6 +59,8 @@ struct Screen<'a> {
     explained: LatestExplanation,
     message: Option<(String, Instant)>,
     color: bool,
+    /// Characters of a line, when it was drawn last.
+    width: u16,
 }
 
 impl<'a> Screen<'a> {
@@ -72,6 +74,7 @@ impl<'a> Screen<'a> {
             message: None,
             // https://no-color.org
             color: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            width: 80,
         }
     }
 
@@ -139,12 +142,14 @@ impl<'a> Screen<'a> {
             explanation: self.explained.at(self.history, self.about, &self.app, span_ns),
             not_measured: &not_measured,
             span_ns,
+            width: self.width,
         };
         Some(panels::listing(&shown, &self.app).arranged(self.app.table()))
     }
 
     fn draw(&mut self, frame: &mut Frame) {
         let area = frame.area();
+        self.width = area.width;
         if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
             let words = format!("make this terminal larger: at least {WIDTH_MIN} × {HEIGHT_MIN}; q ends");
             frame.render_widget(Line::from(words), area);

@@ -114,6 +114,12 @@ fn rates_the_budget_and_the_waits_are_those_of_the_window() {
     let history = watched(30);
     let about = About { endpoint: "here".to_string(), server: "made up".to_string(), ..About::default() };
     let mut screen = Screen::new(&history, &about, &Still);
+    // It begins with why, in lines that are whole.
+    let why = drawn(&mut screen, 80, 24);
+    for expected in [" 1 Why ", "limit", "locks", "of the response time"] {
+        assert!(why.contains(expected), "no {expected:?} in\n{why}");
+    }
+    press(&mut screen, KeyCode::Char('2'));
     let text = drawn(&mut screen, 150, 40);
     for expected in [
         "Statements/s 1,000",
@@ -151,7 +157,7 @@ fn who_holds_a_lock_stands_above_those_that_wait() {
     history.reading(&last);
     let about = About::default();
     let mut screen = Screen::new(&history, &about, &Still);
-    press(&mut screen, KeyCode::Char('3'));
+    press(&mut screen, KeyCode::Char('4'));
     let text = drawn(&mut screen, 120, 40);
     let order =
         ["20 ", "  21 ", "    22 "].map(|id| text.find(id).unwrap_or_else(|| panic!("{id:?}:\n{text}")));
@@ -206,7 +212,7 @@ fn whysos_own_statements_are_hidden_until_they_are_asked_for() {
     with_digests(&history);
     let about = About::default();
     let mut screen = Screen::new(&history, &about, &Still);
-    press(&mut screen, KeyCode::Char('2'));
+    press(&mut screen, KeyCode::Char('3'));
     let text = drawn(&mut screen, 250, 40);
     assert!(text.contains("SELECT `c` FROM `t`") && !text.contains("SHOW GLOBAL STATUS"), "{text}");
     assert!(text.contains("[whyso: 30 of 35] SHOW GLOBAL VARIABLES"), "{text}");
@@ -244,7 +250,7 @@ fn whysos_own_connections_are_hidden_where_nothing_counts_statements() {
     let about = About::default();
     let mut screen = Screen::new(&history, &about, &Still);
     for (tab, hidden) in
-        [('2', "1 statement of whyso's own is hidden"), ('4', "1 connection of whyso's own is hidden")]
+        [('3', "1 statement of whyso's own is hidden"), ('5', "1 connection of whyso's own is hidden")]
     {
         press(&mut screen, KeyCode::Char(tab));
         let text = drawn(&mut screen, 250, 40);
@@ -276,7 +282,7 @@ fn every_tab_and_every_size_can_be_drawn() {
         }
     }
     for code in
-        [KeyCode::Char('?'), KeyCode::Esc, KeyCode::Enter, KeyCode::Esc, KeyCode::Left, KeyCode::Char('7')]
+        [KeyCode::Char('?'), KeyCode::Esc, KeyCode::Enter, KeyCode::Esc, KeyCode::Left, KeyCode::Char('8')]
     {
         press(&mut screen, code);
         let text = drawn(&mut screen, 100, 30);

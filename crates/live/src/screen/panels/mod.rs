@@ -24,6 +24,8 @@ pub(super) struct TabData<'a> {
     pub(super) explanation: Option<&'a Explanation>,
     pub(super) not_measured: &'a [whyso_model::NotMeasured],
     pub(super) span_ns: (i64, i64),
+    /// Characters of a line.
+    pub(super) width: u16,
 }
 
 pub(super) fn listing(shown: &TabData, app: &App) -> Listing {
