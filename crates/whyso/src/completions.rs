@@ -6,16 +6,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory, ValueEnum};
-use clap_complete::CompleteEnv;
+use clap::{Args, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
-use crate::args::Cli;
 use crate::recordings::LATEST;
 
 /// By this variable a shell asks for completions.
-const VARIABLE: &str = "WHYSO_COMPLETE";
+pub(crate) const VARIABLE: &str = "WHYSO_COMPLETE";
 /// Runs that are offered, the newest ones.
 const RUNS_MAX: usize = 50;
 /// The folder of runs where none is named.
@@ -32,11 +30,6 @@ enum Shell {
 pub(crate) struct CompletionsArgs {
     /// The shell that is to complete
     shell: Shell,
-}
-
-/// Answers a shell that asks for completions, and ends the program then.
-pub(crate) fn answer_shell() {
-    CompleteEnv::with_factory(Cli::command).var(VARIABLE).complete();
 }
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode> {

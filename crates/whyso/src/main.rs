@@ -65,19 +65,20 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use exit_codes::{FAILED, INTERRUPTED, WRONG_USE};
 use whyso_report::Relation;
 
 fn main() -> ExitCode {
-    completions::answer_shell();
+    // A shell that asks for completions gets them, and nothing else happens.
+    clap_complete::CompleteEnv::with_factory(Cli::command).var(completions::VARIABLE).complete();
     let cli = match parse_command_line() {
         Ok(cli) => cli,
         Err(status) => return status,
     };
     terminal::choose_color(cli.color);
     let Some(command) = cli.command else {
-        let text = if cli.help_all { help::all() } else { help::BEGIN.to_string() };
+        let text = if cli.help_all { help_all() } else { help::BEGIN.to_string() };
         return end(write!(out::stdout(), "{text}").map_err(Into::into).map(|()| ExitCode::SUCCESS));
     };
     end(carry_out(command))
@@ -196,4 +197,43 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
             .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     };
     error.chain().any(is_pipe)
+}
+
+/// Every command with what it is for.
+fn help_all() -> String {
+    let command = Cli::command().override_help(clap::builder::Resettable::Reset);
+    let mut command = command.max_term_width(110);
+    command.render_long_help().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::help::{BEGIN, HELP};
+
+    #[test]
+    fn each_command_is_in_one_group_of_the_help() {
+        let groups = HELP.split("\n\n").nth(2).unwrap();
+        let words = groups.split([',', ' ', '\n']).filter(|word| !word.is_empty());
+        let titles = ["do", "look", "share", "manage"];
+        let mut listed: Vec<&str> = words.filter(|word| !titles.contains(word)).collect();
+        listed.sort_unstable();
+        let command = Cli::command();
+        let mut there: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        there.retain(|name| *name != "help");
+        there.sort_unstable();
+        assert_eq!(listed, there);
+    }
+
+    #[test]
+    fn the_help_fits_a_screen() {
+        assert!(HELP.lines().count() <= 20 && BEGIN.lines().count() == 5);
+        assert!(HELP.lines().chain(BEGIN.lines()).all(|line| line.chars().count() <= 112));
+        assert!(help_all().contains("Sweep load levels"));
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
 }

@@ -1246,7 +1246,7 @@ export type SuspectObject = {
   name: string;
   /** Share of the samples of its kind of lock, 0 to 1. */
   share: number;
-  /** Connections that were found waiting for it, each counted at each look. */
+  /** Connections that were found waiting for it, each counted in each snapshot. */
   samples: number;
   /** `None` where those that held it were between statements, or are not known. */
   holder?: Holder;
