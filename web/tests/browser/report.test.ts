@@ -41,6 +41,31 @@ describe.each([
   });
 });
 
+test('the answer comes first: headline, three tiles, the time of a transaction, and a card for each cause', async () => {
+  const changed = variant((head) => {
+    head.answer.doubts = [`the level of 8 users was not steady ${HOSTILE}`];
+    const [cause] = head.answer.causes;
+    if (cause) Object.assign(cause, { words: `row locks on ${HOSTILE}`, held_by: HOSTILE, held_share: '87 % of 412 samples', remedy: 'shorten it', gain: '×1.3 to ×3' });
+  });
+  const { page, complaints } = await open(browser, changed, 1280, 'light');
+  expect(await page.locator('h1').textContent()).toBe(`${head.answer.extent}: ${head.answer.rate}, p95 ${head.answer.p95}`);
+  expect(await page.locator('.doubt').textContent()).toContain('✗ Not usable: the level of 8 users');
+  expect(await page.locator('#tiles .tile').count()).toBe(3);
+  expect(await page.locator('#tiles').textContent()).toContain('Not usable');
+  const cards = page.locator('#causes .cause');
+  expect(await cards.count()).toBe(head.answer.causes.length);
+  expect(await cards.first().textContent()).toContain('×1.3 to ×3 (estimate)');
+  expect(await cards.first().textContent()).toContain('87 % of 412 samples');
+  // Its evidence is folded away, and leads to charts.
+  const link = cards.first().locator('details .link').first();
+  expect(await link.isVisible()).toBe(false);
+  await cards.first().locator('summary').first().click();
+  expect(await link.isVisible()).toBe(true);
+  expect(await page.locator('#timebar .bar span').count()).toBeGreaterThan(1);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
 test('the time budget is drawn level by level, with its remainder, and says what a bar holds', async () => {
   const changed = variant((head) => {
     const series = { host: 'server', source: 'trace', metric: 'request_lock_ns', instance: '' };

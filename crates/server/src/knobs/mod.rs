@@ -145,7 +145,7 @@ impl Undo {
         let _alone = Journal::alone(self.folder())?;
         self.read_again();
         let before = match read_global(connection, &name).await {
-            Err(error @ Error::UnknownKnob { .. }) => return Err(meant(error, connection).await),
+            Err(error @ Error::UnknownKnob { .. }) => return Err(add_nearest(error, connection).await),
             read => read?,
         };
         let order = self.next_order()?;
@@ -383,7 +383,7 @@ fn number_of(value: &str) -> Option<String> {
 }
 
 /// Adds the variable that may have been meant. Where the server does not list them, the error stays as it is.
-async fn meant(error: Error, connection: &mut Conn) -> Error {
+async fn add_nearest(error: Error, connection: &mut Conn) -> Error {
     let listed: std::result::Result<Vec<(String, String)>, _> =
         connection.query("SHOW GLOBAL VARIABLES").await;
     let names = listed.unwrap_or_default();

@@ -1,6 +1,6 @@
 /** The list of runs of `whyso serve`. */
 
-import { cpSync, existsSync, readdirSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ID, RUN, ServeSession, bytesOf, hostileNote } from './session.ts';
@@ -42,6 +42,36 @@ describe('the list of runs', () => {
     await page.getByRole('button', { name: 'size' }).click();
     expect(await page.locator('th[aria-sort=descending]').textContent()).toContain('size');
     expect(complaints).toEqual([]);
+  });
+
+  it('shows what tells runs apart, and lists those with the same tag or cause', async () => {
+    writeFileSync(join(session.runs, other, 'labels.json'), JSON.stringify({ name: 'before the index', tags: ['shop'] }));
+    const { page, complaints } = await session.at('/');
+    await page.locator('tbody tr').nth(1).waitFor();
+    await page.locator('td .name', { hasText: 'before the index' }).waitFor();
+    await page.locator('button.cause').nth(1).waitFor();
+    expect(await page.locator('button.cause').first().textContent()).toMatch(/^[a-z-]+ [\d.]+ %$/);
+    expect(await page.locator('td.spark svg').count()).toBe(2);
+    await page.locator('button.tag', { hasText: 'shop' }).click();
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);
+    expect(new URL(page.url()).searchParams.get('tag')).toBe('shop');
+    // The address has the choice.
+    await page.reload();
+    await page.locator('td .name').waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(1);
+    await page.getByRole('button', { name: 'show all' }).click();
+    await page.locator('button.cause').first().click();
+    expect(await page.locator('tbody tr').count()).toBe(2);
+    expect(await page.getByLabel('show runs of any cause').inputValue()).not.toBe('');
+    expect(complaints).toEqual([]);
+    rmSync(join(session.runs, other, 'labels.json'));
+  });
+
+  it('is a card for each run where the screen is narrow', async () => {
+    const { page } = await session.at('/', 420);
+    await page.locator('tbody tr').nth(1).waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(420);
+    expect(await page.locator('thead').isVisible()).toBe(false);
   });
 
   it('asks for the servers that it records once at first, and not again where there are none', async () => {
