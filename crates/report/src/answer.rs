@@ -93,7 +93,8 @@ impl Answer {
 
 /// The answer of a run.
 pub fn answer(run: &RunInfo, explanation: &Explanation) -> Answer {
-    let level = best(run, explanation);
+    // Of an open loop the question is which rates were kept up with: the explanation says it in a sentence.
+    let level = best(run, explanation).filter(|level| level.result.rate_per_s.is_none());
     let told = level.map(|level| level.index);
     let about = explanation.about.and_then(|index| run.levels.iter().find(|level| level.index == index));
     // The cause is asked about where throughput stops growing, which may be another level.
@@ -106,12 +107,24 @@ pub fn answer(run: &RunInfo, explanation: &Explanation) -> Answer {
         doubts: explanation.unusable.iter().map(|doubt| clean(&doubt.text)).collect(),
         extent: match level {
             Some(level) => extent(run, explanation, level),
-            None => clean(explanation.headline.trim_end_matches('.')),
+            None => statement(explanation),
         },
         rate: level.map_or(String::new(), |level| rate(run, explanation, level)),
         p95: level.map_or(String::new(), p95),
         limit: explanation.limit.as_ref().map_or("", limit_words).to_string(),
         causes: causes.map(|suspect| cause(suspect, &at)).collect(),
+    }
+}
+
+/// The headline without what makes the result unusable, which has a place of its own.
+fn statement(explanation: &Explanation) -> String {
+    let doubts: Vec<&str> = explanation.unusable.iter().map(|doubt| doubt.text.as_str()).collect();
+    let led_by = format!("Not usable: {}.", doubts.join("; "));
+    let headline = explanation.headline.as_str();
+    let statement = headline.strip_prefix(&led_by).unwrap_or(headline);
+    match statement.trim().trim_end_matches('.') {
+        "" => "No result".to_string(),
+        text => clean(text),
     }
 }
 
@@ -139,9 +152,6 @@ fn best<'a>(run: &'a RunInfo, explanation: &Explanation) -> Option<&'a Level> {
 fn extent(run: &RunInfo, explanation: &Explanation, level: &Level) -> String {
     if run.is_recorded() {
         return format!("In {}", whyso_words::seconds(level.window.seconds()));
-    }
-    if run.sweeps_rates() {
-        return format!("At {} due", whyso_words::rate(level.result.rate_per_s.unwrap_or_default()));
     }
     let swept = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep).count();
     let at = users(level.users);

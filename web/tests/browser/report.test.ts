@@ -47,7 +47,7 @@ test('the answer comes first: headline, three tiles, the time of a transaction, 
     const [cause] = head.answer.causes;
     if (cause) Object.assign(cause, { words: `row locks on ${HOSTILE}`, held_by: HOSTILE, held_share: '87 % of 412 samples', remedy: 'shorten it', gain: '×1.3 to ×3' });
   });
-  const { page, complaints } = await open(browser, changed, 1280, 'light');
+  const { page, complaints } = await open(browser, changed.url, 1280, 'light');
   expect(await page.locator('h1').textContent()).toBe(`${head.answer.extent}: ${head.answer.rate}, p95 ${head.answer.p95}`);
   expect(await page.locator('.doubt').textContent()).toContain('✗ Not usable: the level of 8 users');
   expect(await page.locator('#tiles .tile').count()).toBe(3);
@@ -64,6 +64,7 @@ test('the answer comes first: headline, three tiles, the time of a transaction, 
   expect(await page.locator('#timebar .bar span').count()).toBeGreaterThan(1);
   expect(complaints).toEqual([]);
   await page.close();
+  changed.remove();
 });
 
 test('the time budget is drawn level by level, with its remainder, and says what a bar holds', async () => {
@@ -210,7 +211,7 @@ test('evidence leads to the levels, the series and the setting of a sentence', a
   });
   const { page, complaints } = await open(browser, changed.url);
   const whole = await viewText(page);
-  const evidence = page.locator('.evidence button');
+  const evidence = page.locator('[aria-labelledby=findings-title] .evidence button');
 
   await evidence.nth(0).click();
   await expect.poll(() => viewText(page)).not.toBe(whole);
@@ -303,6 +304,7 @@ test('a sweep over rates is drawn and described against rates', async () => {
     }
     head.explanation.peak = null;
     head.explanation.headline = 'The server kept up with 500/s, and not with 1,000/s.';
+    head.answer = { ...head.answer, doubts: [], extent: 'The server kept up with 500/s, and not with 1,000/s', rate: '', p95: '' };
   });
   const { page, complaints } = await open(browser, changed.url);
   expect(await page.getByRole('heading', { name: 'Throughput and latency against the rate that is due' }).count()).toBe(1);
@@ -322,6 +324,7 @@ test('a run without levels, findings and series is still a page', async () => {
     head.run.ended = { how: 'cut_short', at_ns: head.end_ns, why: 'the server died' };
     head.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, actions: [], budgets: [], about: null, limit: null, suspects: [], headline: '', unusable: [], findings: [] };
     head.cpu_by_level = [];
+    head.answer = { doubts: [], extent: 'No level of load was measured', rate: '', p95: '', limit: '', causes: [] };
   });
   const { page, complaints } = await open(browser, changed.url);
   expect(await page.getByText('cut short: the server died').count()).toBe(1);

@@ -141,6 +141,25 @@ fn one_level_has_no_table_and_an_unknown_cause_says_what_to_measure() {
 }
 
 #[test]
+fn an_open_loop_says_which_rates_were_kept_up_with() {
+    let mut run = run(vec![level(0, 128, 500.0), level(1, 128, 910.0)]);
+    for (level, rate_per_s) in run.levels.iter_mut().zip([500.0, 1000.0]) {
+        level.result.rate_per_s = Some(rate_per_s);
+    }
+    let unusable = vec![Doubt { id: "steal".to_string(), text: "others had the CPUs".to_string() }];
+    let explanation = Explanation {
+        peak: None,
+        headline: "Not usable: others had the CPUs. The server kept up with 500/s, and not with 1,000/s."
+            .to_string(),
+        unusable,
+        ..explained(&run)
+    };
+    let lines = text(&answer_lines(&run, &explanation, &PLACE));
+    let expected = "✗ Not usable: others had the CPUs\n  The server kept up with 500/s, and not with 1,000/s.  Limit: locks.\n";
+    assert!(lines.starts_with(expected), "{lines}");
+}
+
+#[test]
 fn a_run_without_a_level_says_what_was_found() {
     let explanation = Explanation {
         headline: "No level of load was measured.".to_string(),
