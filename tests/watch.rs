@@ -149,7 +149,8 @@ fn throughput_waits_and_time_are_shown_any_second_of_them_and_a_recording_where_
     assert!(screen.contains("Response time"), "{screen}");
 
     // Why is what it begins with.
-    terminal.wait_for("the limit and a cause", |screen| screen.contains(" limit ") && screen.contains("  try "));
+    terminal
+        .wait_for("the limit and a cause", |screen| screen.contains(" limit ") && screen.contains("  try "));
     terminal.press(&["2"]);
     // What holds any second: all waits of a thread-per-connection server's files and tables are counted by default.
     terminal.wait_for("waits by event", |screen| {

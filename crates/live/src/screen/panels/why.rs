@@ -24,9 +24,8 @@ pub(super) fn listing(shown: &TabData) -> Listing {
     let mut paragraphs = causes(explanation);
     let findings = explanation.findings.iter().filter(|finding| !OF_SWEEPS.contains(&finding.id.as_str()));
     paragraphs.extend(findings.map(|finding| (finding.id.clone(), plain(&finding.text))));
-    paragraphs.extend(
-        shown.not_measured.iter().map(|line| ("not measured".to_string(), plain(&line.to_string()))),
-    );
+    paragraphs
+        .extend(shown.not_measured.iter().map(|line| ("not measured".to_string(), plain(&line.to_string()))));
     Listing {
         columns: vec![Column { title: "", width: NAME_WIDTH }, Column { title: "", width: REST }],
         lines: paragraphs.into_iter().flat_map(|(name, text)| lines(&name, &text, width)).collect(),
@@ -47,11 +46,13 @@ fn causes(explanation: &Explanation) -> Vec<(String, String)> {
         let share = format!("{}, {} of the response time", plain(&cause.words), percent(cause.share));
         named.push((cause.id.name().to_string(), share));
         if !cause.held_by.is_empty() {
-            named.push(("  held by".to_string(), format!("{} ({})", plain(&cause.held_by), cause.held_share)));
+            named
+                .push(("  held by".to_string(), format!("{} ({})", plain(&cause.held_by), cause.held_share)));
         }
         if !cause.remedy.is_empty() {
             let name = if cause.id == whyso_explain::model::Cause::Unknown { "  next" } else { "  try" };
-            let gain = if cause.gain.is_empty() { String::new() } else { format!("  {} (estimate)", cause.gain) };
+            let gain =
+                if cause.gain.is_empty() { String::new() } else { format!("  {} (estimate)", cause.gain) };
             named.push((name.to_string(), format!("{}{gain}", plain(&cause.remedy))));
         }
     }
