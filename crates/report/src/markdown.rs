@@ -4,10 +4,11 @@ mod pfs;
 mod statements;
 mod writer;
 
-use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict};
+use whyso_explain::model::{Budget, Cause, Estimate, Explanation, LevelVerdict};
 use whyso_record::run::{Level, Purpose, RunEnd, RunInfo};
 use whyso_words::{amount, at_least, bytes, count, milliseconds, number, percent_number, users, whole};
 
+use crate::answer::{AnswerCause, answer};
 use crate::Extras;
 use crate::axis::Axis;
 use crate::text::budget::visible_parts;
@@ -35,6 +36,27 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation, extras: &Extras<'_>) -
     out.text
 }
 
+/// The first cause, who holds it, and what is worth a try.
+fn cause_words(cause: &AnswerCause) -> String {
+    let at = if cause.at.is_empty() { String::new() } else { format!(" {}", cause.at) };
+    let mut text = format!(
+        "Cause: {}, {} of the response time{at} ({}).",
+        escaped(&cause.words),
+        whyso_words::percent(cause.share),
+        cause.class.name()
+    );
+    if !cause.held_by.is_empty() {
+        text.push_str(&format!(" Held by {} ({}).", escaped(&cause.held_by), cause.held_share));
+    }
+    let verb = if cause.id == Cause::Unknown { "Next" } else { "Worth a try" };
+    match (cause.remedy.as_str(), cause.gain.as_str()) {
+        ("", _) => {}
+        (remedy, "") => text.push_str(&format!(" {verb}: {}.", escaped(remedy))),
+        (remedy, gain) => text.push_str(&format!(" {verb}: {}; {gain} (estimate).", escaped(remedy))),
+    }
+    text
+}
+
 fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     let server = match run.process() {
         Some(name) => escaped(name),
@@ -46,8 +68,13 @@ fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         if server.is_empty() { "a server" } else { &server }
     ));
     out.line("");
-    if !explanation.headline.is_empty() {
-        out.line(&format!("**{}**\n", escaped(&explanation.headline)));
+    let answer = answer(run, explanation);
+    let headline = if answer.rate.is_empty() { explanation.headline.clone() } else { answer.sentence() };
+    if !headline.is_empty() {
+        out.line(&format!("**{}**\n", escaped(&headline)));
+    }
+    if let Some(cause) = answer.causes.first() {
+        out.line(&format!("{}\n", cause_words(cause)));
     }
     let ended = match &run.ended {
         Some(RunEnd::Complete { .. }) => "complete".to_string(),
