@@ -23,8 +23,8 @@ use crate::sysbench::SysbenchArgs;
 )]
 pub(crate) struct Cli {
     /// Colours on standard output: auto (in a terminal, unless NO_COLOR is set), always or never
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true, help_heading = "Common")]
-    pub(crate) color: ColorChoice,
+    #[arg(long, value_name = "WHEN", global = true, help_heading = "Common")]
+    pub(crate) color: Option<ColorChoice>,
 
     /// List every command with what it is for
     #[arg(long)]

@@ -40,7 +40,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct HistoryArgs {
     #[arg(long)]
     json: bool,
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct LocksArgs {
     json: bool,
 
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
 }
 

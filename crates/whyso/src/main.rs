@@ -17,6 +17,7 @@ mod clock_time;
 mod commands;
 mod compare;
 mod completions;
+mod config;
 mod exit_codes;
 mod export_args;
 mod help;
@@ -65,7 +66,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
-use clap::{CommandFactory, Parser};
+use clap::{ColorChoice, CommandFactory, Parser};
 use exit_codes::{FAILED, INTERRUPTED, WRONG_USE};
 use whyso_report::Relation;
 
@@ -76,7 +77,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(status) => return status,
     };
-    terminal::choose_color(cli.color);
+    let config = match config::config() {
+        Ok(config) => config,
+        Err(error) => {
+            print_stderr!("whyso: {error}");
+            return ExitCode::from(WRONG_USE);
+        }
+    };
+    terminal::choose_color(cli.color.or(config.color()).unwrap_or(ColorChoice::Auto));
     let Some(command) = cli.command else {
         let text = if cli.help_all { help_all() } else { help::BEGIN.to_string() };
         return end(write!(out::stdout(), "{text}").map_err(Into::into).map(|()| ExitCode::SUCCESS));

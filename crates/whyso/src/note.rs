@@ -24,7 +24,7 @@ pub(crate) struct NoteArgs {
     at: Option<String>,
 
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
 }
 

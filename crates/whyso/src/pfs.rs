@@ -71,7 +71,7 @@ pub(crate) struct PfsArgs {
     json: bool,
 
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
 }
 

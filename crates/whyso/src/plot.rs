@@ -37,7 +37,7 @@ pub(crate) struct PlotArgs {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) observer: bool,
 
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     pub(crate) runs: PathBuf,
 }
 

@@ -16,8 +16,9 @@ use crate::stacks::record_target;
 use crate::user::{ask_password, handle_ctrl_c};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
+    let dsn = args.dsn.clone().or_else(|| args.process.is_none().then(crate::config::dsn));
     let plan = RecordPlan {
-        target: record_target(args.dsn.as_ref(), args.process.as_ref())?,
+        target: record_target(dsn.as_ref(), args.process.as_ref())?,
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,
@@ -33,7 +34,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         labels: args.output.labels()?,
         command_line: crate::user::command_line(),
     };
-    if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
+    if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &dsn, args.pfs.dry_run) {
         let server = ServerPlan::Dsn { dsn: dsn.clone(), set: Vec::new() };
         writeln!(crate::out::stdout(), "{}", whyso_control::pfs_dry_run(wanted, &server, &ask_password)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -51,7 +52,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     } else {
         if args.output.verbose {
             writeln!(out)?;
-            if args.dsn.is_some() {
+            if dsn.is_some() {
                 writeln!(out, "{}", whyso_report::differences(&whyso_query::input(&recording)?))?;
             }
             writeln!(out, "{}", whyso_report::why(&explanation))?;

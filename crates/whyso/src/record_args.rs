@@ -10,7 +10,8 @@ use crate::values::{Length, Size};
 #[derive(Args, Debug)]
 pub(crate) struct RecordArgs {
     /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
-    #[arg(long, value_name = "DSN", required_unless_present = "process")]
+    /// [default: that of the configuration, else this machine's, as ~/.my.cnf names it]
+    #[arg(long, value_name = "DSN")]
     pub(crate) dsn: Option<String>,
 
     /// Processes of any kind to watch instead, with all that they start. A number, or a name as `ps -e` shows it: that

@@ -38,7 +38,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     pub(crate) runs: PathBuf,
 }
 
@@ -66,14 +66,14 @@ pub(crate) struct WhyArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     pub(crate) runs: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct SqlArgs {
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     pub(crate) runs: PathBuf,
     /// Run this statement and exit, instead of opening the shell
     #[arg(long, short, value_name = "SQL")]

@@ -67,6 +67,11 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
+/// Users of the sweep, as the user's configuration has them.
+fn config_users() -> Option<Vec<u32>> {
+    crate::config::config().ok()?.users.clone()
+}
+
 /// A recording with its findings and its report.
 pub(crate) struct ExplainedRun {
     pub(crate) recording: Recording,
@@ -133,7 +138,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         bail!(Error::Plan("--arrivals is for an open loop: give --rate".to_string()));
     }
     let users = match (&args.levels.users[..], &args.rate[..]) {
-        ([], []) => SWEEP_USERS.to_vec(),
+        ([], []) => config_users().unwrap_or_else(|| SWEEP_USERS.to_vec()),
         ([], _) => vec![OPEN_USERS],
         (users, _) => users.to_vec(),
     };

@@ -17,7 +17,7 @@ pub(crate) struct RunsArgs {
     #[command(subcommand)]
     command: Option<RunsCommand>,
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs", global = true)]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs(), global = true)]
     runs: PathBuf,
     /// List only runs in which each of these words occurs: in the id, the name, the tags, the workload, the server, what was set, or the
     /// first cause

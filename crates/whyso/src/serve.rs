@@ -20,7 +20,7 @@ const THREADS: usize = 2;
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
     /// Address to listen on; port 0 is any free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7979")]

@@ -16,7 +16,7 @@ pub(crate) struct StatusArgs {
     run: PathBuf,
 
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
 }
 

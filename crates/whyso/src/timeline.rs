@@ -43,7 +43,7 @@ pub(crate) struct TimelineArgs {
     pub(crate) json: bool,
 
     /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     pub(crate) runs: PathBuf,
 }
 

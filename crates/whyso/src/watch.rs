@@ -25,9 +25,10 @@ const SIZE_MAX: Size = Size(2 << 30);
 
 #[derive(Args, Debug)]
 pub(crate) struct WatchArgs {
-    /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
+    /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path [default: that of the configuration, else this
+    /// machine's, as ~/.my.cnf names it]
     #[arg(long, value_name = "DSN")]
-    dsn: String,
+    dsn: Option<String>,
 
     /// Time between two readings of each sampler, in milliseconds, from 100
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
@@ -48,7 +49,7 @@ pub(crate) struct WatchArgs {
     disk_max: Option<Size>,
 
     /// Folder that holds the recordings; one stays there if you press r
-    #[arg(long = "runs", alias = "out", value_name = "DIR", default_value = "runs")]
+    #[arg(long = "runs", alias = "out", value_name = "DIR", default_value = crate::config::runs())]
     out: PathBuf,
 }
 
@@ -64,8 +65,9 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
             "--dry-run is for `whyso record --pfs …`: it prints, and changes nothing".to_string()
         ));
     }
+    let dsn = args.dsn.clone().unwrap_or_else(crate::config::dsn);
     let plan = RecordPlan {
-        target: RecordTarget::Server(args.dsn.clone()),
+        target: RecordTarget::Server(dsn.clone()),
         length: None,
         command: Vec::new(),
         toggle: true,
