@@ -8,7 +8,7 @@ mod lines;
 mod time;
 
 pub use line::{Line, Span, Tone};
-pub use lines::{AnswerPlace, LINES_MAX, answer_lines};
+pub use lines::{AnswerPlace, LINES_MAX, RunBefore, answer_lines};
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;

@@ -55,7 +55,9 @@ mod timeline;
 mod typescript;
 mod why;
 
-pub use answer::{Answer, AnswerCause, AnswerPlace, LINES_MAX, Line, Span, Tone, answer, answer_lines};
+pub use answer::{
+    Answer, AnswerCause, AnswerPlace, LINES_MAX, Line, RunBefore, Span, Tone, answer, answer_lines,
+};
 pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
 pub use differences::differences;
 pub use excerpt::Excerpt;

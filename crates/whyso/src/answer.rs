@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use whyso_explain::model::Explanation;
 use whyso_record::run::RunInfo;
-use whyso_report::{Answer, AnswerPlace, Span, Tone};
+use whyso_record::RunFacts;
+use whyso_report::{Answer, AnswerPlace, RunBefore, Span, Tone};
 use whyso_words::terminal::escape;
 
 use crate::terminal::{has_color, width};
@@ -18,9 +19,15 @@ const BYTES_MAX: u64 = 256 << 10;
 const RESET: &str = "\u{1b}[0m";
 
 /// Prints the answer in colours, if standard output has some. `report`: `None` where there is none.
-pub(crate) fn print_answer(run: &RunInfo, explanation: &Explanation, report: Option<&Path>) -> Result<()> {
+pub(crate) fn print_answer(
+    path: &Path,
+    run: &RunInfo,
+    explanation: &Explanation,
+    report: Option<&Path>,
+) -> Result<()> {
     let report = report.map(|path| path.display().to_string());
-    let place = AnswerPlace { width: width(), report: report.as_deref() };
+    let before = run_before(path);
+    let place = AnswerPlace { width: width(), report: report.as_deref(), before: before.as_ref() };
     let colors = has_color();
     let mut out = crate::out::own();
     for line in whyso_report::answer_lines(run, explanation, &place) {
@@ -34,6 +41,24 @@ pub(crate) fn print_answer(run: &RunInfo, explanation: &Explanation, report: Opt
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// The last run before the one at `path` that did the same: workload, settings, server, machine, number of levels.
+fn run_before(path: &Path) -> Option<RunBefore> {
+    let mut runs = whyso_record::list_runs(path.parent()?).ok()?;
+    let at = runs.iter().position(|run| run.path.file_name() == path.file_name())?;
+    let this = runs.swap_remove(at).facts;
+    runs.truncate(at);
+    let did_the_same = |facts: &RunFacts| {
+        let of = |facts: &RunFacts| {
+            let server = (facts.flavor.clone(), facts.server_version.clone(), facts.hostname.clone());
+            (facts.workload.clone(), facts.set.clone(), server, facts.is_recorded, facts.swept_levels)
+        };
+        of(facts) == of(&this)
+    };
+    let before = runs.into_iter().rfind(|run| did_the_same(&run.facts) && !run.live)?;
+    let best = before.facts.best.filter(|_| !before.facts.is_recorded)?;
+    Some(RunBefore { id: before.id, transactions_per_s: best.transactions_per_s, users: best.users })
 }
 
 /// Keeps the answer next to the recording: a list of runs shows its first cause.

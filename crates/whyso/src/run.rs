@@ -54,7 +54,7 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
         }
         drop(out);
         let report = Some(report.as_path()).filter(|_| written.is_ok());
-        print_answer(recording.run(), &explanation, report)?;
+        print_answer(&outcome.path, recording.run(), &explanation, report)?;
     }
     written?;
     if let Some(failure) = outcome.failure {

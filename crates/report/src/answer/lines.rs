@@ -24,6 +24,17 @@ pub struct AnswerPlace<'a> {
     pub width: usize,
     /// Where the report is; `None` where it could not be written.
     pub report: Option<&'a str>,
+    /// The run before that did the same; `None` where there is none.
+    pub before: Option<&'a RunBefore>,
+}
+
+/// An earlier run of the same load on the same server with the same settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunBefore {
+    pub id: String,
+    /// Transactions per second of its best level.
+    pub transactions_per_s: f64,
+    pub users: u32,
 }
 
 /// The lines, [`LINES_MAX`] at most, none wider than the place.
@@ -37,6 +48,7 @@ pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlac
         None => lines.extend(first_findings(explanation)),
     }
     lines.extend(time::line(explanation, place.width));
+    lines.extend(place.before.map(before));
     let next = next(run, &answer, place);
     let room = LINES_MAX.saturating_sub(lines.len() + next.len());
     lines.extend(levels::table(run, explanation, room));
@@ -100,6 +112,14 @@ fn first_findings(explanation: &Explanation) -> Vec<Line> {
     let others = explanation.findings.iter().filter(|finding| finding.text != explanation.headline);
     let line = |text: &str| Line::default().with(Tone::Plain, format!("  {}", clean(text)));
     others.take(FINDINGS_MAX).map(|finding| line(&finding.text)).collect()
+}
+
+/// What the same load did before. One start on each side shows no difference: how to find out stands next to it.
+fn before(before: &RunBefore) -> Line {
+    let rate = whyso_words::number(before.transactions_per_s);
+    let text = format!("{rate} at {} in {}", whyso_words::users(before.users), clean(&before.id));
+    let line = Line::labelled("before").with(Tone::Plain, text);
+    line.with(Tone::Faint, "   to see whether they differ: repeat, then whyso compare")
 }
 
 /// The commands that show more, and where the run lies.

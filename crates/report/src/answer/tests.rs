@@ -5,7 +5,7 @@ use whyso_record::run::{Latency, Level, LevelResult, RunEnd, RunInfo, Window};
 
 use super::*;
 
-const PLACE: AnswerPlace = AnswerPlace { width: 110, report: Some("runs/x/report.html") };
+const PLACE: AnswerPlace = AnswerPlace { width: 110, report: Some("runs/x/report.html"), before: None };
 
 fn level(index: u32, users: u32, per_s: f64) -> Level {
     let latency_ms = Latency { mean: 2.0, p95: 9.0, ..Latency::default() };
@@ -138,6 +138,16 @@ fn one_level_has_no_table_and_an_unknown_cause_says_what_to_measure() {
     assert!(text.contains("  cause     not known, 73 % of the response time (measured)\n"), "{text}");
     assert!(text.contains("  next      record the stacks of their waits next\n"), "{text}");
     assert!(!text.contains("users    tps"), "{text}");
+}
+
+#[test]
+fn what_the_same_load_did_before_stands_next_to_how_to_compare_it() {
+    let run = run(vec![level(0, 8, 1000.0)]);
+    let before = RunBefore { id: "20260101-1000-1".to_string(), transactions_per_s: 1_040.0, users: 8 };
+    let place = AnswerPlace { before: Some(&before), ..PLACE };
+    let text = text(&answer_lines(&run, &explained(&run), &place));
+    let expected = "\n  before    1,040 at 8 users in 20260101-1000-1   to see whether they differ: repeat, then whyso compare\n";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
