@@ -39,6 +39,9 @@ pub struct RunFacts {
     /// What was set by the user's own wish, as "name=value".
     #[serde(default)]
     pub set: Vec<String>,
+    /// What else of the plan decides what a level does: two runs with the same text sent the same load.
+    #[serde(default)]
+    pub plan: String,
 }
 
 /// The sweep's level with the highest throughput.
@@ -92,6 +95,7 @@ impl RunFacts {
                 rate_per_s: level.result.rate_per_s,
             }),
             ended: run.ended.clone(),
+            plan: plan_words(run),
             set: run
                 .spec
                 .settings
@@ -101,6 +105,22 @@ impl RunFacts {
                 .collect(),
         }
     }
+}
+
+fn plan_words(run: &RunInfo) -> String {
+    let spec = &run.spec;
+    format!(
+        "options {:?}, tables {:?}, rows {:?}, engine {:?}, users {:?}, rates {:?}, pacing {:?}, cold {}, CPUs {:?}",
+        spec.options,
+        spec.tables,
+        spec.rows,
+        spec.table_engine,
+        spec.users,
+        spec.rates_per_s,
+        spec.pacing,
+        spec.cold,
+        spec.server_cpus,
+    )
 }
 
 /// Numbers as their bits: a decimal text may come back as the number next to it.

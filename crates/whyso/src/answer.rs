@@ -43,7 +43,7 @@ pub(crate) fn print_answer(
     Ok(())
 }
 
-/// The last run before the one at `path` that did the same: workload, settings, server, machine, number of levels.
+/// The last run before the one at `path` that did the same: load, settings, server, machine.
 fn run_before(path: &Path) -> Option<RunBefore> {
     let mut runs = whyso_record::list_runs(path.parent()?).ok()?;
     let at = runs.iter().position(|run| run.path.file_name() == path.file_name())?;
@@ -52,7 +52,7 @@ fn run_before(path: &Path) -> Option<RunBefore> {
     let did_the_same = |facts: &RunFacts| {
         let of = |facts: &RunFacts| {
             let server = (facts.flavor.clone(), facts.server_version.clone(), facts.hostname.clone());
-            (facts.workload.clone(), facts.set.clone(), server, facts.is_recorded, facts.swept_levels)
+            (facts.workload.clone(), facts.plan.clone(), facts.set.clone(), server, facts.is_recorded)
         };
         of(facts) == of(&this)
     };
