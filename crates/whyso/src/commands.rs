@@ -7,22 +7,20 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use whyso_control::Error;
-use whyso_explain::comparison::Metric;
 use whyso_explain::model::Explanation;
-use whyso_query::{CompareBy, ForReport, RecordedProfile, SourcePath, Stretch};
+use whyso_query::{ForReport, RecordedProfile, SourcePath};
 use whyso_record::Recording;
 use whyso_record::private::create_file;
-use whyso_record::run::{RunInfo, Window};
+use whyso_record::run::RunInfo;
 use whyso_report::{ForPprof, Source, html};
 use whyso_server::snapshot::Store;
 
 use crate::against::sample_both;
-use crate::clock_time::{ClockTime, clock_words};
 use crate::export_args::{ExportArgs, ExportFormat};
 use crate::profile_args::ProfileArgs;
 use crate::profile_data::{METRICS, sample, sample_part};
 use crate::recordings::open;
-use crate::report_args::{ReportArgs, ReportFormat, SnapshotsArgs, SnapshotsCommand, SqlArgs, WhyArgs};
+use crate::report_args::{ReportArgs, ReportFormat, SnapshotsArgs, SnapshotsCommand, SqlArgs};
 
 /// The file that was asked for, or standard output.
 fn output(path: Option<&Path>) -> Result<Box<dyn Write>> {
@@ -121,76 +119,6 @@ fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording
         }
     }
     Ok(Some(other))
-}
-
-pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
-    let (recording, _) = open(&args.run, &args.runs)?;
-    if let Some(from) = args.from {
-        return why_between(args, &recording, from);
-    }
-    let explanation = whyso_query::explain_at(&recording, args.users, &args.without)?;
-    let mut out = crate::out::stdout();
-    if args.json {
-        let object = whyso_report::why_json(recording.run(), &explanation);
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
-    } else {
-        write!(out, "{}", whyso_report::why(&explanation))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// How two parts of one recording are compared.
-const WHATEVER: CompareBy =
-    CompareBy { metric: Metric::TransactionsPerS, matters_percent: 3.0, anyway: true };
-
-/// Explains a part of a recording by the clock, and what differs from another part.
-fn why_between(args: &WhyArgs, recording: &Recording, from: ClockTime) -> Result<ExitCode> {
-    let there = recording.window().unwrap_or_default();
-    let begin_ns = from.monotonic_ns(recording)?;
-    let end_ns = args.to.map_or(Ok(there.end_ns), |to| to.monotonic_ns(recording))?;
-    let clock = |ns: i64| clock_words(recording, ns);
-    if begin_ns >= end_ns || end_ns <= there.begin_ns || begin_ns >= there.end_ns {
-        bail!(Error::Plan(format!(
-            "nothing was recorded then: the recording lasts from {} to {}",
-            clock(there.begin_ns),
-            clock(there.end_ns)
-        )));
-    }
-    let window = Window { begin_ns: begin_ns.max(there.begin_ns), end_ns: end_ns.min(there.end_ns) };
-    let excerpt = whyso_query::excerpt(recording, window)?;
-    let explanation = whyso_query::explain_excerpt(&excerpt)?;
-    let length_ns = window.end_ns - window.begin_ns;
-    let before_ns = match args.against {
-        Some(against) => against.monotonic_ns(recording)?,
-        None => window.begin_ns - length_ns,
-    };
-    let before = Window { begin_ns: before_ns, end_ns: before_ns + length_ns };
-    let is_there = before.begin_ns >= there.begin_ns && before.end_ns <= there.end_ns;
-    let side = |window: Window| [Stretch { recording, window }];
-    let compared = match is_there {
-        true => Some(whyso_query::compare_windows(&side(before), &side(window), WHATEVER)?),
-        false => None,
-    };
-    let mut out = crate::out::stdout();
-    if args.json {
-        let mut object = whyso_report::why_json(&excerpt.run, &explanation);
-        object["against"] = serde_json::to_value(&compared)?;
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    writeln!(out, "From {} to {}:\n", clock(window.begin_ns), clock(window.end_ns))?;
-    write!(out, "{}", whyso_report::why(&explanation))?;
-    let (begin, end) = (clock(before.begin_ns), clock(before.end_ns));
-    match compared {
-        Some(compared) => {
-            writeln!(out, "\nAgainst {begin} to {end}, the first side:\n")?;
-            write!(out, "{}", whyso_report::compare(&compared))?;
-        }
-        None => {
-            writeln!(out, "\nNot compared with {begin} to {end}: the recording does not have all of it.")?
-        }
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {

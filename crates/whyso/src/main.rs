@@ -61,6 +61,7 @@ mod trace_args;
 mod user;
 mod values;
 mod watch;
+mod why;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -111,7 +112,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor => record::doctor(),
         Command::SetupTracing(args) => setup_tracing::run(&args),
         Command::Report(args) => commands::report(&args),
-        Command::Why(args) => commands::why(&args),
+        Command::Why(args) => why::why(&args),
         Command::Status(args) => status::status(&args),
         Command::Functions(args) => profile::show_functions(&args),
         Command::Callers(args) => profile::show_relatives(&args, Relation::Callers),
