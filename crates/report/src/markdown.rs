@@ -8,8 +8,8 @@ use whyso_explain::model::{Budget, Cause, Estimate, Explanation, LevelVerdict};
 use whyso_record::run::{Level, Purpose, RunEnd, RunInfo};
 use whyso_words::{amount, at_least, bytes, count, milliseconds, number, percent_number, users, whole};
 
-use crate::answer::{AnswerCause, answer};
 use crate::Extras;
+use crate::answer::{AnswerCause, answer};
 use crate::axis::Axis;
 use crate::text::budget::visible_parts;
 use crate::text::engine::{engines, switches};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use whyso_explain::model::Explanation;
-use whyso_record::run::RunInfo;
 use whyso_record::RunFacts;
+use whyso_record::run::RunInfo;
 use whyso_report::{Answer, AnswerPlace, RunBefore, Span, Tone};
 use whyso_words::terminal::escape;
 

@@ -108,7 +108,12 @@ mod tests {
 
     #[test]
     fn a_mistake_is_named_with_its_file() {
-        for (text, words) in [("dns = \"x\"", "dns"), ("users = 5", "users"), ("color = \"red\"", "never"), ("=", "config.toml")] {
+        for (text, words) in [
+            ("dns = \"x\"", "dns"),
+            ("users = 5", "users"),
+            ("color = \"red\"", "never"),
+            ("=", "config.toml"),
+        ] {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(words) && error.contains("config.toml"), "{error}");
         }
