@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use whyso_explain::model::{Explanation, LevelInput};
+use whyso_model::Pacing;
 use whyso_record::Recording;
 use whyso_record::data::{LoadInterval, SeriesKey};
 use whyso_record::run::{Latency, Level, LevelResult, Purpose, RunEnd, RunInfo, StatementResult, Window};
@@ -68,7 +69,9 @@ fn level_over(recording: &Recording, levels: &[Level], window: Window) -> Result
         false => result_of(&load, window),
     };
     let known = of.map(|level| level.result.clone()).unwrap_or_default();
-    let result = LevelResult { workload: known.workload, pacing: known.pacing, ..measured };
+    // A recording that is running has no level yet. Where nothing is known of a load of ours, something else loads the server.
+    let pacing = if of.is_none() && load.is_empty() { Pacing::Recorded } else { known.pacing };
+    let result = LevelResult { workload: known.workload, pacing, ..measured };
     Ok(Level {
         index: 0,
         users: of.map_or(0, |level| level.users),

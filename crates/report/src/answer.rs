@@ -94,7 +94,9 @@ impl Answer {
 /// The answer of a run.
 pub fn answer(run: &RunInfo, explanation: &Explanation) -> Answer {
     // Of an open loop the question is which rates were kept up with: the explanation says it in a sentence.
-    let level = best(run, explanation).filter(|level| level.result.rate_per_s.is_none());
+    // What a request is to a process that is no server, is not known.
+    let level =
+        best(run, explanation).filter(|level| level.result.rate_per_s.is_none() && run.process().is_none());
     let told = level.map(|level| level.index);
     let about = explanation.about.and_then(|index| run.levels.iter().find(|level| level.index == index));
     // The cause is asked about where throughput stops growing, which may be another level.

@@ -7,6 +7,7 @@ use whyso_words::percent;
 use super::line::{Line, Span, Tone};
 use super::{Answer, AnswerCause, answer, levels, time};
 use crate::text::clean;
+use crate::text::layout::lines_of;
 
 /// Lines that a command ends with, at most.
 pub const LINES_MAX: usize = 20;
@@ -15,8 +16,8 @@ pub const LINES_MAX: usize = 20;
 const DOUBTS_MAX: usize = 2;
 /// Other suspects that are named.
 const OTHERS_MAX: usize = 3;
-/// Findings where nobody is suspected.
-const FINDINGS_MAX: usize = 6;
+/// Lines of findings where nobody is suspected.
+const FINDING_LINES_MAX: usize = 12;
 /// Where the answer is printed.
 #[derive(Clone, Debug)]
 pub struct AnswerPlace<'a> {
@@ -45,7 +46,7 @@ pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlac
     match answer.causes.first() {
         Some(first) => lines.extend(cause(first, explanation)),
         // A recording of something that is no server, or of nothing.
-        None => lines.extend(first_findings(explanation)),
+        None => lines.extend(first_findings(explanation, place.width)),
     }
     lines.extend(time::line(explanation, place.width));
     lines.extend(place.before.map(before));
@@ -108,10 +109,11 @@ fn cause(cause: &AnswerCause, explanation: &Explanation) -> Vec<Line> {
 }
 
 /// Where nobody is suspected: what was found, sentence by sentence.
-fn first_findings(explanation: &Explanation) -> Vec<Line> {
+fn first_findings(explanation: &Explanation, width: usize) -> Vec<Line> {
     let others = explanation.findings.iter().filter(|finding| finding.text != explanation.headline);
-    let line = |text: &str| Line::default().with(Tone::Plain, format!("  {}", clean(text)));
-    others.take(FINDINGS_MAX).map(|finding| line(&finding.text)).collect()
+    let paragraphs = others.map(|finding| lines_of(&clean(&finding.text), "  ", "    ", width));
+    let all: String = paragraphs.collect();
+    all.lines().take(FINDING_LINES_MAX).map(|line| Line::default().with(Tone::Plain, line)).collect()
 }
 
 /// What the same load did before. One start on each side shows no difference: how to find out stands next to it.
