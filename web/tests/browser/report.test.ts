@@ -62,6 +62,9 @@ test('the answer comes first: headline, three tiles, the time of a transaction, 
   await cards.first().locator('summary').first().click();
   expect(await link.isVisible()).toBe(true);
   expect(await page.locator('#timebar .bar span').count()).toBeGreaterThan(1);
+  // Whatever the unit, the parts fill the bar.
+  const filled = await page.locator('#timebar .bar').evaluate((bar) => [...bar.children].reduce((sum, part) => sum + part.getBoundingClientRect().width, 0) / bar.getBoundingClientRect().width);
+  expect(filled).toBeGreaterThan(0.99);
   expect(complaints).toEqual([]);
   await page.close();
   changed.remove();
