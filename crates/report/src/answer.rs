@@ -12,7 +12,9 @@ pub use lines::{AnswerPlace, LINES_MAX, RunBefore, answer_lines};
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
-use whyso_explain::model::{Cause, Class, Explanation, Gain, Limit, Resource, Suspect, SuspectObject};
+use whyso_explain::model::{
+    Cause, Class, Explanation, Gain, Limit, Regime, Resource, Suspect, SuspectObject,
+};
 use whyso_record::run::{Level, Purpose, RunInfo};
 use whyso_words::{milliseconds, number, percent, users};
 
@@ -158,10 +160,17 @@ fn extent(run: &RunInfo, explanation: &Explanation, level: &Level) -> String {
     let swept = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep).count();
     let at = users(level.users);
     match explanation.peak.as_ref().filter(|_| swept > 1) {
-        Some(peak) if peak.users_interval.1.is_none() => format!("Still rises at {at}"),
+        Some(peak) if peak.users_interval.1.is_none() && is_last_judged(explanation, level.users) => {
+            format!("Still rises at {at}")
+        }
         Some(_) => format!("Stops at {at}"),
         None => format!("At {at}"),
     }
+}
+
+/// Whether no level with more users could be judged.
+fn is_last_judged(explanation: &Explanation, users: u32) -> bool {
+    !explanation.levels.iter().any(|level| level.users > users && level.regime != Regime::Unknown)
 }
 
 fn rate(run: &RunInfo, explanation: &Explanation, level: &Level) -> String {
