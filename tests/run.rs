@@ -159,9 +159,9 @@ fn assert_a_part_is_explained_by_the_clock(place: &Place) {
     };
     let part = ["why", "--from", &clock(3), "--to", &clock(5)];
     let shown = output(&mut place.whyso(&part));
-    let told = text(&shown.stdout);
-    assert!(told.starts_with("From ") && told.contains("Suspects"), "{shown:?}");
-    assert!(told.contains("\nAgainst ") && told.contains("the first side:"), "{told}");
+    let printed = text(&shown.stdout);
+    assert!(printed.starts_with("From ") && printed.contains("Suspects"), "{shown:?}");
+    assert!(printed.contains("\nAgainst ") && printed.contains("the first side:"), "{printed}");
     let outside =
         output(&mut place.whyso(&["why", "--from", "2001-01-01 10:05", "--to", "2001-01-01 10:20"]));
     assert_eq!(outside.status.code(), Some(2));

@@ -99,10 +99,10 @@ pub fn answer(run: &RunInfo, explanation: &Explanation) -> Answer {
     // What a request is to a process that is no server, is not known.
     let level =
         best(run, explanation).filter(|level| level.result.rate_per_s.is_none() && run.process().is_none());
-    let told = level.map(|level| level.index);
+    let best_index = level.map(|level| level.index);
     let about = explanation.about.and_then(|index| run.levels.iter().find(|level| level.index == index));
     // The cause is asked about where throughput stops growing, which may be another level.
-    let at = match about.filter(|level| Some(level.index) != told && !run.is_recorded()) {
+    let at = match about.filter(|level| Some(level.index) != best_index && !run.is_recorded()) {
         Some(level) => format!("at {}", users(level.users)),
         None => String::new(),
     };
@@ -145,7 +145,7 @@ fn limit_words(limit: &Limit) -> &'static str {
     }
 }
 
-/// The level whose throughput is told: the peak, else the best of those that were measured.
+/// The level that the first line is about: the peak, else the best of those that were measured.
 fn best<'a>(run: &'a RunInfo, explanation: &Explanation) -> Option<&'a Level> {
     let mut swept = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
     let at_peak = explanation.peak.as_ref().and_then(|peak| swept.find(|level| level.users == peak.users));
@@ -163,6 +163,8 @@ fn extent(run: &RunInfo, explanation: &Explanation, level: &Level) -> String {
         Some(peak) if peak.users_interval.1.is_none() && is_last_judged(explanation, level.users) => {
             format!("Still rises at {at}")
         }
+        // Those with more users did hardly less: nobody knows that it stops there.
+        Some(peak) if peak.users_interval.1.is_none() => format!("Most at {at}, and hardly less beyond"),
         Some(_) => format!("Stops at {at}"),
         None => format!("At {at}"),
     }

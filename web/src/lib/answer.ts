@@ -17,7 +17,7 @@ export function resultOf({ answer }: Pick<Head, 'answer'>): string {
   return `${answer.extent}: ${[answer.rate, answer.p95 === '' ? '' : `p95 ${answer.p95}`].filter((text) => text !== '').join(', ')}`;
 }
 
-/** The level that the answer tells of: that of the peak, else the fastest. */
+/** The level that the answer is about: that of the peak, else the fastest. */
 function toldLevel({ run, explanation }: Pick<Head, 'run' | 'explanation'>) {
   const swept = run.levels.filter((level) => level.purpose === 'sweep');
   const atPeak = swept.find((level) => level.users === explanation.peak?.users);

@@ -19,7 +19,7 @@ struct Row {
     tone: Tone,
 }
 
-/// The header and the levels; nothing where there is but one, which the verdict has told. Levels that find no room are left out from
+/// The header and the levels; nothing where there is but one, which the verdict shows. Levels that find no room are left out from
 /// the start of the sweep on, the first one stays.
 pub(super) fn table(run: &RunInfo, explanation: &Explanation, room: usize) -> Vec<Line> {
     let mut shown: Vec<&Level> = run.levels.iter().collect();

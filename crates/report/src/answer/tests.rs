@@ -183,3 +183,18 @@ fn a_run_without_a_level_says_what_was_found() {
     let text = text(&answer_lines(&run(Vec::new()), &explanation, &PLACE));
     assert!(text.starts_with("✓ No level of load was measured.\n  The?[2J disk.\n"), "{text}");
 }
+
+/// It said "stops at 8 users" where the peak may lie beyond all levels.
+#[test]
+fn a_flat_curve_does_not_stop_and_a_rising_one_still_rises() {
+    let run = run(vec![level(0, 1, 620.0), level(1, 8, 1392.0), level(2, 64, 1390.0)]);
+    let mut explanation = explained(&run);
+    if let Some(peak) = &mut explanation.peak {
+        peak.users_interval = (4, None);
+    }
+    let flat = text(&answer_lines(&run, &explanation, &PLACE));
+    assert!(flat.starts_with("✓ Most at 8 users, and hardly less beyond: 1,392 tps"), "{flat}");
+    explanation.levels[2].regime = Regime::Unknown;
+    let rising = text(&answer_lines(&run, &explanation, &PLACE));
+    assert!(rising.starts_with("✓ Still rises at 8 users: 1,392 tps"), "{rising}");
+}

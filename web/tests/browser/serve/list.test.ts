@@ -44,7 +44,7 @@ describe('the list of runs', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows what tells runs apart, and lists those with the same tag or cause', async () => {
+  it('shows what distinguishes runs, and lists those with the same tag or cause', async () => {
     writeFileSync(join(session.runs, other, 'labels.json'), JSON.stringify({ name: 'before the index', tags: ['shop'] }));
     const { page, complaints } = await session.at('/');
     await page.locator('tbody tr').nth(1).waitFor();
