@@ -90,7 +90,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
         ReportFormat::Svg => out.write_all(whyso_report::svg(run, &explanation).as_bytes())?,
         ReportFormat::Json => {
             let object = whyso_report::json(run, &explanation, &std::path::absolute(&path)?);
-            writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+            crate::json::write(&mut out, "run", object)?;
         }
     }
     out.flush()?;

@@ -154,7 +154,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     };
     let mut out = crate::out::stdout();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&compared)?)?;
+        crate::json::write(&mut out, "compare", &compared)?;
     } else if args.markdown {
         write!(out, "{}", whyso_report::compare_markdown(&compared))?;
     } else {
@@ -181,7 +181,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode> {
     let found = whyso_query::history(&runs, args.users, args.metric, args.matters)?;
     let mut out = crate::out::stdout();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
+        crate::json::write(&mut out, "history", &found)?;
     } else {
         write!(out, "{}", whyso_report::history(&found))?;
     }

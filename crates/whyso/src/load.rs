@@ -66,7 +66,7 @@ fn print(args: &LoadArgs, view: &LoadView, outcome: LoadOutcome) -> Result<()> {
     };
     if args.output.json {
         let object = whyso_report::load::load_json(&result);
-        writeln!(crate::out::stdout(), "{}", serde_json::to_string_pretty(&object)?)?;
+        crate::json::write(crate::out::stdout(), "load", object)?;
     } else {
         view.print_end(&result)?;
     }

@@ -37,7 +37,7 @@ pub(crate) struct LocksArgs {
 
 pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
     let mut failed = false;
-    let (text, object) = match &args.dsn {
+    let (schema, text, object) = match &args.dsn {
         None => of_run(args, args.run.as_deref().unwrap_or(Path::new(LATEST)))?,
         Some(dsn) => {
             let found = whyso_control::locks_now(dsn, &ask_password)?;
@@ -50,21 +50,21 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
                 not_reported: &found.not_reported,
             };
             failed = of.failed.is_some();
-            (whyso_report::locks_now(of), whyso_report::locks_now_json(of))
+            ("locks-now", whyso_report::locks_now(of), whyso_report::locks_now_json(of))
         }
     };
     let mut out = crate::out::stdout();
     match args.json {
-        true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,
+        true => crate::json::write(&mut out, schema, object)?,
         false => write!(out, "{text}")?,
     }
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-fn of_run(args: &LocksArgs, run: &Path) -> Result<(String, serde_json::Value)> {
+fn of_run(args: &LocksArgs, run: &Path) -> Result<(&'static str, String, serde_json::Value)> {
     let (recording, _) = open(run, &args.runs)?;
     let RunPart { window, words, .. } = choose_part(&recording, &args.part)?;
     let found = locks_in(&recording, window)?;
     let of = found.for_window(&words);
-    Ok((whyso_report::locks(of), whyso_report::locks_json(of)))
+    Ok(("locks", whyso_report::locks(of), whyso_report::locks_json(of)))
 }

@@ -21,6 +21,7 @@ mod config;
 mod exit_codes;
 mod export_args;
 mod help;
+mod json;
 mod load;
 mod load_args;
 mod load_view;

@@ -131,7 +131,7 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
         let found = differences(a.table, b.table, column, per);
         return print(
             &mut out,
-            args.json,
+            args.json.then_some("pfs-differences"),
             &whyso_report::pfs_differences_json(a, b, column, per, &found),
             || whyso_report::pfs_differences(a, b, column, &found),
         );
@@ -142,11 +142,14 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
     let about = here.about(per, args.limit);
     if view.name == "lock-instances" && args.like.is_none() {
         let locks = evenness(about.table);
-        return print(&mut out, args.json, &whyso_report::pfs_evenness_json(about, &locks), || {
-            whyso_report::pfs_evenness(about, &locks)
-        });
+        return print(
+            &mut out,
+            args.json.then_some("pfs-evenness"),
+            &whyso_report::pfs_evenness_json(about, &locks),
+            || whyso_report::pfs_evenness(about, &locks),
+        );
     }
-    print(&mut out, args.json, &whyso_report::pfs_json(about), || whyso_report::pfs(about))
+    print(&mut out, args.json.then_some("pfs"), &whyso_report::pfs_json(about), || whyso_report::pfs(about))
 }
 
 /// `whyso pfs RUN timers`.
@@ -160,7 +163,9 @@ fn timers(out: &mut impl Write, recording: &Recording, args: &PfsArgs) -> Result
     let timing = whyso_query::timing_in(recording, window)?;
     let setup = recording.run().performance_schema().unwrap_or_else(|| "not recorded".to_string());
     let of = PfsTimersOf { window: &words, timing: &timing, setup: &setup };
-    print(out, args.json, &whyso_report::pfs_timers_json(of), || whyso_report::pfs_timers(of))
+    print(out, args.json.then_some("pfs-timers"), &whyso_report::pfs_timers_json(of), || {
+        whyso_report::pfs_timers(of)
+    })
 }
 
 impl PfsArgs {
@@ -229,15 +234,16 @@ fn check_divisor(table: &Table, per: Per) -> Result<()> {
     Ok(())
 }
 
+/// Prints the object if there is a schema for it to keep to, otherwise the text.
 fn print(
     out: &mut impl Write,
-    json: bool,
+    schema: Option<&str>,
     object: &serde_json::Value,
     text: impl FnOnce() -> String,
 ) -> Result<ExitCode> {
-    match json {
-        true => writeln!(out, "{}", serde_json::to_string_pretty(object)?)?,
-        false => write!(out, "{}", text())?,
+    match schema {
+        Some(schema) => crate::json::write(out, schema, object)?,
+        None => write!(out, "{}", text())?,
     }
     Ok(ExitCode::SUCCESS)
 }

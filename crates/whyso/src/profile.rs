@@ -31,7 +31,7 @@ pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
     }
     let about = sampled.about();
     if args.shown.json {
-        print_object(&whyso_report::functions_json(about, profile, &found, args.shown.limit))
+        print_object("functions", &whyso_report::functions_json(about, profile, &found, args.shown.limit))
     } else {
         print_text(&whyso_report::functions(about, profile, &found, args.shown.limit))
     }
@@ -46,7 +46,10 @@ fn show_differences(args: &FunctionsArgs) -> Result<ExitCode> {
     }
     let (about, limit) = (pair.about(args.inclusive), args.shown.limit);
     if args.shown.json {
-        print_object(&whyso_report::function_differences_json(about, &here.metrics, &found, limit))
+        print_object(
+            "function-differences",
+            &whyso_report::function_differences_json(about, &here.metrics, &found, limit),
+        )
     } else {
         print_text(&whyso_report::function_differences(about, &here.metrics, &found, limit))
     }
@@ -60,7 +63,7 @@ pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result
     let header = whyso_report::known_words(sampled.about());
     if args.shown.json {
         print_stderr_part!("{header}");
-        print_object(&whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
+        print_object("relatives", &whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
     } else {
         print_text(&(header + &whyso_report::relatives(profile, &found, relation, args.shown.limit)))
     }
@@ -73,7 +76,7 @@ pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
     let found = classes(profile, &rules);
     let about = sampled.about();
     if args.json {
-        print_object(&whyso_report::classes_json(about, profile, &found))
+        print_object("classes", &whyso_report::classes_json(about, profile, &found))
     } else {
         print_text(&whyso_report::classes(about, profile, &found))
     }
@@ -86,7 +89,7 @@ pub(crate) fn show_wakers(args: &WakersArgs) -> Result<ExitCode> {
     let found = wakers(profile, &rules);
     let (about, limit) = (sampled.about(), args.shown.limit);
     if args.shown.json {
-        print_object(&whyso_report::wakers_json(about, profile, &found, &sampled.states, limit))
+        print_object("wakers", &whyso_report::wakers_json(about, profile, &found, &sampled.states, limit))
     } else {
         let of_roles = OfRoles { states: &sampled.states, files: &sampled.files };
         print_text(&whyso_report::wakers(about, profile, &found, of_roles, limit))
@@ -132,8 +135,9 @@ fn none_fits(name: &str) -> Error {
     ))
 }
 
-pub(crate) fn print_object(object: &Value) -> Result<ExitCode> {
-    print_text(&format!("{}\n", serde_json::to_string_pretty(object)?))
+pub(crate) fn print_object(schema: &str, object: &Value) -> Result<ExitCode> {
+    crate::json::write(crate::out::stdout(), schema, object)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn print_text(text: &str) -> Result<ExitCode> {

@@ -107,8 +107,7 @@ pub(crate) fn print_json(
     explanation: &Explanation,
 ) -> Result<()> {
     let object = whyso_report::json(recording.run(), explanation, &std::path::absolute(path)?);
-    writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
-    Ok(())
+    crate::json::write(out, "run", object)
 }
 
 fn write_report(recording: &Recording, explanation: &Explanation, path: &Path) -> Result<()> {

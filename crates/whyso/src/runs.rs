@@ -130,7 +130,7 @@ fn list(args: &RunsArgs) -> Result<ExitCode> {
                 })
             })
             .collect();
-        writeln!(out, "{}", serde_json::to_string_pretty(&serde_json::json!({ "runs": ids }))?)?;
+        crate::json::write(&mut out, "runs", serde_json::json!({ "runs": ids }))?;
         return Ok(ExitCode::SUCCESS);
     }
     if is_empty {
@@ -193,7 +193,7 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
         freed += whyso_record::remove_run(&run.path)?;
     }
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
-    print_outcome(args, serde_json::json!({ "removed": ids, "freed_bytes": freed }), || {
+    print_outcome(args, "runs-remove", serde_json::json!({ "removed": ids, "freed_bytes": freed }), || {
         format!("removed {}, {} freed", count(ids.len() as u64, "run"), bytes(freed as f64))
     })
 }
@@ -211,7 +211,7 @@ fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
         }
         freed += of_run;
     }
-    print_outcome(args, serde_json::json!({ "pruned": pruned, "freed_bytes": freed }), || {
+    print_outcome(args, "runs-prune", serde_json::json!({ "pruned": pruned, "freed_bytes": freed }), || {
         format!(
             "{} lost their oldest detail, {} freed",
             count(pruned.len() as u64, "run"),
@@ -238,10 +238,15 @@ fn label(
         whyso_record::set_labels(&path, &labels)?;
     }
     let id = path.file_name().map(|id| id.to_string_lossy().into_owned()).unwrap_or_default();
-    print_outcome(args, serde_json::json!({ "run": id, "name": labels.name, "tags": labels.tags }), || {
-        let name = if labels.name.is_empty() { "no name" } else { &labels.name };
-        format!("{id}: {name}; tags: {}", list_or_none(&labels.tags))
-    })
+    print_outcome(
+        args,
+        "runs-label",
+        serde_json::json!({ "run": id, "name": labels.name, "tags": labels.tags }),
+        || {
+            let name = if labels.name.is_empty() { "no name" } else { &labels.name };
+            format!("{id}: {name}; tags: {}", list_or_none(&labels.tags))
+        },
+    )
 }
 
 fn list_or_none(tags: &[String]) -> String {
@@ -261,6 +266,7 @@ fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
     }
     print_outcome(
         args,
+        "runs-check",
         serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }),
         || {
             let all_well = format!(
@@ -285,30 +291,39 @@ fn backup(args: &RunsArgs, names: &[String], output: &Path) -> Result<ExitCode> 
     let paths: Vec<PathBuf> = runs.iter().map(|run| run.path.clone()).collect();
     let written = whyso_record::backup_runs(&paths, output)?;
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
-    print_outcome(args, serde_json::json!({ "file": output, "runs": ids, "bytes": written }), || {
-        format!("{}: {}, {}", output.display(), count(ids.len() as u64, "run"), bytes(written as f64))
-    })
+    print_outcome(
+        args,
+        "runs-backup",
+        serde_json::json!({ "file": output, "runs": ids, "bytes": written }),
+        || format!("{}: {}, {}", output.display(), count(ids.len() as u64, "run"), bytes(written as f64)),
+    )
 }
 
 fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
     let (imported, there) = whyso_record::import_runs(file, &args.runs)?;
-    print_outcome(args, serde_json::json!({ "imported": imported, "there_already": there }), || {
-        let mut words = format!("took in {}", count(imported.len() as u64, "run"));
-        if !there.is_empty() {
-            words.push_str(&format!(", already there: {}", count(there.len() as u64, "run")));
-        }
-        words
-    })
+    print_outcome(
+        args,
+        "runs-import",
+        serde_json::json!({ "imported": imported, "there_already": there }),
+        || {
+            let mut words = format!("took in {}", count(imported.len() as u64, "run"));
+            if !there.is_empty() {
+                words.push_str(&format!(", already there: {}", count(there.len() as u64, "run")));
+            }
+            words
+        },
+    )
 }
 
 fn print_outcome(
     args: &RunsArgs,
+    schema: &str,
     object: serde_json::Value,
     words: impl FnOnce() -> String,
 ) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     match args.json {
-        true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,
+        true => crate::json::write(&mut out, schema, object)?,
         false => writeln!(out, "{}", words())?,
     }
     Ok(ExitCode::SUCCESS)

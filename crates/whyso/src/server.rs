@@ -130,7 +130,7 @@ fn list(json: bool) -> Result<()> {
             })
             .collect();
         let object = serde_json::json!({"builds": builds, "started": started});
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        crate::json::write(&mut out, "builds", object)?;
         return Ok(());
     }
     writeln!(out, "{:16} {:34} {:8} FROM", "NAME", "VERSION", "SYMBOLS")?;

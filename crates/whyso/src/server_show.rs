@@ -41,7 +41,7 @@ pub(crate) fn show(build: Option<&Path>, part: &str, json: bool) -> Result<ExitC
             "flavor": binary.flavor, "version": binary.version, "program": binary.path, "symbols": symbols,
             "supports": supports, "knobs": if part.is_empty() { knobs.iter().collect() } else { named },
         });
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        crate::json::write(&mut out, "build", object)?;
         return Ok(ExitCode::SUCCESS);
     }
     writeln!(out, "{} {}, {symbols}, {}\n", binary.flavor, binary.version, binary.path.display())?;

@@ -35,6 +35,7 @@ pub(crate) fn show_source(args: &SourceArgs) -> Result<ExitCode> {
             whyso_report::annotated_json(sampled.about(), profile, of)
         };
         return print_object(
+            "source",
             &serde_json::json!({"sources": sources.iter().map(to_json).collect::<Vec<_>>()}),
         );
     }

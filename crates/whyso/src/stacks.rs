@@ -46,7 +46,7 @@ pub(crate) fn stacks(args: &StacksArgs) -> Result<ExitCode> {
     let found = stacks_now(&of, &args.whose.filter(), &ask_password)?;
     let mut out = crate::out::stdout();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&whyso_report::stacks_json(&found))?)?;
+        crate::json::write(&mut out, "stacks", whyso_report::stacks_json(&found))?;
     } else if args.group {
         write!(out, "{}", whyso_report::grouped_stacks(&found))?;
     } else {

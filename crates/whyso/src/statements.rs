@@ -100,7 +100,11 @@ pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
     if args.log {
         let limit = args.limit.unwrap_or(usize::MAX);
         match args.json {
-            true => print_json(&mut out, &whyso_report::commands_json(&about, &found.commands, limit))?,
+            true => crate::json::write(
+                &mut out,
+                "commands",
+                whyso_report::commands_json(&about, &found.commands, limit),
+            )?,
             false => whyso_report::commands(&mut out, &about, &found.commands, limit)?,
         }
         return Ok(ExitCode::SUCCESS);
@@ -109,12 +113,12 @@ pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
     let limit = args.limit.unwrap_or(30);
     let statements = by_statement(&found.records(), by[0]);
     match args.json {
-        true => print_json(&mut out, &whyso_report::statements_json(&about, &statements, limit))?,
+        true => crate::json::write(
+            &mut out,
+            "statements",
+            whyso_report::statements_json(&about, &statements, limit),
+        )?,
         false => write!(out, "{}", whyso_report::statements(&about, &statements, by, limit))?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn print_json(out: &mut impl Write, object: &serde_json::Value) -> Result<()> {
-    Ok(writeln!(out, "{}", serde_json::to_string_pretty(object)?)?)
 }

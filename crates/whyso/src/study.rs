@@ -250,7 +250,7 @@ fn print_answer(journal: &Journal, form: Form) -> Result<()> {
     match form {
         Form::Terminal => writeln!(out, "{}", whyso_report::study(&answer))?,
         Form::Markdown => writeln!(out, "{}", whyso_report::study_markdown(&answer))?,
-        Form::Json => writeln!(out, "{}", serde_json::to_string_pretty(&answer)?)?,
+        Form::Json => crate::json::write(&mut out, "study", &answer)?,
     }
     Ok(())
 }

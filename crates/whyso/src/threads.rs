@@ -72,7 +72,7 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     if args.json {
         let object = whyso_report::threads_json(described, &rows, states, &pauses);
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        crate::json::write(&mut out, "threads", object)?;
     } else {
         write!(out, "{}", whyso_report::threads(described, &rows, states))?;
         let pauses = whyso_report::pauses(&pauses, window.end_ns.abs_diff(window.begin_ns));

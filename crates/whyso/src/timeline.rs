@@ -79,7 +79,7 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     if args.json {
         let object = whyso_report::timeline_json(&view);
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        crate::json::write(&mut out, "timeline", object)?;
     } else {
         let colors = crate::terminal::has_color();
         let text = whyso_report::timeline(&view, colors);

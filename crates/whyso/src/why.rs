@@ -30,7 +30,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     if args.json {
         let object = whyso_report::why_json(recording.run(), &explanation);
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        crate::json::write(&mut out, "why", object)?;
     } else {
         write!(out, "{}", whyso_report::why(&explanation))?;
     }
@@ -60,7 +60,7 @@ fn why_between(args: &WhyArgs, recording: &Recording) -> Result<ExitCode> {
     if args.json {
         let mut object = whyso_report::why_json(&excerpt.run, &explanation);
         object["against"] = serde_json::to_value(&compared)?;
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        crate::json::write(&mut out, "why", object)?;
         return Ok(ExitCode::SUCCESS);
     }
     let running = if args.from.is_none() { "The recording is running. " } else { "" };
