@@ -36,6 +36,8 @@ pub enum Missing {
     WaitStacks,
     /// Stacks that were asked for, and could not be sampled.
     ThreadStacks,
+    /// Names of functions of the server's program.
+    FunctionNames,
     /// Counts of the Performance Schema.
     PerformanceSchema,
     /// Waits by instrument of the Performance Schema, or their time.

@@ -65,6 +65,10 @@ pub(crate) struct Elf {
     pub(crate) got: Option<Range<u64>>,
     pub(crate) eh_frame: Option<Section>,
     pub(crate) eh_frame_hdr: Option<Section>,
+    /// Whether it has a symbol table beyond that of what it exports.
+    pub(crate) has_symbols: bool,
+    /// Whether it has debug information.
+    pub(crate) has_debug: bool,
 }
 
 impl Elf {
@@ -115,6 +119,8 @@ impl Elf {
                 b".text" => self.text = range(row),
                 b".got" => self.got = range(row),
                 b".eh_frame" => self.eh_frame = section(),
+                b".symtab" => self.has_symbols = true,
+                b".debug_info" | b".zdebug_info" => self.has_debug = true,
                 b".eh_frame_hdr" => self.eh_frame_hdr = section(),
                 _ => {}
             }

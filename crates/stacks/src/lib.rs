@@ -22,6 +22,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod code;
+mod debug_info;
 mod elf;
 mod error;
 mod function_starts;
@@ -34,6 +35,7 @@ mod table;
 mod unwind;
 
 pub use code::{FunctionCode, MappedFunctions, functions_of_process};
+pub use debug_info::{ProgramSymbols, program_symbols};
 pub use error::Error;
 pub use interrupts::Interrupts;
 pub use module::{Module, ModuleId};

@@ -1,6 +1,7 @@
 //! A file whose code processes execute.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::elf::{Elf, Section};
@@ -26,6 +27,10 @@ pub struct Module {
     /// As `/proc/PID/maps` has it.
     pub path: PathBuf,
     pub build_id: Option<String>,
+    /// By which this process can open it, whatever the other's root folder is.
+    pub(crate) file: PathBuf,
+    pub(crate) has_symbols: bool,
+    pub(crate) has_debug: bool,
     function_index: Option<Section>,
 }
 
@@ -42,16 +47,30 @@ impl Module {
 
     /// Whether the file at `path` is still the one whose code was executed.
     pub(crate) fn is_still_there(&self) -> bool {
-        let now = File::open(&self.path).ok().and_then(|file| Elf::read(&file).ok());
+        let now = File::open(&self.file).ok().and_then(|file| Elf::read(&file).ok());
         now.is_some_and(|now| now.build_id == self.build_id)
     }
 
-    pub(crate) fn of(path: &Path, elf: &Elf) -> Module {
+    pub(crate) fn of(pid: u32, path: &Path, elf: &Elf) -> Module {
         Module {
             path: path.to_path_buf(),
             build_id: elf.build_id.clone(),
+            file: readable_path(pid, path),
+            has_symbols: elf.has_symbols,
+            has_debug: elf.has_debug,
             function_index: elf.eh_frame_hdr.clone(),
         }
+    }
+}
+
+/// The path by which this process can open what process `pid` calls `path`: through its root folder where that is another one, as in a
+/// container.
+pub(crate) fn readable_path(pid: u32, path: &Path) -> PathBuf {
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let place = |path: &Path| std::fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
+    match (place(&root), place(Path::new("/"))) {
+        (Some(theirs), Some(ours)) if theirs != ours => root.join(path.strip_prefix("/").unwrap_or(path)),
+        _ => path.to_path_buf(),
     }
 }
 
@@ -68,7 +87,7 @@ pub(crate) fn open(pid: u32, mapping: &Mapping) -> Result<Elf, Error> {
     }
     let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{begin:x}-{end:x}"));
     let file = File::open(&mapped)
-        .or_else(|_| File::open(&mapping.path))
+        .or_else(|_| File::open(readable_path(pid, &mapping.path)))
         .map_err(|cause| Error::Unreadable { path: mapping.path.clone(), cause })?;
     Elf::read(&file)
 }

@@ -1,9 +1,11 @@
 //! From addresses to functions, files and lines.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
+use whyso_debuginfo::DebugFiles;
 
 use crate::module::{Module, ModuleId};
 use crate::unwind::{Frame, Unwinding};
@@ -33,8 +35,9 @@ pub struct Names {
     by_symbols: Symbolizer,
     /// Whether debug information is read where a build has it.
     reads_debug: bool,
-    /// Whether a module's file may be read for names.
-    sound: HashMap<ModuleId, bool>,
+    /// The file that a module's names are read from; `None` where none may be.
+    sources: HashMap<ModuleId, Option<PathBuf>>,
+    debug_files: DebugFiles,
 }
 
 impl Default for Names {
@@ -52,7 +55,13 @@ impl Names {
 
     fn new(reads_debug: bool) -> Names {
         let by_symbols = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build();
-        Names { symbolizer: Symbolizer::new(), by_symbols, reads_debug, sound: HashMap::new() }
+        Names {
+            symbolizer: Symbolizer::new(),
+            by_symbols,
+            reads_debug,
+            sources: HashMap::new(),
+            debug_files: DebugFiles::here(),
+        }
     }
 
     /// The functions that each frame is in, the innermost first: those that the compiler put into others come before those that they were
@@ -87,10 +96,10 @@ impl Names {
             _ if frame.module == ModuleId::KERNEL => {
                 return self.of_kernel(&address).remove(0).remove(0).name;
             }
-            Some(module) if self.is_sound(frame.module, module) => {
-                (module, elf_of(module, false), Input::VirtOffset(&address[..]))
-            }
-            Some(module) => return unnamed(module, frame.address).name,
+            Some(module) => match self.source_of(frame.module, module) {
+                Some(file) => (module, elf_of(&file, false), Input::VirtOffset(&address[..])),
+                None => return unnamed(module, frame.address).name,
+            },
             None => return UNKNOWN.to_string(),
         };
         match self.by_symbols.symbolize(&source, input).unwrap_or_default().first() {
@@ -105,8 +114,19 @@ impl Names {
         if self.reads_debug { &self.symbolizer } else { &self.by_symbols }
     }
 
-    fn is_sound(&mut self, id: ModuleId, module: &Module) -> bool {
-        *self.sound.entry(id).or_insert_with(|| module.is_still_there())
+    /// The module's own file, or one with its debug information.
+    fn source_of(&mut self, id: ModuleId, module: &Module) -> Option<PathBuf> {
+        if let Some(known) = self.sources.get(&id) {
+            return known.clone();
+        }
+        let is_complete = if self.reads_debug { module.has_debug } else { module.has_symbols };
+        let apart = match (&module.build_id, is_complete) {
+            (Some(build_id), false) => self.debug_files.find(build_id),
+            _ => None,
+        };
+        let source = apart.or_else(|| module.is_still_there().then(|| module.file.clone()));
+        self.sources.insert(id, source.clone());
+        source
     }
 
     fn of_kernel(&self, addresses: &[u64]) -> Vec<Vec<Function>> {
@@ -121,12 +141,12 @@ impl Names {
     }
 
     fn of_file(&mut self, id: ModuleId, module: &Module, addresses: &[u64]) -> Vec<Vec<Function>> {
-        let sound = self.is_sound(id, module);
-        let source = elf_of(module, self.reads_debug);
-        let found = if sound {
-            self.symbolizer_for_all().symbolize(&source, Input::VirtOffset(addresses)).unwrap_or_default()
-        } else {
-            Vec::new()
+        let found = match self.source_of(id, module) {
+            Some(file) => {
+                let source = elf_of(&file, self.reads_debug);
+                self.symbolizer_for_all().symbolize(&source, Input::VirtOffset(addresses)).unwrap_or_default()
+            }
+            None => Vec::new(),
         };
         let functions = |(place, address): (usize, &u64)| match found.get(place) {
             Some(Symbolized::Sym(symbol)) if is_its_own(symbol, module, *address) => {
@@ -138,8 +158,8 @@ impl Names {
     }
 }
 
-fn elf_of(module: &Module, reads_debug: bool) -> Source<'static> {
-    let mut elf = Elf::new(&module.path);
+fn elf_of(file: &Path, reads_debug: bool) -> Source<'static> {
+    let mut elf = Elf::new(file);
     elf.debug_syms = reads_debug;
     Source::Elf(elf)
 }

@@ -80,19 +80,19 @@ impl Layout {
             }
             // A file that can't be read leaves its frames without a name, and the stack's rest is lost.
             if let Ok(elf) = module::open(pid, mapping) {
-                self.add(mapping, elf, modules);
+                self.add(pid, mapping, elf, modules);
             }
         }
         self.places.sort_by_key(|place| place.range.start);
         self.mappings = found;
     }
 
-    fn add(&mut self, mapping: &Mapping, elf: Elf, modules: &mut Vec<Module>) {
+    fn add(&mut self, pid: u32, mapping: &Mapping, elf: Elf, modules: &mut Vec<Module>) {
         let Some(bias) = elf.bias(mapping.range.start, mapping.offset) else { return };
         let same =
             modules.iter().position(|module| module.path == mapping.path && module.build_id == elf.build_id);
         let number = same.unwrap_or_else(|| {
-            modules.push(Module::of(&mapping.path, &elf));
+            modules.push(Module::of(pid, &mapping.path, &elf));
             modules.len() - 1
         });
         let Elf { text, got, eh_frame, eh_frame_hdr, .. } = elf;

@@ -13,6 +13,7 @@ use whyso_trace::{Generator, Reading, StackSampling};
 use crate::counting::{Counting, Sight};
 use crate::error::Error;
 use crate::keeper::Keeper;
+use crate::no_process::no_process;
 use crate::request::Request;
 use crate::sql_trace::{FollowSpec, SqlTracing};
 use crate::stacks::{BusyFunctions, StackTaking};
@@ -35,6 +36,22 @@ pub struct TracingSpec {
     pub generator: Generator,
 }
 
+/// Which functions of a server's program will have no names, and what would give them some; `None` where all have one.
+fn nameless_functions(pid: u32) -> Option<NotMeasured> {
+    let symbols = whyso_stacks::program_symbols(pid).filter(|symbols| !symbols.are_complete)?;
+    let program = symbols.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let advice = match &symbols.package {
+        Some(package) => format!("install {package}, or set DEBUGINFOD_URLS"),
+        None => "install its package of debug symbols, or set DEBUGINFOD_URLS".to_string(),
+    };
+    let failed: String = symbols.failures.iter().map(|failure| format!("{failure}; ")).collect();
+    Some(NotMeasured::new(
+        Missing::FunctionNames,
+        format!("the names of functions that {program} does not export"),
+        format!("{failed}it has no symbols for them: {advice}"),
+    ))
+}
+
 /// A tracer in a thread of its own.
 pub struct Tracing {
     // Both end before the tracer, whose accounts they read.
@@ -48,10 +65,11 @@ pub struct Tracing {
 impl Tracing {
     /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording has the reason.
     pub fn begin(info: &mut RunInfo, recorder: &Recorder, wanted: TracingSpec) -> Option<Tracing> {
+        let no_process = no_process(&info.server.variables);
         let counting = match (wanted.trace, info.server.pid) {
             (false, _) => Err(Error::SwitchedOff),
-            (true, None) if wanted.generator != Generator::Unknown => Counting::of_the_wire(),
-            (true, None) => Err(Error::NotHere),
+            (true, None) if wanted.generator != Generator::Unknown => Counting::of_the_wire(&no_process),
+            (true, None) => Err(Error::NoProcess(no_process)),
             (true, Some(pid)) => {
                 let ports = client_ports(&info.server.variables);
                 Counting::of(pid, wanted.stacks, wanted.generator, ports)
@@ -95,6 +113,9 @@ impl Tracing {
         info: &mut RunInfo,
         recorder: &Recorder,
     ) -> Result<Tracing, Error> {
+        if wanted.stacks != StackSampling::Off {
+            info.not_measured.extend(servers.first().and_then(|pid| nameless_functions(*pid)));
+        }
         let stacks = match (&counting, wanted.stacks) {
             (_, StackSampling::Off) => Ok(None),
             (Counting::Traced(tracer), StackSampling::Light | StackSampling::Full) => {
@@ -104,7 +125,7 @@ impl Tracing {
                     .and_then(|stacks| StackTaking::start(stacks, strange_is_load, recorder.clone()))
                     .map(Some)
             }
-            (Counting::Wire(_), _) => Err(Error::NotHere),
+            (Counting::Wire(_), _) => Err(Error::NoProcess(self::no_process(&info.server.variables))),
             (Counting::Sampled(_), _) => Err(Error::NotAllowed),
         };
         let stacks = stacks.unwrap_or_else(|why| {
@@ -218,7 +239,7 @@ fn sql_tracing(
     match (counting, info.server.pid) {
         (Counting::Traced(tracer), Some(pid)) => SqlTracing::start(tracer, pid, follow, info, recorder),
         (Counting::Sampled(_), _) => Err(Error::NotAllowed),
-        _ => Err(Error::NotHere),
+        _ => Err(Error::NoProcess(no_process(&info.server.variables))),
     }
 }
 
