@@ -94,6 +94,7 @@ pub(crate) fn server_now(
     pid: Option<u32>,
     runtime: &Runtime,
 ) -> Result<ServerFacts, Error> {
+    let pid = pid.or_else(|| dsn.server_pid());
     runtime.block_on(answered(dsn, "reading the server's variables", async {
         let mut conn = dsn.connect().await?;
         let facts = server_facts(&mut conn, &dsn.endpoint(), throw_away, pid).await?;

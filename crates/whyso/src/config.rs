@@ -61,6 +61,15 @@ pub(crate) fn dsn() -> String {
     config().ok().and_then(|config| config.dsn.clone()).unwrap_or_else(|| DSN.to_string())
 }
 
+/// The server that `--dsn` and `--container` name.
+pub(crate) fn dsn_of(dsn: Option<&str>, container: Option<&str>) -> String {
+    let dsn = dsn.map_or_else(self::dsn, str::to_string);
+    let Some(container) = container else { return dsn };
+    let separator = if dsn.contains('?') { '&' } else { '?' };
+    let name: String = container.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    format!("{dsn}{separator}container={name}")
+}
+
 impl Config {
     pub(crate) fn color(&self) -> Option<ColorChoice> {
         self.color.as_deref().and_then(|color| ColorChoice::from_str(color, false).ok())
@@ -104,6 +113,13 @@ mod tests {
         assert_eq!((config.dsn.as_deref(), config.runs.as_deref()), (Some("mysql://me@db1/"), None));
         assert_eq!((config.users.as_deref(), config.color()), (Some(&[1, 8][..]), Some(ColorChoice::Never)));
         assert_eq!(read(Path::new("/nowhere/config.toml")).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn a_container_is_a_parameter_of_the_dsn() {
+        let of = |dsn| dsn_of(Some(dsn), Some("a&b"));
+        assert_eq!(of("mysql://root@localhost/shop"), "mysql://root@localhost/shop?container=%61%26%62");
+        assert_eq!(of("mysql://localhost/?tls=off"), "mysql://localhost/?tls=off&container=%61%26%62");
     }
 
     #[test]

@@ -16,7 +16,8 @@ use crate::stacks::record_target;
 use crate::user::{ask_password, handle_ctrl_c};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
-    let dsn = args.dsn.clone().or_else(|| args.process.is_none().then(crate::config::dsn));
+    let (dsn, container) = (args.dsn.as_deref(), args.container.as_deref());
+    let dsn = args.process.is_none().then(|| crate::config::dsn_of(dsn, container));
     let plan = RecordPlan {
         target: record_target(dsn.as_ref(), args.process.as_ref())?,
         length: args.length.map(|length| length.0),

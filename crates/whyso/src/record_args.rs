@@ -14,6 +14,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "DSN")]
     pub(crate) dsn: Option<String>,
 
+    /// A server in a container of this machine, by the container's name, id or image; --dsn may give user and schema
+    #[arg(long, value_name = "NAME", conflicts_with = "process")]
+    pub(crate) container: Option<String>,
+
     /// Processes of any kind to watch instead, with all that they start. A number, or a name as `ps -e` shows it: that
     /// is every process of that name, also those that begin later
     #[arg(long, value_name = "NAME|PID", conflicts_with = "dsn")]

@@ -89,7 +89,7 @@ fn find_pid(dsn: Dsn, runtime: &Runtime) -> Receiver<Option<u32>> {
     runtime.spawn(async move {
         let asked = within(ANSWER_TIME_MAX, &dsn, "finding its process", async {
             let mut conn = dsn.connect().await?;
-            let facts = server_facts(&mut conn, &dsn.endpoint(), false, None).await?;
+            let facts = server_facts(&mut conn, &dsn.endpoint(), false, dsn.server_pid()).await?;
             log_out(conn).await;
             Ok::<_, crate::Error>(facts.pid)
         });

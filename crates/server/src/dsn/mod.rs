@@ -36,7 +36,7 @@ pub enum Tls {
 
 /// A data source name, taken apart: `mysql://user:password@host:port/schema?socket=…&tls=…`.
 ///
-/// Parameters: `socket` (path), `tls` (`disabled`, `verify`, `insecure`), `ssl-ca` (path, implies
+/// Parameters: `socket` (path), `container` (name, id or image of one on this machine), `tls` (`disabled`, `verify`, `insecure`), `ssl-ca` (path, implies
 /// `tls=verify`), `connect_timeout` (whole seconds, 1 to 3600).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dsn {
@@ -79,6 +79,14 @@ impl Dsn {
     pub fn resolve(text: &str) -> crate::Result<Dsn> {
         let environment = option_file::Environment::of_this_process()?;
         parse::resolve(text, &environment)
+    }
+
+    /// The process whose socket it is, where the path names one: that of a server in a container.
+    pub fn server_pid(&self) -> Option<u32> {
+        let rest = self.socket.as_ref()?.strip_prefix("/proc").ok()?;
+        let mut parts = rest.components().map(|part| part.as_os_str().to_str());
+        let pid = parts.next()??.parse().ok()?;
+        (parts.next()?? == "root").then_some(pid)
     }
 
     /// Host and port or socket, without user and schema: "db1:3306", "/run/mysqld/mysqld.sock".

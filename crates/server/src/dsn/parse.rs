@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 const SHAPE: &str = "mysql://user@host:port/schema or mysql://user@localhost/schema?socket=/path";
 
 /// Parameters whose values hide nothing.
-const PARAMETERS: [&str; 4] = ["socket", "tls", "ssl-ca", "connect-timeout"];
+const PARAMETERS: [&str; 5] = ["socket", "tls", "ssl-ca", "connect-timeout", "container"];
 
 /// Returns the text of a DSN with whatever may be a password replaced by `***`, also where the rest can't be
 /// understood. That covers:
@@ -116,6 +116,9 @@ pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
     let host_given = !host.is_empty();
     let host = if host_given { host } else { client.host.clone().unwrap_or_else(|| "localhost".to_string()) };
     let mut socket = parameters.socket;
+    if let Some(container) = &parameters.container {
+        socket = Some(crate::containers::server_in(container)?.socket);
+    }
     // "localhost" without a port means the socket, as for the servers' own clients
     if socket.is_none() && host == "localhost" && port.is_none() {
         socket = client.socket.clone().or_else(|| environment.usual_socket.clone());
@@ -137,13 +140,14 @@ pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
 
 struct Parameters {
     socket: Option<PathBuf>,
+    container: Option<String>,
     tls: Tls,
     connect_timeout: Duration,
 }
 
 impl Parameters {
     fn parse(query: &str) -> std::result::Result<Parameters, DsnError> {
-        let mut socket = None;
+        let (mut socket, mut container) = (None, None);
         let mut tls: Option<Tls> = None;
         let mut ca: Option<PathBuf> = None;
         let mut connect_timeout = DEFAULT_CONNECT_TIMEOUT;
@@ -156,6 +160,7 @@ impl Parameters {
             match name.replace('_', "-").as_str() {
                 "socket" if value.starts_with('/') => socket = Some(PathBuf::from(value)),
                 "socket" => return Err(DsnError::RelativeSocket),
+                "container" => container = Some(value),
                 "ssl-ca" => ca = Some(PathBuf::from(value)),
                 "tls" => {
                     tls = Some(match value.as_str() {
@@ -187,7 +192,10 @@ impl Parameters {
             (Some(tls), None) => tls,
             (_, Some(ca)) => Tls::Verify { ca: Some(ca) },
         };
-        Ok(Parameters { socket, tls, connect_timeout })
+        if container.is_some() && socket.is_some() {
+            return Err(DsnError::ContainerAndSocket);
+        }
+        Ok(Parameters { socket, container, tls, connect_timeout })
     }
 }
 

@@ -23,10 +23,12 @@ pub(super) enum DsnError {
     ConnectTimeout(String),
     #[error("a password is no parameter: set MYSQL_PWD, write it in ~/.my.cnf, or wait for the prompt")]
     PasswordParameter,
-    #[error("it has no parameter '{0}': there are socket, tls, ssl-ca and connect_timeout")]
+    #[error("it has no parameter '{0}': there are socket, container, tls, ssl-ca and connect_timeout")]
     UnknownParameter(String),
     #[error("ssl-ca needs tls=verify, but tls has another value")]
     CaWithoutVerify,
+    #[error("give a container or a socket: a container's server is reached by its own socket")]
+    ContainerAndSocket,
     #[error("the address has no closing bracket")]
     NoBracket,
     #[error(
