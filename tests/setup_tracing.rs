@@ -38,7 +38,14 @@ fn members_of_the_group_trace_without_root_and_others_can_not_run_the_copy() {
 
     let (status, steps) = set_up(&place, &[&asked[..], &["--dry-run"]].concat());
     assert_eq!(status, Some(0), "{steps}");
-    for step in ["would copy", "-m 0750", "setcap cap_sys_ptrace,cap_perfmon,cap_bpf=ep", "usermod -a -G"] {
+    for step in [
+        "would copy",
+        "-m 0750",
+        "setcap cap_sys_ptrace,cap_perfmon,cap_bpf=ep",
+        "cap_bpf         loads",
+        "cap_sys_ptrace  reads",
+        "usermod -a -G",
+    ] {
         assert!(steps.contains(step), "{step}: {steps}");
     }
     assert!(!copy.exists());

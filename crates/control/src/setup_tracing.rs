@@ -26,6 +26,16 @@ const CAPABILITIES: &CStr = c"security.capability";
 /// On a copy whose group was created with it, so that it is removed with it.
 const OWN_GROUP: &CStr = c"trusted.whyso_group";
 
+/// What each capability of the copy is for.
+pub const TRACING_CAPABILITIES: [(&str, &str); 3] = [
+    ("cap_bpf", "loads the programs that count where time goes into the kernel"),
+    ("cap_perfmon", "attaches them to its events, and samples stacks"),
+    (
+        "cap_sys_ptrace",
+        "reads the memory, the maps and the files of the server's process, for stacks and the names of functions",
+    ),
+];
+
 /// CAP_SYS_PTRACE, CAP_PERFMON and CAP_BPF, permitted and effective, as capabilities(7) lays them out. First comes the
 /// revision with the bit "effective", then permitted and inheritable, low and high halves.
 const NEEDED: [u8; 20] = {

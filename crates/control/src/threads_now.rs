@@ -64,9 +64,8 @@ pub(crate) fn server_here(
     })?;
     let server = facts::server_now(&dsn, false, None, runtime)?;
     let pid = server.pid.ok_or_else(|| {
-        Error::Failed(
-            "the server's process is not on this machine: its threads can't be seen from here".to_string(),
-        )
+        let why = whyso_tracing::no_process(&server.variables);
+        Error::Failed(format!("the server's threads can't be seen: {why}"))
     })?;
     Ok((dsn, pid))
 }

@@ -99,12 +99,14 @@ impl Counting {
     }
 
     /// Only the load's side of the wire, and what that leaves out, for the report.
-    pub fn of_the_wire() -> Result<(Counting, Option<NotMeasured>), Error> {
-        let tracer = Tracer::start(&TraceSpec::default()).map_err(|trace| Error::NoWire { trace })?;
+    ///
+    /// # Errors
+    /// The wire can't be traced either.
+    pub fn of_the_wire(no_process: &str) -> Result<(Counting, Option<NotMeasured>), Error> {
+        let tracer = Tracer::start(&TraceSpec::default())
+            .map_err(|trace| Error::NoWire { no_process: no_process.to_string(), trace })?;
         let lost = NotMeasured::server_threads(format!(
-            "{}. The time budget stops at the wire. Suspects come from the server's process list, its \
-             lock tables and its counters",
-            Error::NotHere
+            "{no_process}. The time budget stops at the wire. Suspects come from the server's process list, its lock tables and its counters"
         ));
         Ok((Counting::Wire(Box::new(tracer)), Some(lost)))
     }

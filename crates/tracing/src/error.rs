@@ -11,8 +11,9 @@ use whyso_trace::DispatcherError;
 pub enum Error {
     #[error("--no-trace was given")]
     SwitchedOff,
-    #[error("its process is not on this machine, or can't be found from here")]
-    NotHere,
+    /// The server's process is not known, with the reason.
+    #[error("{0}")]
+    NoProcess(String),
     #[error("the tracer's programs are not allowed here")]
     NotAllowed,
     #[error(transparent)]
@@ -21,8 +22,8 @@ pub enum Error {
     NoSamples { trace: whyso_trace::Error, sampling: io::Error },
     #[error("several processes can't be watched here: {0}")]
     SeveralProcesses(whyso_trace::Error),
-    #[error("{}, and the load's side of the wire can't be traced: {trace}", Error::NotHere)]
-    NoWire { trace: whyso_trace::Error },
+    #[error("{no_process}, and the load's side of the wire can't be traced: {trace}")]
+    NoWire { no_process: String, trace: whyso_trace::Error },
     #[error("no thread could be started: {0}")]
     Thread(io::Error),
     /// The server's code can't be read.

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use whyso_control::{DEFAULT_TRACED_PROGRAM, SetupTracing, set_up_tracing, undo_tracing_setup};
+use whyso_control::{
+    DEFAULT_TRACED_PROGRAM, SetupTracing, TRACING_CAPABILITIES, set_up_tracing, undo_tracing_setup,
+};
 
 #[derive(Args, Debug)]
 pub(crate) struct SetupTracingArgs {
@@ -32,6 +34,10 @@ pub(crate) fn run(args: &SetupTracingArgs) -> Result<ExitCode> {
         writeln!(out, "{} {step}", if args.dry_run { "would" } else { "done:" })?;
     }
     if !args.undo {
+        writeln!(out, "Each capability has one reason:")?;
+        for (name, reason) in TRACING_CAPABILITIES {
+            writeln!(out, "  {name:15} {reason}")?;
+        }
         let (group, to) = (&args.group, args.to.display());
         writeln!(
             out,
