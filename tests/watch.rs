@@ -235,6 +235,62 @@ fn who_holds_a_lock_stands_above_who_waits_and_nothing_is_left_of_what_nobody_re
     assert_eq!(terminal.runs(), [] as [PathBuf; 0], "nobody asked for a recording");
 }
 
+/// Two connections: one holds the lock of a row, the other one waits for it in an update.
+fn with_a_waiter(server: &OwnServer) -> (Other, Other) {
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, v INT); INSERT INTO shop.orders VALUES (7, 0)");
+    let holds = client(server, "BEGIN; UPDATE shop.orders SET v = 1 WHERE id = 7; DO SLEEP(200)");
+    let sleeps = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'";
+    assert!(wait_until(SOON, || server.sql(sleeps) == "1"));
+    let waits =
+        client(server, "SET innodb_lock_wait_timeout = 200; UPDATE shop.orders SET v = 2 WHERE id = 7");
+    (holds, waits)
+}
+
+#[test]
+fn a_selected_statement_is_explained_and_ended_only_where_that_was_allowed() {
+    let (place, server) = (Place::new(), OwnServer::start());
+    let (_holds, mut waits) = with_a_waiter(&server);
+    let terminal = Terminal::start(&place, &["--dsn", &server.dsn("root", ""), "--no-trace"]);
+    terminal.wait_for_words("--no-trace was given");
+    terminal.press(&["4"]);
+    terminal.wait_for_words("holds up 1");
+    terminal.press(&["Down"]);
+    terminal.press(&["e"]);
+    let plan = terminal.wait_for_words("The server's answer");
+    assert!(
+        plan.contains("UPDATE shop.orders SET v = 2 WHERE id = 7") && plan.contains("key PRIMARY"),
+        "{plan}"
+    );
+    terminal.press(&["Escape"]);
+    terminal.press(&["K"]);
+    terminal.wait_for_words("--allow-kill");
+    terminal.quit();
+    assert!(waits.0.try_wait().unwrap().is_none(), "it waits on");
+
+    let terminal = Terminal::start(&place, &["--dsn", &server.dsn("root", ""), "--no-trace", "--allow-kill"]);
+    terminal.wait_for_words("--no-trace was given");
+    terminal.press(&["4"]);
+    terminal.wait_for_words("holds up 1");
+    terminal.press(&["Down"]);
+    terminal.press(&["K"]);
+    terminal.wait_for_words("y ends it, any other key does not");
+    terminal.press(&["n"]);
+    sleep(Duration::from_secs(1));
+    assert!(waits.0.try_wait().unwrap().is_none(), "any other key does not");
+    terminal.press(&["K"]);
+    terminal.wait_for_words("y ends it, any other key does not");
+    terminal.press(&["y"]);
+    terminal.wait_for_words("the recording has a note of it");
+    assert!(wait_until(SOON, || waits.0.try_wait().unwrap().is_some()), "the statement ended");
+    terminal.press(&["Escape"]);
+    terminal.press(&["8"]);
+    terminal
+        .wait_for("the note among the events", |screen| screen.contains("ended the statement of connection"));
+    terminal.press(&["5"]);
+    assert_eq!(server.sql("SELECT v FROM shop.orders"), "0", "nothing was changed");
+    terminal.quit();
+}
+
 #[test]
 fn a_server_that_comes_back_is_watched_again_in_its_new_process() {
     let (place, mut server) = (Place::new(), OwnServer::start());

@@ -53,6 +53,7 @@ mod server_plan;
 mod server_setup;
 mod server_under_test;
 mod service_level;
+mod session_actions;
 mod settle;
 mod setup_tracing;
 mod source;
@@ -77,7 +78,10 @@ pub use record::{RecordPlan, RecordTarget, Show, WatchedServer, record, watch};
 pub use recording::Outcome;
 pub use run::run;
 pub use server_plan::ServerPlan;
-pub use setup_tracing::{DEFAULT_TRACED_PROGRAM, SetupTracing, set_up_tracing, undo_tracing_setup};
+pub use session_actions::SessionActions;
+pub use setup_tracing::{
+    DEFAULT_TRACED_PROGRAM, SetupTracing, TRACING_CAPABILITIES, set_up_tracing, undo_tracing_setup,
+};
 pub use source::Source;
 pub use stacks_now::stacks_now;
 pub use study::{plan_study, study, study_answer, study_programs};

@@ -8,7 +8,8 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use whyso_live::{About, Control, History};
+//! use std::sync::mpsc::Receiver;
+//! use whyso_live::{About, AskError, Control, History};
 //! use whyso_record::{Options, Recorder};
 //!
 //! struct Nobody;
@@ -29,6 +30,15 @@
 //!     fn not_measured(&self) -> Vec<whyso_model::NotMeasured> {
 //!         Vec::new()
 //!     }
+//!     fn explain(&self, _statement: &str) -> Receiver<Result<String, AskError>> {
+//!         std::sync::mpsc::channel().1
+//!     }
+//!     fn kill(&self, _connection: u64, _statement: &str) -> Receiver<Result<String, AskError>> {
+//!         std::sync::mpsc::channel().1
+//!     }
+//!     fn may_kill(&self) -> bool {
+//!         false
+//!     }
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,6 +55,8 @@
 mod history;
 mod screen;
 
+use std::sync::mpsc::Receiver;
+
 pub use history::History;
 pub use screen::show;
 
@@ -56,6 +68,11 @@ pub enum NoteError {
     #[error("{0}")]
     Recorder(String),
 }
+
+/// Why the server did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct AskError(pub String);
 
 /// What is watched, as the head of the screen says it.
 #[derive(Clone, Debug, Default)]
@@ -88,4 +105,10 @@ pub trait Control: Sync {
     fn trouble(&self) -> Option<String>;
     /// What is not measured and why.
     fn not_measured(&self) -> Vec<whyso_model::NotMeasured>;
+    /// Begins to ask how the server executes a statement, as its literals are left out. The answer comes later.
+    fn explain(&self, statement: &str) -> Receiver<Result<String, AskError>>;
+    /// Begins to end the statement that a connection executes, if it still is this one. The answer comes later.
+    fn kill(&self, connection: u64, statement: &str) -> Receiver<Result<String, AskError>>;
+    /// Whether the user allowed that statements are ended.
+    fn may_kill(&self) -> bool;
 }

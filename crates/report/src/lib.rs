@@ -38,6 +38,7 @@ mod over_time;
 mod pauses;
 pub mod payload;
 mod pfs;
+mod plan;
 mod processes;
 mod profile;
 mod run_list;
@@ -72,6 +73,7 @@ pub use pfs::{
     LevelPfs, PfsOf, PfsTimersOf, RunPfs, observer_words, own_label, pfs, pfs_differences,
     pfs_differences_json, pfs_evenness, pfs_evenness_json, pfs_json, pfs_timers, pfs_timers_json,
 };
+pub use plan::plan;
 pub use profile::{
     AnnotatedSource, FilesByRole, ForPprof, OfRoles, ProfilePair, ReadSource, Relation, SampledIn,
     SourceText, StatesByRole, annotated, annotated_json, classes, classes_json, folded, folded_against,

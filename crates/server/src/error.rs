@@ -45,6 +45,14 @@ pub enum Error {
     #[error("the server refused to {doing}: {source}")]
     Refused { doing: String, source: mysql_async::Error },
 
+    /// A container, or a server in it, that can't be reached.
+    #[error("{0}")]
+    Container(String),
+
+    /// What a session executes is not what was wanted of it.
+    #[error("whyso can't {doing}: {why}")]
+    Session { doing: String, why: String },
+
     /// No server program where one was looked for, or one that does not run.
     #[error("{0}")]
     Binary(String),
@@ -136,6 +144,7 @@ impl Error {
                 | Error::PerformanceSchema(_)
                 | Error::Cpus(_)
                 | Error::BuildName(_)
+                | Error::Container(_)
                 | Error::NotOurs(_)
                 | Error::Dataset(_)
         )

@@ -2,7 +2,8 @@
 //! snapshots.
 //!
 //! Only this crate changes a server's settings and files, and only when asked. These are a schema that it created and
-//! marked ([`schema`]), settings that it puts back ([`knobs`]), and servers of its own ([`throwaway`]). It never
+//! marked ([`schema`]), settings that it puts back ([`knobs`]), and servers of its own ([`throwaway`]). It ends a
+//! statement of somebody else only where the user allowed it ([`sessions`]). It never
 //! measures, and never starts or stops a server that it did not create. It writes into a schema that holds anything
 //! else only where the user named that schema. It answers no server's request for a file except for the rows that it
 //! loads.
@@ -26,6 +27,7 @@
 pub mod answers;
 mod argv;
 pub mod builds;
+pub mod containers;
 pub mod cpus;
 pub mod dataset;
 pub mod dsn;
@@ -36,6 +38,7 @@ mod page_cache;
 mod paths;
 pub mod redact;
 pub mod schema;
+pub mod sessions;
 pub mod snapshot;
 pub mod throwaway;
 

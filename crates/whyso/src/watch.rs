@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_control::{Error, Listener, News, RecordPlan, RecordTarget, Show, StackSampling, WatchedServer};
-use whyso_live::{About, Control, History};
+use whyso_control::{
+    Error, Listener, News, RecordPlan, RecordTarget, SessionActions, Show, StackSampling, WatchedServer,
+};
+use whyso_live::{About, AskError, Control, History};
 use whyso_record::Tap;
 
 use crate::addon::OthersArgs;
@@ -30,6 +33,10 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "DSN")]
     dsn: Option<String>,
 
+    /// A server in a container of this machine, by the container's name, id or image; --dsn may give user and schema
+    #[arg(long, value_name = "NAME")]
+    container: Option<String>,
+
     /// Time between two readings of each sampler, in milliseconds, from 100
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
     interval_ms: u64,
@@ -48,6 +55,10 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "SIZE")]
     disk_max: Option<Size>,
 
+    /// Let the key K end the statement of a selected connection, after it asked; the recording gets a note of it
+    #[arg(long)]
+    allow_kill: bool,
+
     /// Folder that holds the recordings; one stays there if you press r
     #[arg(long = "runs", alias = "out", value_name = "DIR", default_value = crate::config::runs())]
     out: PathBuf,
@@ -65,7 +76,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
             "--dry-run is for `whyso record --pfs …`: it prints, and changes nothing".to_string()
         ));
     }
-    let dsn = args.dsn.clone().unwrap_or_else(crate::config::dsn);
+    let dsn = crate::config::dsn_of(args.dsn.as_deref(), args.container.as_deref());
     let plan = RecordPlan {
         target: RecordTarget::Server(dsn.clone()),
         length: None,
@@ -84,7 +95,12 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
         command_line: crate::user::command_line(),
     };
     let stop = handle_ctrl_c()?;
-    let screen = Screen { history: Arc::default(), bars: Bars::new(), is_drawn: AtomicBool::new(false) };
+    let screen = Screen {
+        history: Arc::default(),
+        bars: Bars::new(),
+        is_drawn: AtomicBool::new(false),
+        allow_kill: args.allow_kill,
+    };
     let outcome = whyso_control::watch(&plan, &screen, &screen, stop, &ask_password);
     screen.bars.clear();
     let Some(outcome) = outcome? else { return Ok(ExitCode::SUCCESS) };
@@ -104,6 +120,7 @@ struct Screen {
     /// Text that is printed before and after the screen is shown.
     bars: Bars,
     is_drawn: AtomicBool,
+    allow_kill: bool,
 }
 
 impl Listener for Screen {
@@ -134,7 +151,11 @@ impl Show for Screen {
             recording: watched.path().display().to_string(),
         };
         self.is_drawn.store(true, Ordering::Relaxed);
-        let shown = whyso_live::show(&self.history, &about, &Keys { watched, history: &self.history });
+        let shown = whyso_live::show(
+            &self.history,
+            &about,
+            &Keys { watched, history: &self.history, allow_kill: self.allow_kill },
+        );
         self.is_drawn.store(false, Ordering::Relaxed);
         shown.map_err(|error| Error::Failed(format!("the terminal can't be drawn on: {error}")))
     }
@@ -143,7 +164,25 @@ impl Show for Screen {
 /// What the keys do.
 struct Keys<'a> {
     watched: &'a WatchedServer<'a>,
-    history: &'a History,
+    history: &'a Arc<History>,
+    allow_kill: bool,
+}
+
+impl Keys<'_> {
+    /// Asks the server on a thread of its own: the screen waits for nobody.
+    fn ask(
+        &self,
+        question: impl FnOnce(SessionActions) -> Result<String, Error> + Send + 'static,
+    ) -> Receiver<Result<String, AskError>> {
+        let (send, answer) = channel();
+        if let Some(sessions) = self.watched.sessions().cloned() {
+            std::thread::spawn(move || {
+                // Nobody waits for it where the screen has ended.
+                let _ = send.send(question(sessions).map_err(|error| AskError(error.to_string())));
+            });
+        }
+        answer
+    }
 }
 
 impl Control for Keys<'_> {
@@ -167,6 +206,28 @@ impl Control for Keys<'_> {
 
     fn trouble(&self) -> Option<String> {
         self.watched.trouble()
+    }
+
+    fn explain(&self, statement: &str) -> Receiver<Result<String, AskError>> {
+        let statement = statement.to_string();
+        self.ask(move |sessions| {
+            let plan = sessions.explain(&statement)?;
+            Ok(whyso_report::plan(&plan.statement, &plan.columns, &plan.rows))
+        })
+    }
+
+    fn kill(&self, connection: u64, statement: &str) -> Receiver<Result<String, AskError>> {
+        let (statement, history) = (statement.to_string(), self.history.clone());
+        self.ask(move |sessions| {
+            sessions.kill(connection, &statement)?;
+            let done = format!("ended the statement of connection {connection}");
+            history.note(&done);
+            Ok(format!("{done}; the recording has a note of it"))
+        })
+    }
+
+    fn may_kill(&self) -> bool {
+        self.allow_kill
     }
 
     fn not_measured(&self) -> Vec<whyso_model::NotMeasured> {

@@ -22,6 +22,7 @@ use crate::login::AskPassword;
 use crate::progress::Listener;
 use crate::recording::{Outcome, Recording};
 use crate::runtime::GOODBYE_TIME_MAX;
+use crate::session_actions::SessionActions;
 use crate::{Error, facts};
 use whyso_query::machine;
 
@@ -46,6 +47,7 @@ pub struct WatchedServer<'a> {
     stop: &'a Stop,
     toggles: Sender<()>,
     windows: &'a Windows,
+    sessions: Option<SessionActions>,
 }
 
 impl WatchedServer<'_> {
@@ -80,6 +82,11 @@ impl WatchedServer<'_> {
     /// Its folder can't be written.
     pub fn note(&self, text: &str) -> Result<(), Error> {
         Ok(whyso_record::add_note(self.path, monotonic_ns(), text)?)
+    }
+
+    /// What may be asked of the server's sessions.
+    pub fn sessions(&self) -> Option<&SessionActions> {
+        self.sessions.as_ref()
     }
 
     /// Whether something else than the user's keys ends it, such as a signal.
@@ -135,6 +142,7 @@ impl RecordingSession<'_> {
             stop: self.stop,
             toggles,
             windows: &windows,
+            sessions: self.dsn.clone().map(|dsn| SessionActions { dsn, path: path.clone() }),
         };
         let is_over = AtomicBool::new(false);
         let toggles = Toggles::from_channel(presses);

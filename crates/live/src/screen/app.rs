@@ -4,6 +4,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use whyso_explain::pfs::{VIEWS, View};
 use whyso_record::run::Window;
 
+use super::listing::Executed;
+
 const NS_PER_S: i64 = 1_000_000_000;
 /// Lengths of the window that tables are of, in seconds.
 const LENGTHS_S: [i64; 6] = [1, 5, 10, 30, 60, 300];
@@ -66,6 +68,8 @@ pub(super) struct TableState {
 pub(super) enum Prompt {
     Filter(String),
     Note(String),
+    /// Whether to end the statement.
+    Kill(Executed),
 }
 
 /// What has to be done outside of the screen.
@@ -74,6 +78,11 @@ pub(super) enum Ask {
     Quit,
     ToggleRecording,
     Note(String),
+    /// The plan of the selected line's statement.
+    Explain,
+    /// To be asked whether the selected line's statement is to be ended.
+    AskToKill,
+    Kill(Executed),
 }
 
 #[derive(Debug)]
@@ -167,6 +176,8 @@ impl App {
         match key.code {
             KeyCode::Char('q') => return Some(Ask::Quit),
             KeyCode::Char('r') => return Some(Ask::ToggleRecording),
+            KeyCode::Char('e') => return Some(Ask::Explain),
+            KeyCode::Char('K') => return Some(Ask::AskToKill),
             KeyCode::Char('n') => self.prompt = Some(Prompt::Note(String::new())),
             KeyCode::Char('/') => self.prompt = Some(Prompt::Filter(self.table().filter.clone())),
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.help = true,
@@ -203,7 +214,12 @@ impl App {
 
     fn typed(&mut self, code: KeyCode) -> Option<Ask> {
         let mut prompt = self.prompt.take()?;
-        let (Prompt::Filter(text) | Prompt::Note(text)) = &mut prompt;
+        let text = match &mut prompt {
+            Prompt::Filter(text) | Prompt::Note(text) => text,
+            Prompt::Kill(executed) => {
+                return matches!(code, KeyCode::Char('y' | 'Y')).then(|| Ask::Kill(executed.clone()));
+            }
+        };
         match code {
             KeyCode::Esc => {
                 // Esc in the prompt clears the filter.
@@ -216,7 +232,7 @@ impl App {
                 return match prompt {
                     Prompt::Note(text) if text.trim().is_empty() => None,
                     Prompt::Note(text) => Some(Ask::Note(text)),
-                    Prompt::Filter(_) => None,
+                    Prompt::Filter(_) | Prompt::Kill(_) => None,
                 };
             }
             KeyCode::Backspace => {

@@ -6,10 +6,14 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
-const KEYS: [(&str, &str); 18] = [
+const WIDTH_MAX: u16 = 110;
+
+const KEYS: [(&str, &str); 20] = [
     ("1 … 8, Tab", "what the table shows"),
     ("↑ ↓ PgUp PgDn", "select a line"),
     ("Enter", "show the selected line whole"),
+    ("e", "the plan of the selected statement: EXPLAIN, which executes nothing"),
+    ("K", "end the selected connection's statement, if --allow-kill was given"),
     ("s S", "sort by the next column, by the one before"),
     ("o", "the other way round"),
     ("O", "show whyso's own connections and statements, too; hide them"),
@@ -43,8 +47,16 @@ pub(super) fn draw_whole(frame: &mut Frame, area: Rect, whole: &str) {
     over(frame, area, "The selected line (any key closes this)", Text::from(whole.to_string()), height);
 }
 
+/// The lines as they are: a table's columns stand below one another.
+pub(super) fn draw_answer(frame: &mut Frame, area: Rect, answer: &str) {
+    let width = usize::from(area.width.min(WIDTH_MAX).saturating_sub(6)).max(1);
+    let lines: usize = answer.lines().map(|line| line.chars().count().div_ceil(width).max(1)).sum();
+    let height = u16::try_from(lines + 2).unwrap_or(u16::MAX);
+    over(frame, area, "The server's answer (any key closes this)", Text::from(answer.to_string()), height);
+}
+
 fn over(frame: &mut Frame, area: Rect, title: &str, text: Text, height: u16) {
-    let width = area.width.saturating_sub(4).min(110);
+    let width = area.width.saturating_sub(4).min(WIDTH_MAX);
     let height = height.clamp(3, area.height);
     let place =
         Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };

@@ -57,6 +57,17 @@ pub(super) struct Line {
     pub(super) cells: Vec<Cell>,
     /// What is shown of it when it is shown whole.
     pub(super) whole: String,
+    /// What is executed; `None` where the line is of something else.
+    pub(super) executed: Option<Executed>,
+}
+
+/// A statement that the server may be asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Executed {
+    /// The server's number of the connection; `None`: whoever executes it.
+    pub(super) connection: Option<u64>,
+    /// Without its literals.
+    pub(super) statement: String,
 }
 
 /// What a tab shows.
@@ -158,6 +169,7 @@ mod tests {
         let line = |name: &str, value: Option<f64>| Line {
             cells: vec![Cell::Text(name.to_string()), Cell::number(value, |value| value.to_string())],
             whole: format!("all of {name}"),
+            executed: None,
         };
         Listing {
             columns: vec![Column { title: "name", width: REST }, Column { title: "number", width: 9 }],

@@ -11,6 +11,7 @@ mod listing;
 mod panels;
 
 use std::io;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyEventKind};
@@ -22,11 +23,11 @@ use whyso_clock::monotonic_ns;
 use whyso_model::Missing;
 
 use crate::history::History;
-use crate::{About, Control};
+use crate::{About, AskError, Control};
 use app::{App, Ask, Prompt, Tab};
 use explained::LatestExplanation;
 use keys::Keys;
-use listing::Listing;
+use listing::{Executed, Listing};
 use panels::TabData;
 
 /// Between two drawings where no key is pressed.
@@ -59,6 +60,10 @@ struct Screen<'a> {
     explained: LatestExplanation,
     message: Option<(String, Instant)>,
     color: bool,
+    /// An answer of the server that is waited for.
+    asked: Option<Receiver<Result<String, AskError>>>,
+    /// What the server answered; any key closes it.
+    answer: Option<String>,
     /// Characters of a line, when it was drawn last.
     width: u16,
 }
@@ -73,6 +78,8 @@ impl<'a> Screen<'a> {
             explained: LatestExplanation::default(),
             message: None,
             // https://no-color.org
+            asked: None,
+            answer: None,
             color: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
             width: 80,
         }
@@ -85,12 +92,18 @@ impl<'a> Screen<'a> {
             if self.control.is_over() {
                 return Ok(());
             }
+            if self.receive_answer() {
+                drawn = None;
+            }
             if drawn.is_none_or(|at| at.elapsed() >= REDRAW) {
                 terminal.draw(|frame| self.draw(frame))?;
                 drawn = Some(Instant::now());
             }
             match keys.next() {
                 Ok(None) => continue,
+                Ok(Some(Event::Key(key))) if key.kind != KeyEventKind::Release && self.answer.is_some() => {
+                    self.answer = None;
+                }
                 Ok(Some(Event::Key(key))) if key.kind != KeyEventKind::Release => {
                     let columns = self.listing().map_or(0, |listing| listing.columns.len());
                     match self.app.key(key, self.span_ns(), columns) {
@@ -123,8 +136,50 @@ impl<'a> Screen<'a> {
                 Ok(()) => "noted".to_string(),
                 Err(error) => error.to_string(),
             },
+            Ask::Explain => match self.executed() {
+                Some(executed) => {
+                    self.asked = Some(self.control.explain(&executed.statement));
+                    "asking the server for the plan".to_string()
+                }
+                None => "no statement is selected: tabs 3, 4 and 5 have some".to_string(),
+            },
+            Ask::AskToKill if !self.control.may_kill() => {
+                "statements are only ended where whyso watch was started with --allow-kill".to_string()
+            }
+            Ask::AskToKill => match self.executed().filter(|executed| executed.connection.is_some()) {
+                Some(executed) => {
+                    self.app.prompt = Some(Prompt::Kill(executed));
+                    return;
+                }
+                None => "no connection's statement is selected: tabs 4 and 5 have some".to_string(),
+            },
+            Ask::Kill(Executed { connection: Some(connection), statement }) => {
+                self.asked = Some(self.control.kill(connection, &statement));
+                "asking the server to end the statement".to_string()
+            }
+            Ask::Kill(_) => return,
         };
         self.message = Some((message, Instant::now()));
+    }
+
+    /// What the selected line says is executed.
+    fn executed(&mut self) -> Option<Executed> {
+        let selected = self.app.table().selected;
+        self.listing()?.lines.get(selected)?.executed.clone()
+    }
+
+    /// Takes the server's answer if it came.
+    fn receive_answer(&mut self) -> bool {
+        let Some(asked) = &self.asked else { return false };
+        let answer = match asked.try_recv() {
+            Ok(answer) => answer,
+            Err(TryRecvError::Empty) => return false,
+            Err(TryRecvError::Disconnected) => Err(AskError("the server was not asked".to_string())),
+        };
+        self.asked = None;
+        self.message = None;
+        self.answer = Some(answer.unwrap_or_else(|error| error.to_string()));
+        true
     }
 
     fn span_ns(&self) -> (i64, i64) {
@@ -200,7 +255,9 @@ impl<'a> Screen<'a> {
             None => frame.render_widget(Line::from(" reading the server for the first time"), table),
         }
         self.draw_foot(frame, foot);
-        if self.app.help {
+        if let Some(answer) = &self.answer {
+            help::draw_answer(frame, area, answer);
+        } else if self.app.help {
             help::draw(frame, area);
         } else if self.app.whole
             && let Some(line) = listing.as_ref().and_then(|all| all.lines.get(self.app.table().selected))
@@ -286,6 +343,10 @@ impl<'a> Screen<'a> {
             (Some(Prompt::Filter(text)), _) => {
                 format!(" only lines with: {text}▏  Enter keeps it, Esc shows all")
             }
+            (Some(Prompt::Kill(executed)), _) => format!(
+                " end the statement of connection {}? y ends it, any other key does not",
+                executed.connection.unwrap_or(0)
+            ),
             (Some(Prompt::Note(text)), _) => format!(" note: {text}▏  Enter adds it, Esc drops it"),
             (None, Some((message, at))) if at.elapsed() < MESSAGE_TIME => format!(" {message}"),
             _ => format!(

@@ -1,5 +1,7 @@
 //! What is drawn of a synthetic server.
 
+use std::sync::mpsc::{Receiver, channel};
+
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -25,6 +27,19 @@ impl Control for Still {
     }
     fn trouble(&self) -> Option<String> {
         None
+    }
+    fn explain(&self, statement: &str) -> Receiver<Result<String, AskError>> {
+        let (send, answer) = channel();
+        send.send(Ok(format!("the plan of {statement}"))).unwrap();
+        answer
+    }
+    fn kill(&self, connection: u64, statement: &str) -> Receiver<Result<String, AskError>> {
+        let (send, answer) = channel();
+        send.send(Err(AskError(format!("{connection} does not execute {statement} any more")))).unwrap();
+        answer
+    }
+    fn may_kill(&self) -> bool {
+        true
     }
     fn not_measured(&self) -> Vec<whyso_model::NotMeasured> {
         Vec::new()

@@ -9,7 +9,7 @@ use whyso_words::{nanoseconds, percent};
 
 use super::{TabData, hidden_words, is_observers, over, plain};
 use crate::history::read::{Cells, TimeByState};
-use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+use crate::screen::listing::{Cell, Column, Executed, Line, Listing, REST};
 
 /// States that are shown of a thread, those with the most time.
 const STATES_SHOWN: usize = 3;
@@ -90,8 +90,15 @@ fn line(
             Cell::Text(waits_for(cells)),
             Cell::Text(shown.clone()),
         ],
+        executed: executed(cells, statement),
         whole: format!("connection {}: {was_in}: {} {shown}", text("connection"), waits_for(cells)),
     }
+}
+
+/// What a connection executes; `None` for whyso's own, which nobody ends.
+fn executed(cells: Cells, statement: Option<String>) -> Option<Executed> {
+    let connection = cells.text("connection").and_then(|connection| connection.parse().ok());
+    statement.filter(|_| !is_observers(cells)).map(|statement| Executed { connection, statement })
 }
 
 /// The wait that it is in, or the stage of its statement, where the Performance Schema has one.

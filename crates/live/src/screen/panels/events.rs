@@ -8,6 +8,7 @@ pub(super) fn listing(shown: &TabData, until_ns: i64) -> Listing {
     let lines = shown.history.events(until_ns).into_iter().map(|event| {
         let (time, text) = (time_of_day(event.t_ns), plain(&event.text));
         Line {
+            executed: None,
             whole: format!("{time} {}: {text}", event.kind),
             cells: [time, plain(&event.kind), text].map(Cell::Text).to_vec(),
         }

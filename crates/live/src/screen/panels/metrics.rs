@@ -19,6 +19,7 @@ pub(super) fn listing(shown: &TabData, window: Window) -> Listing {
                 Cell::Text(plain(&key.metric)),
                 Cell::Text(plain(&key.instance)),
             ],
+            executed: None,
             whole: format!("{} {} {} of {}", key.source, key.metric, key.instance, key.host),
         }
     });

@@ -7,7 +7,7 @@ use whyso_words::{count, nanoseconds, number, percent};
 
 use super::{TabData, hidden_words, is_observers, over, plain};
 use crate::history::read::Cells;
-use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+use crate::screen::listing::{Cell, Column, Executed, Line, Listing, REST};
 
 /// Snapshots of connections are some seconds apart. A shorter window has too few of them for a share.
 const SNAPSHOTS_WINDOW_NS: i64 = 60_000_000_000;
@@ -32,6 +32,7 @@ pub(super) fn states(shown: &TabData, window: Window) -> Listing {
                 Cell::Text(state_time.key.instance.clone()),
                 Cell::Text(state.clone()),
             ],
+            executed: None,
             whole: format!("{} threads in {state}", state_time.key.instance),
         }
     });
@@ -96,6 +97,8 @@ pub(super) fn statements(shown: &TabData, window: Window, with_observer: bool) -
             Cell::number(Some(statement.longest_ns as f64), nanoseconds),
             Cell::Text(text.clone()),
         ],
+        executed: (!text.starts_with("[whyso]"))
+            .then(|| Executed { connection: None, statement: text.clone() }),
         whole: text,
     });
     Listing {

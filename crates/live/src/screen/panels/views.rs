@@ -10,7 +10,7 @@ use whyso_words::{bytes, nanoseconds, number, percent};
 use super::{TabData, over, plain};
 use crate::history::{Buckets, History};
 use crate::screen::app::App;
-use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+use crate::screen::listing::{Cell, Column, Executed, Line, Listing, REST};
 
 const NUMBER_WIDTH: u16 = 10;
 /// Most columns next to the name.
@@ -53,6 +53,9 @@ pub(super) fn listing(shown: &TabData, view: &'static View, app: &App) -> Listin
     for line in &mut listing.lines {
         if let Some(text) = texts.get(&line.whole) {
             let label = labels.get(line.whole.as_str()).map_or("", String::as_str);
+            if view.name == "digests" && label.is_empty() {
+                line.executed = Some(Executed { connection: None, statement: plain(text) });
+            }
             line.whole = format!("{label}{}", plain(text));
             if let Some(name) = line.cells.last_mut() {
                 *name = Cell::Text(line.whole.clone());
@@ -111,6 +114,7 @@ fn events(table: &Table) -> Listing {
                 Cell::number(per(count, Per::Statement), number),
                 Cell::Text(plain(&line.name)),
             ],
+            executed: None,
             whole: line.name.clone(),
         }
     };
@@ -149,7 +153,7 @@ fn wide(table: &Table) -> Listing {
             })
         });
         let name = Cell::Text(plain(&line.name));
-        Line { cells: numbers.chain([name]).collect(), whole: line.name.clone() }
+        Line { cells: numbers.chain([name]).collect(), whole: line.name.clone(), executed: None }
     };
     let columns = chosen
         .iter()

@@ -74,7 +74,7 @@ fn lines(name: &str, text: &str, width: usize) -> Vec<Line> {
     }
     let names = std::iter::once(name).chain(std::iter::repeat(""));
     let cells = |(name, text): (&str, String)| vec![Cell::Text(name.to_string()), Cell::Text(text)];
-    names.zip(wrapped).map(|pair| Line { cells: cells(pair), whole: whole.clone() }).collect()
+    names.zip(wrapped).map(|pair| Line { cells: cells(pair), whole: whole.clone(), executed: None }).collect()
 }
 
 #[cfg(test)]
