@@ -18,7 +18,7 @@ const BYTES_MAX: u64 = 256 << 10;
 /// The end of an order to the terminal.
 const RESET: &str = "\u{1b}[0m";
 
-/// Prints the answer in colours, if standard output has some. `report`: `None` where there is none.
+/// Prints the answer as the end of a command, in colours if standard output has some. `report`: `None` where there is none.
 pub(crate) fn print_answer(
     path: &Path,
     run: &RunInfo,
@@ -27,10 +27,20 @@ pub(crate) fn print_answer(
 ) -> Result<()> {
     let report = report.map(|path| path.display().to_string());
     let before = run_before(path);
-    let place = AnswerPlace { width: width(), report: report.as_deref(), before: before.as_ref() };
+    let place =
+        AnswerPlace { width: width(), report: report.as_deref(), before: before.as_ref(), is_head: false };
+    print_lines(run, explanation, &place)
+}
+
+/// Prints the answer above all that is known of the run.
+pub(crate) fn print_head(run: &RunInfo, explanation: &Explanation) -> Result<()> {
+    print_lines(run, explanation, &AnswerPlace { width: width(), report: None, before: None, is_head: true })
+}
+
+fn print_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlace) -> Result<()> {
     let colors = has_color();
     let mut out = crate::out::own();
-    for line in whyso_report::answer_lines(run, explanation, &place) {
+    for line in whyso_report::answer_lines(run, explanation, place) {
         if !colors {
             writeln!(out, "{}", escape(&line.text()))?;
             continue;

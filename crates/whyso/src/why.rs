@@ -21,7 +21,7 @@ const COMPARED_BY: CompareBy =
     CompareBy { metric: Metric::TransactionsPerS, matters_percent: 3.0, anyway: true };
 
 pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
-    let (recording, _) = open(&args.run, &args.runs)?;
+    let (recording, path) = open(&args.run, &args.runs)?;
     let is_running = recording.live() && recording.run().levels.is_empty();
     if args.from.is_some() || is_running && args.users.is_none() && args.without.is_empty() {
         return why_between(args, &recording);
@@ -32,7 +32,11 @@ pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
         let object = whyso_report::why_json(recording.run(), &explanation);
         crate::json::write(&mut out, "why", object)?;
     } else {
-        write!(out, "{}", whyso_report::why(&explanation))?;
+        let labels = whyso_record::labels_of(&path);
+        let name = if labels.name.is_empty() { String::new() } else { format!(", {}", labels.name) };
+        writeln!(out, "Run {}{name}\n", recording.run().id)?;
+        crate::answer::print_head(recording.run(), &explanation)?;
+        write!(out, "\n{}", whyso_report::why(&explanation))?;
     }
     Ok(ExitCode::SUCCESS)
 }

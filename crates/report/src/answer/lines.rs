@@ -27,6 +27,8 @@ pub struct AnswerPlace<'a> {
     pub report: Option<&'a str>,
     /// The run before that did the same; `None` where there is none.
     pub before: Option<&'a RunBefore>,
+    /// Whether all that is known follows, so that no commands need to be named.
+    pub is_head: bool,
 }
 
 /// An earlier run of the same load on the same server with the same settings.
@@ -50,7 +52,7 @@ pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlac
     }
     lines.extend(time::line(explanation, place.width));
     lines.extend(place.before.map(before));
-    let next = next(run, &answer, place);
+    let next = if place.is_head { Vec::new() } else { next(run, &answer, place) };
     let room = LINES_MAX.saturating_sub(lines.len() + next.len());
     lines.extend(levels::table(run, explanation, room));
     lines.extend(next);

@@ -5,7 +5,8 @@ use whyso_record::run::{Latency, Level, LevelResult, RunEnd, RunInfo, Window};
 
 use super::*;
 
-const PLACE: AnswerPlace = AnswerPlace { width: 110, report: Some("runs/x/report.html"), before: None };
+const PLACE: AnswerPlace =
+    AnswerPlace { width: 110, report: Some("runs/x/report.html"), before: None, is_head: false };
 
 fn level(index: u32, users: u32, per_s: f64) -> Level {
     let latency_ms = Latency { mean: 2.0, p95: 9.0, ..Latency::default() };
