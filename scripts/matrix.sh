@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# matrix.sh [BUILD…]: fetches server builds, all that are known where none is named, and tests whyso on every available one.
-# A build that is not available is printed as not tested, and is no failure.
+# matrix.sh [BUILD|FOLDER…]: fetches server builds, all that are known where none is named, and tests whyso on every available one.
+# An unpacked server's folder becomes a build of its name. A build that is not available is printed as not tested, and is no failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}
@@ -14,6 +14,10 @@ if [ ${#builds[@]} -eq 0 ]; then
 		'import json, sys; [print(build["name"]) for build in json.load(sys.stdin)["builds"] if not build["at_hand"]]')
 fi
 for build in "${builds[@]}"; do
+	if [ -d "$build" ]; then
+		"$whyso" server add "$(basename "$build")" "$build"
+		continue
+	fi
 	timeout 300 "$whyso" server fetch "$build" || echo "not tested: $build (it could not be fetched)"
 done
 cargo test --release --locked --test matrix -- --include-ignored --nocapture

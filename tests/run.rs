@@ -27,9 +27,11 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
     let place = Place::new();
     let out = json_of(&output(&mut place.run(&["--users", "1,2,4", "--seconds", "2", "--json"])));
 
-    let first =
-        ["run", "path", "usable", "unusable", "headline", "answer", "levels", "peak", "usl", "findings"];
-    assert_eq!(keys(&out)[..10], first, "what makes a result unusable comes before the result");
+    let first = [
+        "schema", "run", "path", "usable", "unusable", "headline", "answer", "levels", "peak", "usl",
+        "findings",
+    ];
+    assert_eq!(keys(&out)[..11], first, "what makes a result unusable comes before the result");
     assert_eq!(out["usable"].as_bool(), Some(out["unusable"].as_array().unwrap().is_empty()));
     let levels = out["levels"].as_array().unwrap();
     let sweep: Vec<u64> = levels.iter().map(|level| level["users"].as_u64().unwrap()).take(3).collect();

@@ -4,6 +4,7 @@
 pub(crate) mod bare_client;
 pub(crate) mod capable;
 pub(crate) mod proxy;
+pub(crate) mod schemas;
 pub(crate) mod served;
 pub(crate) mod sysbench;
 
@@ -212,7 +213,10 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 /// The run must have succeeded; gives the object that it printed.
 pub(crate) fn json_of(output: &Output) -> Value {
     assert!(output.status.success(), "{}\n{}", output.status, text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
+    let object = serde_json::from_slice(&output.stdout);
+    let object = object.unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)));
+    schemas::assert_keeps(&object);
+    object
 }
 
 /// A MariaDB that is not whyso's: started by the test, on a socket and a port of loopback.

@@ -101,6 +101,10 @@ pub(crate) enum Command {
     Plot(crate::plot::PlotArgs),
     /// Show the recorded runs as a page in the browser: charts of any series over any window, tables, comparisons, notes
     Serve(crate::serve::ServeArgs),
+    /// Answer an assistant's questions about the recorded runs, by the Model Context Protocol on standard input and output; read-only
+    Mcp(crate::mcp::McpArgs),
+    /// Print the JSON schema of what a command prints with --json, or list the schemas
+    Schema(crate::schema::SchemaArgs),
     /// Add-ons, your own sources: list those that ship, or try one
     AddOn(AddOnArgs),
     /// Print what a shell needs to complete commands, options and runs: `source <(whyso completions bash)`

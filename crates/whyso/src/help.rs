@@ -11,7 +11,7 @@ whyso finds out why a database does not go faster.
   do       run, record, watch, load, sysbench, study, note
   look     why, status, locks, statements, pfs, functions, callers, callees, source, classes, wakers, threads,
            timeline, stacks
-  share    report, serve, plot, compare, history, export, sql, runs
+  share    report, serve, plot, compare, history, export, sql, runs, mcp, schema
   manage   doctor, server, snapshots, setup-tracing, add-on, completions
 
 A command that reads takes a run's id, the begin of it, or latest, which is the default.

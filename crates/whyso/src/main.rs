@@ -26,6 +26,7 @@ mod load;
 mod load_args;
 mod load_view;
 mod locks;
+mod mcp;
 mod note;
 mod out;
 mod pfs;
@@ -44,6 +45,7 @@ mod report_args;
 mod run;
 mod run_args;
 mod runs;
+mod schema;
 mod serve;
 mod server;
 mod server_show;
@@ -129,6 +131,8 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::serve(&args),
         Command::AddOn(args) => addon::run(&args),
         Command::Completions(args) => completions::completions(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
+        Command::Schema(args) => schema::schema(&args),
         Command::Server(args) => server::run(args),
         Command::Snapshots(args) => commands::snapshots(args),
     }
