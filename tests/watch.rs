@@ -343,3 +343,31 @@ fn without_a_terminal_this_is_reported() {
     assert_eq!(done.status.code(), Some(2));
     assert!(text(&done.stderr).contains("this is none: `whyso record"), "{}", text(&done.stderr));
 }
+
+#[test]
+fn of_two_servers_each_is_watched_and_one_is_shown_at_a_time() {
+    let (place, first, second) = (Place::new(), OwnServer::start(), OwnServer::start());
+    let _loading = load(&place, &second, "300");
+    let dsns = [first.dsn("root", ""), second.dsn("root", "")];
+    let terminal = Terminal::start(&place, &["--dsn", &dsns[0], "--dsn", &dsns[1]]);
+    terminal.wait_for("the second one, with its load", |screen| {
+        screen.starts_with("whyso 1/2") && is_about(number_after(screen, "Statements/s "), 1.0, 200.0)
+    });
+    terminal.press(&[">"]);
+    terminal.wait_for("the second one, with its load", |screen| {
+        screen.starts_with("whyso 2/2") && is_about(number_after(screen, "Statements/s "), 280.0, 500.0)
+    });
+    terminal.wait_for("where the time of its requests goes", |screen| screen.contains("c cpu "));
+    terminal.press(&["r"]);
+    terminal.wait_for_words("● recording");
+    sleep(Duration::from_secs(3));
+    terminal.press(&["r"]);
+    terminal.wait_for_words("not recorded");
+    terminal.press(&["<"]);
+    terminal.wait_for("the first one", |screen| screen.starts_with("whyso 1/2"));
+    let last = terminal.quit();
+    assert_eq!(terminal.runs().len(), 1, "the other one was not recorded: {last}");
+    let run: Value = serde_json::from_slice(&fs::read(terminal.runs()[0].join("run.json")).unwrap()).unwrap();
+    let transactions = run["levels"][0]["result"]["transactions_per_s"].as_f64();
+    assert!(is_about(transactions, 280.0, 330.0), "{transactions:?}");
+}

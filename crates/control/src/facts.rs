@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, wall_ns};
@@ -127,8 +128,17 @@ pub(crate) fn allowed_cpus() -> Vec<u32> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
 }
 
-/// A run's id: its begin in UTC and the process, such as "20260131-235959-1234".
+/// A run's id: its begin in UTC and the process, such as "20260131-235959-1234". One that begins within the same second of the same process
+/// has its number, too: "20260131-235959-1234-2".
 fn new_id() -> String {
+    static LAST: Mutex<(String, u32)> = Mutex::new((String::new(), 0));
     let begin = jiff::Timestamp::from_nanosecond(i128::from(wall_ns())).unwrap_or_default();
-    format!("{}-{}", begin.strftime("%Y%m%d-%H%M%S"), std::process::id())
+    let id = format!("{}-{}", begin.strftime("%Y%m%d-%H%M%S"), std::process::id());
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.0 != id {
+        *last = (id.clone(), 1);
+        return id;
+    }
+    last.1 += 1;
+    format!("{id}-{}", last.1)
 }

@@ -9,7 +9,7 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use std::sync::mpsc::Receiver;
-//! use whyso_live::{About, AskError, Control, History};
+//! use whyso_live::{About, AskError, Control, History, Server};
 //! use whyso_record::{Options, Recorder};
 //!
 //! struct Nobody;
@@ -45,7 +45,8 @@
 //! let recorder = Recorder::create("runs/example".as_ref(), Options::default())?;
 //! let history = Arc::new(History::default());
 //! recorder.tap(history.clone());
-//! whyso_live::show(&history, &About::default(), &Nobody)?;
+//! let server = Server { history: &history, about: &About::default(), control: &Nobody };
+//! whyso_live::show(&[server])?;
 //! # Ok(())
 //! # }
 //! ```
@@ -86,6 +87,14 @@ pub struct About {
     pub variables: std::collections::BTreeMap<String, String>,
     /// Folder of the recording that the user may begin.
     pub recording: String,
+}
+
+/// One of the servers that are shown, one at a time.
+#[derive(Clone, Copy)]
+pub struct Server<'a> {
+    pub history: &'a History,
+    pub about: &'a About,
+    pub control: &'a dyn Control,
 }
 
 /// What the keys do beyond the screen. No call may wait for long.

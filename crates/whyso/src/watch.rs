@@ -3,17 +3,19 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use whyso_control::{
-    Error, Listener, News, RecordPlan, RecordTarget, SessionActions, Show, StackSampling, WatchedServer,
+    Error, Listener, News, Outcome, RecordPlan, RecordTarget, SessionActions, Show, StackSampling,
+    WatchedServer,
 };
-use whyso_live::{About, AskError, Control, History};
+use whyso_live::{About, AskError, Control, History, Server};
+use whyso_model::Stop;
 use whyso_record::Tap;
 
 use crate::addon::OthersArgs;
@@ -29,9 +31,9 @@ const SIZE_MAX: Size = Size(2 << 30);
 #[derive(Args, Debug)]
 pub(crate) struct WatchArgs {
     /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path [default: that of the configuration, else this
-    /// machine's, as ~/.my.cnf names it]
+    /// machine's, as ~/.my.cnf names it]; may be given more than once
     #[arg(long, value_name = "DSN")]
-    dsn: Option<String>,
+    dsn: Vec<String>,
 
     /// A server in a container of this machine, by the container's name, id or image; --dsn may give user and schema
     #[arg(long, value_name = "NAME")]
@@ -76,9 +78,41 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
             "--dry-run is for `whyso record --pfs …`: it prints, and changes nothing".to_string()
         ));
     }
-    let dsn = crate::config::dsn_of(args.dsn.as_deref(), args.container.as_deref());
-    let plan = RecordPlan {
-        target: RecordTarget::Server(dsn.clone()),
+    let mut dsns: Vec<String> =
+        args.dsn.iter().map(|dsn| crate::config::dsn_of(Some(dsn), args.container.as_deref())).collect();
+    if dsns.is_empty() {
+        dsns.push(crate::config::dsn_of(None, args.container.as_deref()));
+    }
+    let plans = dsns.into_iter().map(|dsn| plan(args, dsn)).collect::<Result<Vec<RecordPlan>>>()?;
+    let common = Common {
+        stop: handle_ctrl_c()?,
+        bars: Bars::new(),
+        is_drawn: AtomicBool::new(false),
+        allow_kill: args.allow_kill,
+        outcomes: Mutex::default(),
+    };
+    let watched = watch_next(&plans, &[], &common);
+    common.bars.clear();
+    watched?;
+    let outcomes = common.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut failures = Vec::new();
+    for outcome in outcomes {
+        let ExplainedRun { report, explanation, written, .. } = explain_run(&outcome.path)?;
+        let mut out = crate::out::stdout();
+        writeln!(out, "{}", whyso_report::why(&explanation))?;
+        writeln!(out, "Recorded in {}\nReport: {}", outcome.path.display(), report.display())?;
+        written?;
+        failures.extend(outcome.failure);
+    }
+    match failures.first() {
+        Some(failure) => bail!("{failure}"),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn plan(args: &WatchArgs, dsn: String) -> Result<RecordPlan> {
+    Ok(RecordPlan {
+        target: RecordTarget::Server(dsn),
         length: None,
         command: Vec::new(),
         toggle: true,
@@ -93,51 +127,57 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
         out: args.out.clone(),
         labels: whyso_record::Labels::default(),
         command_line: crate::user::command_line(),
-    };
-    let stop = handle_ctrl_c()?;
-    let screen = Screen {
-        history: Arc::default(),
-        bars: Bars::new(),
-        is_drawn: AtomicBool::new(false),
-        allow_kill: args.allow_kill,
-    };
-    let outcome = whyso_control::watch(&plan, &screen, &screen, stop, &ask_password);
-    screen.bars.clear();
-    let Some(outcome) = outcome? else { return Ok(ExitCode::SUCCESS) };
-    let ExplainedRun { report, explanation, written, .. } = explain_run(&outcome.path)?;
-    let mut out = crate::out::stdout();
-    writeln!(out, "{}", whyso_report::why(&explanation))?;
-    writeln!(out, "Recorded in {}\nReport: {}", outcome.path.display(), report.display())?;
-    written?;
-    if let Some(failure) = outcome.failure {
-        bail!("{failure}");
-    }
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
-struct Screen {
-    history: Arc<History>,
+/// What all servers that are watched share.
+struct Common {
+    stop: &'static Stop,
     /// Text that is printed before and after the screen is shown.
     bars: Bars,
     is_drawn: AtomicBool,
     allow_kill: bool,
+    /// Of the recordings that the user kept.
+    outcomes: Mutex<Vec<Outcome>>,
 }
 
-impl Listener for Screen {
+/// Watches the first of `plans`, and while that lasts the others. The last one draws all.
+fn watch_next(plans: &[RecordPlan], shown: &[Server<'_>], common: &Common) -> Result<(), Error> {
+    let Some((plan, rest)) = plans.split_first() else {
+        common.is_drawn.store(true, Ordering::Relaxed);
+        let drawn = whyso_live::show(shown);
+        common.is_drawn.store(false, Ordering::Relaxed);
+        return drawn.map_err(|error| Error::Failed(format!("the terminal can't be drawn on: {error}")));
+    };
+    let next = Next { history: Arc::default(), rest, shown, common };
+    let outcome = whyso_control::watch(plan, &next, &next, common.stop, &ask_password)?;
+    common.outcomes.lock().unwrap_or_else(PoisonError::into_inner).extend(outcome);
+    Ok(())
+}
+
+/// A server that is watched, the plans of those that are not yet, and those that are already.
+struct Next<'a> {
+    history: Arc<History>,
+    rest: &'a [RecordPlan],
+    shown: &'a [Server<'a>],
+    common: &'a Common,
+}
+
+impl Listener for Next<'_> {
     fn hear(&self, news: News<'_>) {
-        if !self.is_drawn.load(Ordering::Relaxed) {
-            self.bars.hear(news);
+        if !self.common.is_drawn.load(Ordering::Relaxed) {
+            self.common.bars.hear(news);
         }
     }
 }
 
-impl Show for Screen {
+impl Show for Next<'_> {
     fn tap(&self) -> Arc<dyn Tap> {
         self.history.clone()
     }
 
     fn show(&self, watched: &WatchedServer<'_>) -> Result<(), Error> {
-        self.bars.clear();
+        self.common.bars.clear();
         let run = watched.run();
         // MariaDB's version says that it is one.
         let (flavor, version) = (&run.server.flavor, &run.server.version);
@@ -150,14 +190,10 @@ impl Show for Screen {
             variables: run.server.variables.clone(),
             recording: watched.path().display().to_string(),
         };
-        self.is_drawn.store(true, Ordering::Relaxed);
-        let shown = whyso_live::show(
-            &self.history,
-            &about,
-            &Keys { watched, history: &self.history, allow_kill: self.allow_kill },
-        );
-        self.is_drawn.store(false, Ordering::Relaxed);
-        shown.map_err(|error| Error::Failed(format!("the terminal can't be drawn on: {error}")))
+        let control = Keys { watched, history: &self.history, allow_kill: self.common.allow_kill };
+        let this = Server { history: &self.history, about: &about, control: &control };
+        let shown: Vec<Server<'_>> = self.shown.iter().copied().chain([this]).collect();
+        watch_next(self.rest, &shown, self.common)
     }
 }
 

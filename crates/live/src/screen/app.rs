@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use whyso_explain::pfs::{VIEWS, View};
 use whyso_record::run::Window;
 
-use super::listing::Executed;
+use super::session_statement::SessionStatement;
 
 const NS_PER_S: i64 = 1_000_000_000;
 /// Lengths of the window that tables are of, in seconds.
@@ -69,7 +69,7 @@ pub(super) enum Prompt {
     Filter(String),
     Note(String),
     /// Whether to end the statement.
-    Kill(Executed),
+    Kill(SessionStatement),
 }
 
 /// What has to be done outside of the screen.
@@ -78,11 +78,13 @@ pub(super) enum Ask {
     Quit,
     ToggleRecording,
     Note(String),
+    /// So many servers on, or back.
+    NextServer(isize),
     /// The plan of the selected line's statement.
     Explain,
     /// To be asked whether the selected line's statement is to be ended.
     AskToKill,
-    Kill(Executed),
+    Kill(SessionStatement),
 }
 
 #[derive(Debug)]
@@ -176,6 +178,8 @@ impl App {
         match key.code {
             KeyCode::Char('q') => return Some(Ask::Quit),
             KeyCode::Char('r') => return Some(Ask::ToggleRecording),
+            KeyCode::Char('>') => return Some(Ask::NextServer(1)),
+            KeyCode::Char('<') => return Some(Ask::NextServer(-1)),
             KeyCode::Char('e') => return Some(Ask::Explain),
             KeyCode::Char('K') => return Some(Ask::AskToKill),
             KeyCode::Char('n') => self.prompt = Some(Prompt::Note(String::new())),

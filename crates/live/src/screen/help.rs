@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
 const WIDTH_MAX: u16 = 110;
 
-const KEYS: [(&str, &str); 20] = [
+const KEYS: [(&str, &str); 21] = [
     ("1 … 8, Tab", "what the table shows"),
     ("↑ ↓ PgUp PgDn", "select a line"),
     ("Enter", "show the selected line whole"),
@@ -25,6 +25,7 @@ const KEYS: [(&str, &str); 20] = [
     ("Shift+← →, [ ]", "ten seconds"),
     ("{ }", "a minute"),
     ("Home, End", "the oldest that is known; now"),
+    ("< >", "the server before, the next one, where several are watched"),
     ("n", "add a note, drawn on every chart of the recording"),
     ("r", "begin to record, end it; the recording keeps what was seen before, too"),
     ("?", "these keys"),

@@ -9,6 +9,7 @@ use ratatui::text::Line as Text;
 use ratatui::widgets::{Cell as Drawn, Row, Table};
 
 use super::app::TableState;
+use super::session_statement::SessionStatement;
 
 /// Width of a column that takes what is left.
 pub(super) const REST: u16 = 0;
@@ -58,16 +59,7 @@ pub(super) struct Line {
     /// What is shown of it when it is shown whole.
     pub(super) whole: String,
     /// What is executed; `None` where the line is of something else.
-    pub(super) executed: Option<Executed>,
-}
-
-/// A statement that the server may be asked about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Executed {
-    /// The server's number of the connection; `None`: whoever executes it.
-    pub(super) connection: Option<u64>,
-    /// Without its literals.
-    pub(super) statement: String,
+    pub(super) executed: Option<SessionStatement>,
 }
 
 /// What a tab shows.

@@ -9,6 +9,7 @@ mod help;
 mod keys;
 mod listing;
 mod panels;
+mod session_statement;
 
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -23,12 +24,13 @@ use whyso_clock::monotonic_ns;
 use whyso_model::Missing;
 
 use crate::history::History;
-use crate::{About, AskError, Control};
+use crate::{About, AskError, Control, Server};
 use app::{App, Ask, Prompt, Tab};
 use explained::LatestExplanation;
 use keys::Keys;
-use listing::{Executed, Listing};
+use listing::Listing;
 use panels::TabData;
+use session_statement::SessionStatement;
 
 /// Between two drawings where no key is pressed.
 const REDRAW: Duration = Duration::from_millis(500);
@@ -41,18 +43,23 @@ const HEIGHT_MIN: u16 = 18;
 /// A terminal this high has room for charts next to a table.
 const CHARTS_HEIGHT_MIN: u16 = 20;
 
-/// Draws what is watched until the user has seen enough, or [`Control::is_over`]. The terminal is as it was afterwards, also after a panic.
+/// Draws one of the servers that are watched, until the user has seen enough, or [`Control::is_over`] of one. The terminal is as it was afterwards, also after a panic.
 ///
 /// # Errors
 /// The terminal can't be drawn on, or no key can be read.
-pub fn show(history: &History, about: &About, control: &dyn Control) -> io::Result<()> {
+pub fn show(servers: &[Server<'_>]) -> io::Result<()> {
+    let Some(first) = servers.first() else { return Ok(()) };
     let mut terminal = ratatui::try_init()?;
-    let shown = Screen::new(history, about, control).run(&mut terminal);
+    let shown =
+        Screen { servers, ..Screen::new(first.history, first.about, first.control) }.run(&mut terminal);
     ratatui::restore();
     shown
 }
 
 struct Screen<'a> {
+    /// All that are watched; the one that is shown is the place `at`.
+    servers: &'a [Server<'a>],
+    at: usize,
     history: &'a History,
     about: &'a About,
     control: &'a dyn Control,
@@ -71,6 +78,8 @@ struct Screen<'a> {
 impl<'a> Screen<'a> {
     fn new(history: &'a History, about: &'a About, control: &'a dyn Control) -> Screen<'a> {
         Screen {
+            servers: &[],
+            at: 0,
             history,
             about,
             control,
@@ -89,7 +98,7 @@ impl<'a> Screen<'a> {
         let keys = Keys::listen()?;
         let mut drawn: Option<Instant> = None;
         loop {
-            if self.control.is_over() {
+            if self.control.is_over() || self.servers.iter().any(|server| server.control.is_over()) {
                 return Ok(());
             }
             if self.receive_answer() {
@@ -124,6 +133,10 @@ impl<'a> Screen<'a> {
     fn do_it(&mut self, asked: Ask) {
         let message = match asked {
             Ask::Quit => return,
+            Ask::NextServer(by) => {
+                self.show_next(by);
+                return;
+            }
             Ask::ToggleRecording => {
                 let ends = self.control.recording_since_ns().is_some();
                 self.control.toggle_recording();
@@ -153,7 +166,7 @@ impl<'a> Screen<'a> {
                 }
                 None => "no connection's statement is selected: tabs 4 and 5 have some".to_string(),
             },
-            Ask::Kill(Executed { connection: Some(connection), statement }) => {
+            Ask::Kill(SessionStatement { connection: Some(connection), statement }) => {
                 self.asked = Some(self.control.kill(connection, &statement));
                 "asking the server to end the statement".to_string()
             }
@@ -162,8 +175,20 @@ impl<'a> Screen<'a> {
         self.message = Some((message, Instant::now()));
     }
 
+    /// Shows another of the servers. The time that is looked at stays.
+    fn show_next(&mut self, by: isize) {
+        let Some(at) = (self.at as isize + by).checked_rem_euclid(self.servers.len() as isize) else {
+            return;
+        };
+        self.at = at as usize;
+        let Server { history, about, control } = self.servers[self.at];
+        (self.history, self.about, self.control) = (history, about, control);
+        self.explained = LatestExplanation::default();
+        self.app.table_mut().selected = 0;
+    }
+
     /// What the selected line says is executed.
-    fn executed(&mut self) -> Option<Executed> {
+    fn executed(&mut self) -> Option<SessionStatement> {
         let selected = self.app.table().selected;
         self.listing()?.lines.get(selected)?.executed.clone()
     }
@@ -307,8 +332,13 @@ impl<'a> Screen<'a> {
             }
             None => Span::raw("not recorded"),
         };
+        let which = match self.servers.len() {
+            0 | 1 => String::new(),
+            many => format!("{}/{many} < > ", self.at + 1),
+        };
         let line = Line::from(vec![
             Span::styled("whyso ", bold),
+            Span::styled(which, bold),
             Span::raw(format!("{}  {}  ", self.about.endpoint, self.about.server)),
             Span::raw(format!("{} UTC  ", clock::time_of_day(end_ns))),
             time,

@@ -325,3 +325,38 @@ fn a_source_that_fails_is_shown_until_it_is_back() {
     history.reading(&failed(Status::Ok, monotonic_ns()));
     assert!(!drawn(&mut screen, 100, 30).contains("can't be read since"));
 }
+
+#[test]
+fn of_several_servers_one_is_shown_at_a_time() {
+    let (first, second) = (watched(10), watched(10));
+    let about = |endpoint: &str| About { endpoint: endpoint.to_string(), ..About::default() };
+    let (one, other) = (about("db1:3306"), about("db2:3306"));
+    let servers = [
+        Server { history: &first, about: &one, control: &Still },
+        Server { history: &second, about: &other, control: &Still },
+    ];
+    let mut screen = Screen { servers: &servers, ..Screen::new(&first, &one, &Still) };
+    assert!(drawn(&mut screen, 120, 30).starts_with("whyso 1/2 < > db1:3306"));
+    press(&mut screen, KeyCode::Char('>'));
+    assert!(drawn(&mut screen, 120, 30).starts_with("whyso 2/2 < > db2:3306"));
+    press(&mut screen, KeyCode::Char('>'));
+    assert!(drawn(&mut screen, 120, 30).starts_with("whyso 1/2"));
+    press(&mut screen, KeyCode::Char('<'));
+    assert!(drawn(&mut screen, 120, 30).starts_with("whyso 2/2"));
+}
+
+#[test]
+fn the_servers_answer_lies_over_the_screen_until_a_key_closes_it() {
+    let history = watched(10);
+    with_digests(&history);
+    let about = About::default();
+    let mut screen = Screen::new(&history, &about, &Still);
+    press(&mut screen, KeyCode::Char('e'));
+    assert!(drawn(&mut screen, 160, 40).contains("no statement is selected"));
+    press(&mut screen, KeyCode::Char('3'));
+    press(&mut screen, KeyCode::Char('K'));
+    assert!(drawn(&mut screen, 160, 40).contains("no connection's statement is selected"));
+    press(&mut screen, KeyCode::Char('e'));
+    assert!(screen.receive_answer());
+    assert!(drawn(&mut screen, 160, 40).contains("the plan of SELECT `c` FROM `t`"));
+}

@@ -9,7 +9,8 @@ use whyso_words::{nanoseconds, percent};
 
 use super::{TabData, hidden_words, is_observers, over, plain};
 use crate::history::read::{Cells, TimeByState};
-use crate::screen::listing::{Cell, Column, Executed, Line, Listing, REST};
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+use crate::screen::session_statement::SessionStatement;
 
 /// States that are shown of a thread, those with the most time.
 const STATES_SHOWN: usize = 3;
@@ -32,10 +33,17 @@ pub(super) fn listing(shown: &TabData, window: Window, with_observer: bool) -> L
     if with_observer {
         rows.extend(observer);
     }
-    let lines = rows.iter().map(|&cells| {
-        let time = cells.text("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid));
-        line(cells, snapshot.t_ns, window, &states, time)
-    });
+    let time_of = |cells: Cells| {
+        cells.text("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid))
+    };
+    let all = rows.len();
+    if !with_observer {
+        let is_busy =
+            |time: &TimeByState| states_of(time, &states, window).0.is_some_and(|busy| busy >= SHARE_MIN);
+        rows.retain(|cells| cells.text("statement").is_some() || time_of(*cells).is_some_and(is_busy));
+    }
+    let idle = all - rows.len();
+    let lines = rows.iter().map(|&cells| line(cells, snapshot.t_ns, window, &states, time_of(cells)));
     Listing {
         columns: vec![
             Column { title: "busy", width: 7 },
@@ -50,17 +58,19 @@ pub(super) fn listing(shown: &TabData, window: Window, with_observer: bool) -> L
         sort: Some(0),
         about: format!(
             "{}, as they were {} before",
-            connection_count(&rows, &threads),
+            connection_count(all, idle, &threads),
             nanoseconds((window.end_ns - snapshot.t_ns).max(0) as f64)
         ) + &format!("; states of their threads {}", over(window))
             + &hidden_words(hidden, "connection"),
-        empty: "the server has no connections but whyso's own".to_string(),
+        empty: "no connection but whyso's own does anything".to_string(),
     }
 }
 
-fn connection_count<T>(rows: &[T], threads: &HashMap<u32, TimeByState>) -> String {
+fn connection_count(all: usize, idle: usize, threads: &HashMap<u32, TimeByState>) -> String {
     let others = if threads.is_empty() { "" } else { ", the server has others for its own work" };
-    format!("{}{}", whyso_words::count(rows.len() as u64, "connection"), others)
+    let hidden =
+        if idle > 0 { format!(", {idle} of them idle and hidden (O shows them)") } else { String::new() };
+    format!("{}{hidden}{others}", whyso_words::count(all as u64, "connection"))
 }
 
 fn line(
@@ -96,9 +106,9 @@ fn line(
 }
 
 /// What a connection executes; `None` for whyso's own, which nobody ends.
-fn executed(cells: Cells, statement: Option<String>) -> Option<Executed> {
+fn executed(cells: Cells, statement: Option<String>) -> Option<SessionStatement> {
     let connection = cells.text("connection").and_then(|connection| connection.parse().ok());
-    statement.filter(|_| !is_observers(cells)).map(|statement| Executed { connection, statement })
+    statement.filter(|_| !is_observers(cells)).map(|statement| SessionStatement { connection, statement })
 }
 
 /// The wait that it is in, or the stage of its statement, where the Performance Schema has one.

@@ -8,7 +8,8 @@ use whyso_record::run::Window;
 use whyso_words::{milliseconds, number, percent, seconds, whole};
 
 use super::{TabData, over, plain};
-use crate::screen::listing::{Cell, Column, Executed, Line, Listing, REST};
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+use crate::screen::session_statement::SessionStatement;
 
 /// A shorter window holds no snapshot of the lock tables for certain.
 const LAST_NS: i64 = 3_000_000_000;
@@ -54,10 +55,10 @@ fn add(lines: &mut Vec<Line>, tree: &WaitingTree, depth: usize) {
         Some(waits) => (seconds(waits.waited_s as f64), described(waits)),
     };
     lines.push(Line {
-        executed: tree
-            .statement
-            .as_deref()
-            .map(|statement| Executed { connection: Some(tree.connection), statement: plain(statement) }),
+        executed: tree.statement.as_deref().map(|statement| SessionStatement {
+            connection: Some(tree.connection),
+            statement: plain(statement),
+        }),
         whole: format!("connection {}, {what}, {waits}: {statement}", tree.connection),
         cells: [format!("{}{}", "  ".repeat(depth.min(4)), tree.connection), waits, what, statement]
             .map(Cell::Text)
@@ -108,7 +109,7 @@ fn waited_for(shown: &TabData, window: Window) -> Listing {
                 Cell::Text(statement.clone()),
             ],
             executed: (!statement.is_empty())
-                .then(|| Executed { connection: None, statement: statement.clone() }),
+                .then(|| SessionStatement { connection: None, statement: statement.clone() }),
             whole: format!("{what}: {statement}"),
         }
     });

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use whyso_record::run::Window;
+use whyso_series::is_idle;
 use whyso_words::{count, nanoseconds, number, percent};
 
 use super::{TabData, hidden_words, is_observers, over, plain};
 use crate::history::read::Cells;
-use crate::screen::listing::{Cell, Column, Executed, Line, Listing, REST};
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+use crate::screen::session_statement::SessionStatement;
 
 /// Snapshots of connections are some seconds apart. A shorter window has too few of them for a share.
 const SNAPSHOTS_WINDOW_NS: i64 = 60_000_000_000;
@@ -23,7 +25,10 @@ pub(super) fn states(shown: &TabData, window: Window) -> Listing {
     };
     let series =
         shown.history.every_series(window, |key| key.source == "threads" && key.metric.ends_with(SUFFIX));
-    let lines = series.into_iter().filter(|state_time| state_time.value > 0.0).map(|state_time| {
+    let at_work = series.into_iter().filter(|state_time| {
+        state_time.value > 0.0 && !is_idle(state_time.key.metric.trim_end_matches(SUFFIX))
+    });
+    let lines = at_work.map(|state_time| {
         let state = state_time.key.metric.trim_end_matches(SUFFIX).to_string();
         Line {
             cells: vec![
@@ -46,7 +51,7 @@ pub(super) fn states(shown: &TabData, window: Window) -> Listing {
         lines: lines.collect(),
         sort: Some(0),
         about: format!(
-            "what the server's threads were in, {}; the Performance Schema counts no waits here",
+            "what the server's threads at work were in, {}; the Performance Schema counts no waits here",
             over(window)
         ),
         empty: "no thread did anything at this time".to_string(),
@@ -98,7 +103,7 @@ pub(super) fn statements(shown: &TabData, window: Window, with_observer: bool) -
             Cell::Text(text.clone()),
         ],
         executed: (!text.starts_with("[whyso]"))
-            .then(|| Executed { connection: None, statement: text.clone() }),
+            .then(|| SessionStatement { connection: None, statement: text.clone() }),
         whole: text,
     });
     Listing {

@@ -10,7 +10,8 @@ use whyso_words::{bytes, nanoseconds, number, percent};
 use super::{TabData, over, plain};
 use crate::history::{Buckets, History};
 use crate::screen::app::App;
-use crate::screen::listing::{Cell, Column, Executed, Line, Listing, REST};
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+use crate::screen::session_statement::SessionStatement;
 
 const NUMBER_WIDTH: u16 = 10;
 /// Most columns next to the name.
@@ -54,7 +55,7 @@ pub(super) fn listing(shown: &TabData, view: &'static View, app: &App) -> Listin
         if let Some(text) = texts.get(&line.whole) {
             let label = labels.get(line.whole.as_str()).map_or("", String::as_str);
             if view.name == "digests" && label.is_empty() {
-                line.executed = Some(Executed { connection: None, statement: plain(text) });
+                line.executed = Some(SessionStatement { connection: None, statement: plain(text) });
             }
             line.whole = format!("{label}{}", plain(text));
             if let Some(name) = line.cells.last_mut() {
