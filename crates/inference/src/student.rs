@@ -31,7 +31,7 @@ pub(crate) fn one_sided_p(difference: f64, error: f64, degrees: f64) -> f64 {
 }
 
 /// The number that Student's t exceeds in size with probability `alpha`.
-fn critical(degrees: f64, alpha: f64) -> f64 {
+pub(crate) fn critical(degrees: f64, alpha: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - alpha / 2.0))
 }
 

@@ -15,6 +15,8 @@ use crate::terminal::{has_color, width};
 /// Next to `report.html`, and like it written again with each explanation of a whole run.
 const FILE: &str = "answer.json";
 const BYTES_MAX: u64 = 256 << 10;
+/// Starts before this one that it is compared with: older ones are of another time.
+const BEFORE_MAX: usize = 20;
 /// The end of an order to the terminal.
 const RESET: &str = "\u{1b}[0m";
 
@@ -66,9 +68,22 @@ fn run_before(path: &Path) -> Option<RunBefore> {
         };
         of(facts) == of(&this)
     };
-    let before = runs.into_iter().rfind(|run| did_the_same(&run.facts) && !run.live)?;
-    let best = before.facts.best.filter(|_| !before.facts.is_recorded)?;
-    Some(RunBefore { id: before.id, transactions_per_s: best.transactions_per_s, users: best.users })
+    let this_per_s = this.best.as_ref()?.transactions_per_s;
+    let is_before = |run: &whyso_record::RunSummary| {
+        let is_whole = matches!(run.facts.ended, Some(whyso_record::run::RunEnd::Complete { .. }));
+        did_the_same(&run.facts) && is_whole && !run.facts.is_recorded
+    };
+    let before: Vec<_> =
+        runs.into_iter().filter(is_before).filter_map(|run| Some((run.id, run.facts.best?))).collect();
+    let all_per_s = before.iter().rev().take(BEFORE_MAX).map(|(_, best)| best.transactions_per_s).collect();
+    let (id, best) = before.into_iter().next_back()?;
+    Some(RunBefore {
+        id,
+        transactions_per_s: best.transactions_per_s,
+        users: best.users,
+        all_per_s,
+        this_per_s,
+    })
 }
 
 /// Keeps the answer next to the recording: a list of runs shows its first cause.

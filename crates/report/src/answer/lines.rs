@@ -16,6 +16,8 @@ pub const LINES_MAX: usize = 20;
 const DOUBTS_MAX: usize = 2;
 /// Other suspects that are named.
 const OTHERS_MAX: usize = 3;
+/// One start in twenty that is like those before is called another.
+const ALPHA: f64 = 0.05;
 /// Lines of findings where nobody is suspected.
 const FINDING_LINES_MAX: usize = 12;
 /// Where the answer is printed.
@@ -31,13 +33,18 @@ pub struct AnswerPlace<'a> {
     pub is_head: bool,
 }
 
-/// An earlier run of the same load on the same server with the same settings.
+/// Earlier runs of the same load on the same server with the same settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunBefore {
+    /// Of the last one.
     pub id: String,
     /// Transactions per second of its best level.
     pub transactions_per_s: f64,
     pub users: u32,
+    /// Transactions per second of the best level of each, this run not among them.
+    pub all_per_s: Vec<f64>,
+    /// The same of this run.
+    pub this_per_s: f64,
 }
 
 /// The lines, [`LINES_MAX`] at most, none wider than the place.
@@ -118,8 +125,21 @@ fn first_findings(explanation: &Explanation, width: usize) -> Vec<Line> {
     all.lines().take(FINDING_LINES_MAX).map(|line| Line::default().with(Tone::Plain, line)).collect()
 }
 
-/// What the same load did before. One start on each side shows no difference: how to find out stands next to it.
+/// What the same load did before. A few starts show no difference: how to find out stands next to it. Four and more give an interval in
+/// which one more start lies.
 fn before(before: &RunBefore) -> Line {
+    if let Some((low, high)) = whyso_inference::prediction(&before.all_per_s, ALPHA) {
+        let (low, high) = (low.max(0.0), high);
+        let starts = whyso_words::count(before.all_per_s.len() as u64, "start");
+        let interval = format!("{} to {}", whyso_words::number(low), whyso_words::number(high));
+        let (tone, verdict) = match before.this_per_s {
+            this if this < low => (Tone::Bad, "regressed: less than "),
+            this if this > high => (Tone::Good, "improved: more than "),
+            _ => (Tone::Plain, "as before: within "),
+        };
+        let line = Line::labelled("before").with(tone, verdict).with(Tone::Plain, interval);
+        return line.with(Tone::Faint, format!(", where one more of {starts} before lies with 95 %"));
+    }
     let rate = whyso_words::number(before.transactions_per_s);
     let text = format!("{rate} at {} in {}", whyso_words::users(before.users), clean(&before.id));
     let line = Line::labelled("before").with(Tone::Plain, text);

@@ -144,11 +144,43 @@ fn one_level_has_no_table_and_an_unknown_cause_says_what_to_measure() {
 #[test]
 fn what_the_same_load_did_before_stands_next_to_how_to_compare_it() {
     let run = run(vec![level(0, 8, 1000.0)]);
-    let before = RunBefore { id: "20260101-1000-1".to_string(), transactions_per_s: 1_040.0, users: 8 };
+    let before = RunBefore {
+        id: "20260101-1000-1".to_string(),
+        transactions_per_s: 1_040.0,
+        users: 8,
+        all_per_s: vec![1_000.0, 1_040.0, 1_020.0],
+        this_per_s: 500.0,
+    };
     let place = AnswerPlace { before: Some(&before), ..PLACE };
     let text = text(&answer_lines(&run, &explained(&run), &place));
     let expected = "\n  before    1,040 at 8 users in 20260101-1000-1   to see whether they differ: repeat, then whyso compare\n";
     assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn only_repeated_starts_make_a_run_a_regression() {
+    let run = run(vec![level(0, 1, 620.0), level(1, 8, 1392.0)]);
+    let starts = |all_per_s: &[f64], this_per_s| RunBefore {
+        id: "20260101-1000-1".to_string(),
+        transactions_per_s: 1_040.0,
+        users: 8,
+        all_per_s: all_per_s.to_vec(),
+        this_per_s,
+    };
+    let line = |before: RunBefore| {
+        let place = AnswerPlace { before: Some(&before), ..PLACE };
+        let lines = text(&answer_lines(&run, &explained(&run), &place));
+        lines.lines().find(|line| line.contains("before  ")).unwrap().trim().to_string()
+    };
+    let four = [1_000.0, 1_010.0, 990.0, 1_000.0];
+    assert!(
+        line(starts(&four, 900.0)).starts_with("before    regressed: less than 97"),
+        "{}",
+        line(starts(&four, 900.0))
+    );
+    assert!(line(starts(&four, 1_100.0)).contains("improved: more than"));
+    assert!(line(starts(&four, 1_001.0)).contains("as before: within"));
+    assert!(line(starts(&four[..3], 900.0)).contains("to see whether they differ"));
 }
 
 #[test]
