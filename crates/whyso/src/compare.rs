@@ -13,6 +13,7 @@ use whyso_record::{Recording, RunSummary};
 
 use crate::choice_args::{Stretch as TypedStretch, WindowArgs, choose_part};
 use crate::recordings::open;
+use crate::text_format::{FormatArgs, TextFormat};
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
@@ -33,12 +34,8 @@ pub(crate) struct CompareArgs {
     /// Compare also runs of different workloads or data sets
     #[arg(long)]
     anyway: bool,
-    /// Print one JSON object on standard output, and nothing else there
-    #[arg(long)]
-    json: bool,
-    /// Print Markdown
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
+    #[command(flatten)]
+    format: FormatArgs,
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
@@ -153,12 +150,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         false => whyso_query::compare(&first.recordings, &second.recordings, by)?,
     };
     let mut out = crate::out::stdout();
-    if args.json {
-        crate::json::write(&mut out, "compare", &compared)?;
-    } else if args.markdown {
-        write!(out, "{}", whyso_report::compare_markdown(&compared))?;
-    } else {
-        write!(out, "{}", whyso_report::compare(&compared))?;
+    match args.format.chosen() {
+        TextFormat::Json => crate::json::write(&mut out, "compare", &compared)?,
+        TextFormat::Md => write!(out, "{}", whyso_report::compare_markdown(&compared))?,
+        TextFormat::Text => write!(out, "{}", whyso_report::compare(&compared))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -58,6 +58,7 @@ mod status;
 mod study;
 mod sysbench;
 mod terminal;
+mod text_format;
 mod threads;
 mod timeline;
 mod trace_args;

@@ -59,7 +59,7 @@ pub(crate) struct PfsArgs {
     against_window: Option<crate::choice_args::Stretch>,
 
     /// Lines that are shown
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, alias = "top", value_name = "N", default_value_t = 30)]
     limit: usize,
 
     /// List the views, and which of them the run has

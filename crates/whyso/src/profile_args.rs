@@ -34,7 +34,7 @@ pub(crate) struct ProfileArgs {
 #[derive(Args, Debug)]
 pub(crate) struct ShownArgs {
     /// Lines that are shown
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, alias = "top", value_name = "N", default_value_t = 30)]
     pub(crate) limit: usize,
 
     /// Print one JSON object on standard output, and nothing else there

@@ -208,7 +208,7 @@ pub(crate) struct WorkloadArgs {
     /// Any option of the workload as NAME=VALUE, such as range-size=50; may be given more than once
     ///
     /// The common options have their own flags.
-    #[arg(long = "option", short = 'o', value_name = "NAME=VALUE")]
+    #[arg(long = "option", short = 'O', short_alias = 'o', value_name = "NAME=VALUE")]
     pub(crate) option: Vec<String>,
     /// Rows of a range [default: 100]
     #[arg(long, value_name = "N")]

@@ -59,7 +59,7 @@ pub(crate) struct StatementsArgs {
     own: bool,
 
     /// Lines that are shown [default: 30; of the log all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, alias = "top", value_name = "N")]
     limit: Option<usize>,
 
     /// Print one JSON object on standard output, and nothing else there

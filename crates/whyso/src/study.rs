@@ -14,6 +14,7 @@ use whyso_words::rough_time;
 
 use crate::exit_codes::INTERRUPTED;
 use crate::progress::Bars;
+use crate::text_format::{FormatArgs, TextFormat};
 use crate::user::{ask_password, handle_ctrl_c};
 
 #[derive(Args, Debug)]
@@ -58,11 +59,8 @@ enum StudyCommand {
     Show {
         /// Its folder
         dir: PathBuf,
-        /// Print Markdown
-        #[arg(long, conflicts_with = "json")]
-        markdown: bool,
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        format: FormatArgs,
     },
     /// Write what a study found as a page: one file that needs no other
     Report {
@@ -85,15 +83,8 @@ const FOLDER: &str = "studies-run";
 /// The page, in a study's folder.
 const PAGE: &str = "report.html";
 
-#[derive(Clone, Copy)]
-enum Form {
-    Terminal,
-    Markdown,
-    Json,
-}
-
 pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
-    let form = |json: bool| if json { Form::Json } else { Form::Terminal };
+    let form = |json: bool| if json { TextFormat::Json } else { TextFormat::Text };
     match &args.command {
         StudyCommand::Run { file, quick, dry_run, allow_programs, out, json } => {
             let text =
@@ -117,9 +108,8 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
             check_programs(journal.spec(), *allow_programs)?;
             carry_out(journal, form(*json))
         }
-        StudyCommand::Show { dir, markdown, json } => {
-            let form = if *markdown { Form::Markdown } else { form(*json) };
-            print_answer(&Journal::open(dir).map_err(wrong_study)?, form)?;
+        StudyCommand::Show { dir, format } => {
+            print_answer(&Journal::open(dir).map_err(wrong_study)?, format.chosen())?;
             Ok(ExitCode::SUCCESS)
         }
         StudyCommand::Report { dir, output } => {
@@ -203,7 +193,7 @@ fn print_plan(study: &StoredStudy) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
+fn carry_out(mut journal: Journal, form: TextFormat) -> Result<ExitCode> {
     let stop = handle_ctrl_c()?;
     let bars = Bars::new();
     let command = crate::user::command_line();
@@ -244,13 +234,13 @@ fn write_page(answer: &Answer, path: &Path) -> Result<()> {
     out.flush().with_context(refused)
 }
 
-fn print_answer(journal: &Journal, form: Form) -> Result<()> {
+fn print_answer(journal: &Journal, form: TextFormat) -> Result<()> {
     let answer = whyso_control::study_answer(journal)?;
     let mut out = crate::out::stdout();
     match form {
-        Form::Terminal => writeln!(out, "{}", whyso_report::study(&answer))?,
-        Form::Markdown => writeln!(out, "{}", whyso_report::study_markdown(&answer))?,
-        Form::Json => crate::json::write(&mut out, "study", &answer)?,
+        TextFormat::Text => writeln!(out, "{}", whyso_report::study(&answer))?,
+        TextFormat::Md => writeln!(out, "{}", whyso_report::study_markdown(&answer))?,
+        TextFormat::Json => crate::json::write(&mut out, "study", &answer)?,
     }
     Ok(())
 }
