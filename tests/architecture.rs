@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 26] = [
+    let allowed: [(&str, &[&str]); 27] = [
         ("words", &["model"]),
         ("model", &[]),
         ("random", &[]),
@@ -79,7 +79,8 @@ fn data_goes_one_way() {
         ("relay", &["clock", "record"]),
         ("live", &["model", "clock", "record", "series", "explain", "report", "words"]),
         ("trace", &["model", "clock"]),
-        ("stacks", &[]),
+        ("debuginfo", &[]),
+        ("stacks", &["debuginfo"]),
         ("inference", &[]),
         ("profile", &[]),
         ("explain", &["model", "series", "words", "inference", "profile"]),

@@ -36,7 +36,7 @@ pub enum Tls {
 
 /// A data source name, taken apart: `mysql://user:password@host:port/schema?socket=…&tls=…`.
 ///
-/// Parameters: `socket` (path), `container` (name, id or image of one on this machine), `tls` (`disabled`, `verify`, `insecure`), `ssl-ca` (path, implies
+/// Parameters: `socket` (path) or `container` (name, id or image of one on this machine). Also `tls` (`disabled`, `verify`, `insecure`), `ssl-ca` (path, implies
 /// `tls=verify`), `connect_timeout` (whole seconds, 1 to 3600).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dsn {
