@@ -78,7 +78,7 @@ pub(super) enum Ask {
     Quit,
     ToggleRecording,
     Note(String),
-    /// So many servers on, or back.
+    /// The server so far on in their order, or back.
     NextServer(isize),
     /// The plan of the selected line's statement.
     Explain,
