@@ -6,6 +6,7 @@ import type { Evidence, Level, SeriesName, LevelVerdict } from '../data/model.ts
 import type { Mode } from './derive.ts';
 import { numbersIn, type Filter } from './filter.ts';
 import { samplesOf, type Samples } from './samples.ts';
+import { FIRST_TAB, type TabId } from './tabs.ts';
 
 export interface Span {
   from: number;
@@ -83,6 +84,8 @@ export class Desk {
   charts: ChartSpec[] = $state([]);
   /** The chart to which a finding led last; it is drawn with a ring. */
   focused: number = $state(-1);
+  /** What is shown below the answer. */
+  tab: TabId = $state(FIRST_TAB);
   readonly threadFilter = new ThreadFilter();
   settingsFilter: string = $state('');
   dark: boolean = $state(false);
@@ -215,6 +218,7 @@ export class Desk {
     if (evidence.is === 'fact') {
       const variable = /^server\.variables\.(.+)$/.exec(evidence.path)?.[1];
       if (variable !== undefined) this.settingsFilter = variable;
+      this.tab = 'settings';
       scrollTo(evidence.path === 'not_measured' ? 'not-measured' : 'settings');
       return;
     }
@@ -267,6 +271,7 @@ export class Desk {
 
   #focus(id: number): void {
     this.focused = id;
+    this.tab = 'time';
     scrollTo(`chart-${id}`);
   }
 }

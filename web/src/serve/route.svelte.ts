@@ -46,7 +46,7 @@ class Route {
       else now.set(name, value);
     }
     const text = now.toString();
-    history.replaceState(null, '', location.pathname + (text === '' ? '' : `?${text}`));
+    history.replaceState(null, '', location.pathname + (text === '' ? '' : `?${text}`) + location.hash);
   }
 }
 

@@ -88,7 +88,7 @@ const total = (page: Page) => graph(page).locator('.axis').textContent();
 
 test('every filter selects its own part of the time, applies to all views, and is written as text', async () => {
   const changed = reportOf();
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   await expect.poll(() => total(page)).toContain('7 ms');
   await bar(page).getByLabel('connection', { exact: true }).fill('5');
   await expect.poll(() => total(page)).toContain('3 ms');
@@ -117,7 +117,7 @@ test('every filter selects its own part of the time, applies to all views, and i
 
 test('a window that is typed is that of the whole page, and reset leaves it', async () => {
   const changed = reportOf();
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   await expect.poll(() => total(page)).toContain('7 ms');
   const window = bar(page).getByLabel('window');
   await window.fill('1s-3s');
@@ -139,7 +139,7 @@ test('a window that is typed is that of the whole page, and reset leaves it', as
 
 test('what is not a number is reported, and a note names what a page that would be too large leaves out', async () => {
   const changed = reportOf('To keep this page small, windows of its stacks are in steps of 10 s.');
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   await bar(page).getByLabel('thread', { exact: true }).fill('12, ab');
   await expect.poll(() => filterText(page)).toContain('“ab” is not a number');
   expect(await graph(page).textContent()).toContain('in steps of 10 s');
@@ -175,7 +175,7 @@ describe.runIf(whyso)('the terminal says the same', () => {
   ];
 
   test.each(cases)('for one level by %s', async (_, args, choose) => {
-    const { page, complaints } = await open(browser, reportUrl);
+    const { page, complaints } = await open(browser, `${reportUrl}#functions`);
     await graph(page).getByRole('button', { name: 'CPU' }).click();
     await graph(page).getByLabel('level of the flame graph').selectOption({ label: level.users === 1 ? '1 user' : `${level.users} users` });
     await choose(page);
@@ -186,7 +186,7 @@ describe.runIf(whyso)('the terminal says the same', () => {
   });
 
   test('for a window', async () => {
-    const { page } = await open(browser, reportUrl);
+    const { page } = await open(browser, `${reportUrl}#functions`);
     await graph(page).getByRole('button', { name: 'CPU' }).click();
     await bar(page).getByLabel('window').fill('3s-6s');
     await bar(page).getByLabel('window').press('Enter');

@@ -113,7 +113,7 @@ test('the run was sampled, and its stacks are drawn', async () => {
   const { flame } = headOf(reportHtml);
   expect(flame, 'the report holds no stacks: can this machine take them?').toBeDefined();
   expect(flame?.levels.map((level) => level.level)).toEqual(levels.map((level) => level.index));
-  const { page, complaints } = await open(browser, reportUrl);
+  const { page, complaints } = await open(browser, `${reportUrl}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   expect(await section.getByRole('application').getAttribute('aria-label')).toMatch(/Most time in functions themselves: \S/);
@@ -125,7 +125,7 @@ test('the run was sampled, and its stacks are drawn', async () => {
 
 test('hovering says the function, its module, both times and their parts', async () => {
   const changed = reportOf(CALLS);
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await expect.poll(() => section.locator('h2').textContent()).toContain('time on CPUs, at');
   expect(await hover(section, 2, 0.2)).toMatch(/do_command\(THD\*, bool\).*mariadbd.*600 ms.*60 %.*100 ms.*10 %/s);
@@ -142,7 +142,7 @@ test('hovering says the function, its module, both times and their parts', async
 
 test('metric, level and threads choose what is drawn', async () => {
   const changed = reportOf(CALLS);
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.getByRole('button', { name: 'lock' }).click();
   expect(await hover(section, 0, 0.5)).toContain('200 ms');
@@ -160,7 +160,7 @@ test('metric, level and threads choose what is drawn', async () => {
 test("whyso's own probes and queries are hidden, with their share, until they are switched on", async () => {
   const calls: Call[] = [...CALLS, [1, 'asm_exc_int3', '[kernel]', 0, 0, 0, 0]];
   const changed = reportOf(calls, (flame) => (flame.observer_share = 0.7), [...CALLS.map(() => 0), 2333]);
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await expect.poll(() => section.locator('.axis').textContent()).toContain('1 s');
   expect(await section.getByLabel('threads of the flame graph').locator('option').allTextContents()).toEqual(["connections' threads", 'background threads', 'all threads']);
@@ -183,7 +183,7 @@ test("whyso's own probes and queries are hidden, with their share, until they ar
 
 test('where whyso took no time of the stacks, there is nothing to show', async () => {
   const changed = reportOf(CALLS);
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   expect(await section.getByLabel("whyso's own time").count()).toBe(0);
@@ -194,7 +194,7 @@ test('where whyso took no time of the stacks, there is nothing to show', async (
 
 test('a click zooms, and a click beneath, the button and Escape zoom out', async () => {
   const changed = reportOf(CALLS);
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   const canvas = section.locator('canvas');
   await canvas.waitFor();
@@ -217,7 +217,7 @@ test('a click zooms, and a click beneath, the button and Escape zoom out', async
 
 test('the keyboard walks and zooms without a mouse, and the frame in focus is read out', async () => {
   const changed = reportOf(CALLS);
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   await section.getByRole('searchbox').focus();
@@ -244,7 +244,7 @@ test('the keyboard walks and zooms without a mouse, and the frame in focus is re
 
 test('a search lights what matches, fades the rest and says what part of the time it holds', async () => {
   const changed = reportOf(CALLS);
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   const [server, other] = [await color(section, 3, 0.15), await color(section, 1, 0.95)];
@@ -263,7 +263,7 @@ test('a search lights what matches, fades the rest and says what part of the tim
 describe.each(['light', 'dark'] as const)('%s', (scheme) => {
   test('compared with another level, red is more, blue is less and grey is the same', async () => {
     const changed = reportOf(CALLS);
-    const { page, complaints } = await open(browser, changed.url, 1280, scheme);
+    const { page, complaints } = await open(browser, `${changed.url}#functions`, 1280, scheme);
     const section = graph(page);
     await section.locator('canvas').waitFor();
     await section.getByLabel('level to compare with').selectOption({ index: 1 });
@@ -292,7 +292,7 @@ test('another run to compare with is compared with at once', async () => {
     Object.assign(theirs, { level: null, name: `${alike} of run other` });
     flame.levels.push({ ...theirs, name: 'another level of run other' });
   });
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   await expect.poll(() => section.locator('h2').textContent()).toContain(`, at ${alike}`);
@@ -309,7 +309,7 @@ test('a recording in which no level ended has one, and compares nothing', async 
     flame.levels.length = 1;
     Object.assign(flame.levels[0] ?? {}, { level: null, transactions: 0 });
   });
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   await expect.poll(() => section.locator('h2').textContent()).toContain('time on CPUs, at the recording');
@@ -324,7 +324,7 @@ test('what too few samples cannot distinguish is grey', async () => {
   const changed = reportOf(CALLS, (flame) => {
     for (const level of flame.levels) for (const column of level.columns) column.half_us = 1e6;
   });
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   await section.getByLabel('level to compare with').selectOption({ index: 1 });
@@ -336,7 +336,7 @@ test('what too few samples cannot distinguish is grey', async () => {
 
 test('if the page shows only a level, so does the graph', async () => {
   const changed = reportOf(CALLS);
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   await page.getByRole('button', { name: String(second.users), exact: true }).first().press('Enter');
@@ -347,7 +347,7 @@ test('if the page shows only a level, so does the graph', async () => {
 
 test('deep stacks are scrolled: the foot is seen first, and the keyboard brings the rest', async () => {
   const changed = reportOf(Array.from({ length: 120 }, (_, depth): Call => [depth, `function_${depth}`, 'mariadbd', depth === 119 ? 50 : 0, 0, 0, 0]));
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   expect(await hover(section, 3, 0.5)).toMatch(/^function_3 *mariadbd/);
@@ -366,7 +366,7 @@ test('deep stacks are scrolled: the foot is seen first, and the keyboard brings 
 test('names of functions are text, and nothing overflows', async () => {
   const calls = CALLS.map((call): Call => [call[0], `${HOSTILE.repeat(8)}${call[1]}`, HOSTILE, call[3], call[4], call[5], call[6]]);
   const changed = reportOf(calls);
-  const { page, complaints } = await open(browser, changed.url, 900);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`, 900);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   await hover(section, 1, 0.9);
@@ -383,7 +383,7 @@ test('a run without stacks has no empty flame graph', async () => {
   const changed = variant((head) => {
     delete head.flame;
   });
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#functions`);
   expect(await page.locator('#flame').count()).toBe(0);
   await page.close();
   changed.remove();
@@ -417,7 +417,7 @@ test('100,000 stacks open within a second and zoom within a tenth of one', async
   const calls = forest(100_000);
   expect(calls.filter((call) => call[3] > 0).length).toBeGreaterThanOrEqual(100_000);
   const changed = reportOf(calls);
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   const opened = await page.waitForFunction(() => performance.getEntriesByName('whyso-flame-open')[0]?.duration);
@@ -456,7 +456,7 @@ test('100,000 stacks open within a second and zoom within a tenth of one', async
 
 test('functions stand in a table, and a click on one shows its callers and callees', async () => {
   const changed = reportOf(CALLS);
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   const section = graph(page);
   await section.getByRole('button', { name: /functions as a table/ }).click();
   const table = section.getByRole('group', { name: 'functions' });

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { headOf, HOSTILE, launch, open, reportHtml, reportUrl, variant } from './report.ts';
+import { chooseTab, headOf, HOSTILE, launch, open, reportHtml, reportUrl, variant } from './report.ts';
 
 let browser: Browser;
 const levels = headOf(reportHtml).run.levels.filter((level) => level.purpose === 'sweep');
@@ -39,7 +39,7 @@ function reportOf(functions: [string, number[]][]): { url: string; remove: () =>
 }
 
 test('the run was sampled, and its functions are drawn with shares that add up', async () => {
-  const { page, complaints } = await open(browser, reportUrl);
+  const { page, complaints } = await open(browser, `${reportUrl}#functions`);
   await expect.poll(async () => (await legend(page)).length).toBeGreaterThan(1);
   const shares = (await legend(page)).map((text) => Number(/([\d.]+) ?%$/.exec(text)?.[1] ?? NaN));
   expect(shares.reduce((sum, share) => sum + share, 0)).toBeGreaterThan(95);
@@ -57,14 +57,16 @@ test('the legend is of the level that is chosen, and colours stay', async () => 
     ['late · mariadbd', Array.from({ length: seconds }, (_, second) => (second + 1 < from ? 0 : 1))],
     ['all others', Array.from({ length: seconds }, () => 0)],
   ]);
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   await expect.poll(() => legend(page)).toEqual([expect.stringMatching(/^early/), expect.stringMatching(/^late/), expect.stringMatching(/^all others 0/)]);
   const colors = () => part(page).locator('path[data-function]').evaluateAll((paths) => paths.map((path) => path.getAttribute('fill')));
   const before = await colors();
+  await chooseTab(page, 'Levels');
   await page.locator('.levels tbody tr').nth(levels.length - 1).click();
   await expect.poll(() => legend(page)).toContain('late 100 %');
   expect(await colors()).toEqual(before);
   // The second under the pointer takes the shares' place.
+  await chooseTab(page, 'Functions');
   const box = await part(page).locator('svg').boundingBox();
   await part(page).locator('svg').hover({ position: { x: (box?.width ?? 0) * 0.6, y: 100 } });
   await expect.poll(() => legend(page)).toContain('late 1 CPUs');
@@ -77,7 +79,7 @@ test('the legend is of the level that is chosen, and colours stay', async () => 
 });
 
 test('keys move and zoom it with the page, and 0 shows all', async () => {
-  const { page, complaints } = await open(browser, reportUrl);
+  const { page, complaints } = await open(browser, `${reportUrl}#functions`);
   const chart = part(page).getByRole('img');
   const ends = () => part(page).locator('.hint').textContent();
   const whole = await ends();
@@ -93,13 +95,13 @@ test('keys move and zoom it with the page, and 0 shows all', async () => {
 
 test('a run without stacks has no such chart, an idle window has a note, and names are text', async () => {
   const without = reportOf([]);
-  const one = await open(browser, without.url);
+  const one = await open(browser, `${without.url}#functions`);
   expect(await part(one.page).count()).toBe(0);
   expect(one.complaints).toEqual([]);
   await one.page.close();
   without.remove();
   const idle = reportOf([[`${HOSTILE} · mariadbd`, [0, 0, 0]], ['all others', [0, 0, 0]]]);
-  const two = await open(browser, idle.url);
+  const two = await open(browser, `${idle.url}#functions`);
   await expect.poll(() => part(two.page).textContent()).toContain('No thread was found on a CPU in this window.');
   expect((await legend(two.page))[0]).toContain(HOSTILE);
   expect(two.complaints).toEqual([]);

@@ -65,7 +65,7 @@ const rows = (page: Page, table: string) => page.locator(`#pfs table.${table} tb
 for (const scheme of ['light', 'dark'] as const) {
   test(`the views of the Performance Schema stand by any column, are divided and compared, and are drawn over time, ${scheme}`, async () => {
     const changed = withViews();
-    const { page, complaints } = await open(browser, changed.url, 1280, scheme);
+    const { page, complaints } = await open(browser, `${changed.url}#counters`, 1280, scheme);
     const section = page.locator('#pfs');
     // count/s, /statement, /transaction, ms/s, µs/statement, µs/transaction, mean µs, of time
     await expect.poll(() => rows(page, 'lines')).toEqual([
@@ -116,7 +116,7 @@ for (const scheme of ['light', 'dark'] as const) {
 
 test('a report without the Performance Schema has no such section', async () => {
   const changed = variant((head) => delete head.pfs);
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#counters`);
   expect(await page.locator('#pfs').count()).toBe(0);
   expect(complaints).toEqual([]);
   await page.close();

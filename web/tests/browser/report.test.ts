@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cssVariable, headOf, HOSTILE, launch, linePixels, open, reportHtml, reportUrl, variant, viewText } from './report.ts';
+import { chooseTab, cssVariable, headOf, HOSTILE, launch, linePixels, open, reportHtml, reportUrl, variant, viewText } from './report.ts';
 
 let browser: Browser;
 const head = headOf(reportHtml);
@@ -25,7 +25,7 @@ describe.each([
     expect(await page.locator('svg .point').count()).toBeGreaterThanOrEqual(sweep.length);
     expect(await page.locator('#explorer .chart').count()).toBeGreaterThanOrEqual(2);
     for (const title of ['Throughput and latency against users', 'What was found', 'Levels', 'CPU use by level', 'Over time', 'Server settings']) {
-      expect(await page.getByRole('heading', { name: title, exact: true }).count(), title).toBe(1);
+      expect(await page.getByRole('heading', { name: title, exact: true, includeHidden: true }).count(), title).toBe(1);
     }
     const first = await cssVariable(page, '--c1');
     const charts = await page.locator('#explorer .chart').count();
@@ -92,7 +92,7 @@ test('the time budget is drawn level by level, with its remainder, and says what
       notes: ['A note.'],
     }));
   });
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#levels`);
   const budget = page.locator('#budget');
   const height = async (part: string) =>
     (await budget.locator(`rect[data-part="${part}"]`).evaluateAll((all) => all.map((one) => Number(one.getAttribute('height'))))).reduce((sum, one) => sum + one, 0);
@@ -212,7 +212,7 @@ test('evidence leads to the levels, the series and the setting of a sentence', a
       ],
     }];
   });
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#findings`);
   const whole = await viewText(page);
   const evidence = page.locator('[aria-labelledby=findings-title] .evidence button');
 
@@ -221,6 +221,7 @@ test('evidence leads to the levels, the series and the setting of a sentence', a
   expect(await page.locator('tr.chosen').count()).toBe(1);
   expect(await page.locator('.chart.focused h3').textContent()).toContain('Throughput');
 
+  await chooseTab(page, 'Findings');
   await evidence.nth(1).click();
   await expect.poll(() => page.locator('.chart.focused h3').textContent()).toBe(metric);
   await expect.poll(() => page.locator('.chart.focused').evaluate((chart) => {
@@ -228,6 +229,7 @@ test('evidence leads to the levels, the series and the setting of a sentence', a
     return box.top >= 0 && box.bottom <= innerHeight;
   })).toBe(true);
 
+  await chooseTab(page, 'Findings');
   await evidence.nth(2).click();
   await expect.poll(() => page.getByRole('searchbox', { name: 'search the settings' }).inputValue()).toBe('innodb_buffer_pool_size');
   expect(await page.locator('#settings .list tr').count()).toBeLessThan(5);
@@ -237,7 +239,7 @@ test('evidence leads to the levels, the series and the setting of a sentence', a
 });
 
 test('only a level is shown by its row, and everything again by the same row', async () => {
-  const { page } = await open(browser, reportUrl);
+  const { page } = await open(browser, `${reportUrl}#levels`);
   const whole = await viewText(page);
   const row = page.getByRole('button', { name: String(sweep[0]?.users), exact: true }).first();
   await row.press('Enter');
@@ -286,7 +288,7 @@ test('several kinds of transactions have a table of their own', async () => {
       ];
     }
   });
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#statements`);
   const table = page.locator('section', { has: page.getByRole('heading', { name: 'Transactions by kind' }) });
   await table.getByRole('button', { name: 'mix' }).click();
   expect(await table.locator('tbody tr').first().locator('td').allTextContents()).toEqual(['new_order', ...sweep.map(() => '75')]);

@@ -128,7 +128,7 @@ export async function openPage(browser: Browser, url: string, width = 1280, colo
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('request', (request) => {
     const address = request.url();
-    if (address !== url && !address.startsWith('data:') && !address.startsWith('blob:')) complaints.push(`requested ${address}`);
+    if (address !== url.replace(/#.*$/, '') && !address.startsWith('data:') && !address.startsWith('blob:')) complaints.push(`requested ${address}`);
   });
   await page.goto(url);
   return { page, complaints };
@@ -137,10 +137,13 @@ export async function openPage(browser: Browser, url: string, width = 1280, colo
 /** A run's report, once it has drawn its charts. */
 export async function open(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<TestPage> {
   const { page, complaints } = await openPage(browser, url, width, colorScheme);
-  await page.locator('.chart canvas').first().waitFor();
+  await page.locator('.chart canvas').first().waitFor({ state: 'attached' });
   await page.waitForFunction(() => document.querySelectorAll('.chart .legend b').length > 0);
   return { page, complaints };
 }
+
+/** Shows what is behind a tab of a run's page. */
+export const chooseTab = (page: Page, name: string) => page.getByRole('tab', { name, exact: true }).click();
 
 /** How many colours a chart's canvas shows: bands and axes alone have few, a drawn line brings its own. */
 export function linePixels(page: Page, chart: number, color: string): Promise<number> {

@@ -41,7 +41,7 @@ function withStatements(head: Head) {
 
 test('statements stand by any column, follow the level and the filter, and show what is not known', async () => {
   const changed = variant(withStatements);
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#statements`);
   // count, mean, p95, max, response, rows sent, rows examined, errors
   expect(await cells(page, 'asked', 0)).toEqual(['<Total>', '20', '500 ms', '', '9 ms', '10 s', '5', 'not known', '7']);
   expect(await cells(page, 'asked', 1)).toEqual([`${HOSTILE} QUERY`, '10', '900 ms', '2 ms', '9 ms', '9 s', '5', 'not known', '0']);
@@ -84,7 +84,7 @@ test('lock waits stand by kind, table and instrument, with who held and who wait
       none,
     ];
   });
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#locks`);
   const locks = page.locator('#locks');
   const table = async (name: string) => (await locks.locator(name).locator('td').allTextContents()).map((text) => text.trim());
   expect(await table('table.kinds')).toEqual(['row', '80', '40 s', 'metadata', '4', '2 s']);
@@ -138,7 +138,7 @@ function withLines(): { url: string; remove: () => void } {
 
 test('a function that is chosen shows its source line by line, and what has no line or no text is marked', async () => {
   const changed = withLines();
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#functions`);
   const section = page.locator('#flame');
   await section.getByRole('button', { name: /functions as a table/ }).click();
   await section.getByRole('group', { name: 'functions' }).getByRole('button', { name: 'walk' }).click();

@@ -41,7 +41,7 @@ const sum = (section: Locator) => section.locator('#threads-sum h3').textContent
 
 test('a traced run shows its own threads, and they add up', async () => {
   expect(head.threads, 'the report holds no threads: can this machine trace?').toBeDefined();
-  const { page, complaints } = await open(browser, reportUrl);
+  const { page, complaints } = await open(browser, `${reportUrl}#threads`);
   const section = page.locator('#threads');
   await expect.poll(() => rows(section).count()).toBeGreaterThan(3);
   expect(await section.locator('tbody').textContent()).toContain('connection');
@@ -56,7 +56,7 @@ test('a traced run shows its own threads, and they add up', async () => {
 
 test('threads are sorted by any column, by mouse and by keyboard', async () => {
   const changed = variant(() => {}, threadsOf(5));
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#threads`);
   const section = page.locator('#threads');
   const order = async () => (await section.locator('tbody td:nth-child(2)').allTextContents()).map(Number);
   await expect.poll(order).toEqual([1000, 1004, 1001, 1002, 1003]);
@@ -83,7 +83,7 @@ test('threads are sorted by any column, by mouse and by keyboard', async () => {
 
 test('threads are filtered by role and by what is typed, and only picked ones are summed', async () => {
   const changed = variant(() => {}, threadsOf(9));
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#threads`);
   const section = page.locator('#threads');
   const bar = page.locator('#filters');
   await expect.poll(() => rows(section).count()).toBe(9);
@@ -115,7 +115,7 @@ test('threads are filtered by role and by what is typed, and only picked ones ar
 
 test('the table follows the window of the page, and says which window it covers', async () => {
   const changed = variant(() => {}, threadsOf(4));
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#threads`);
   const section = page.locator('#threads');
   const window = () => section.locator('.window').first().textContent();
   await expect.poll(window).toMatch(/^from /);
@@ -140,7 +140,7 @@ test('the table follows the window of the page, and says which window it covers'
 
 test('a thousand threads are all counted, and drawn on request', async () => {
   const changed = variant(() => {}, threadsOf(1000));
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#threads`);
   const section = page.locator('#threads');
   await expect.poll(() => rows(section).count()).toBe(50);
   expect(await sum(section)).toBe('Time by state of all 1,000 threads');
@@ -157,7 +157,7 @@ test('names and statements of threads are text, and nothing overflows', async ()
   const hostile = threadsOf(3);
   for (const thread of hostile.threads) [thread.name, thread.statement] = [HOSTILE, HOSTILE.repeat(20)];
   const changed = variant(() => {}, hostile);
-  const { page, complaints } = await open(browser, changed.url);
+  const { page, complaints } = await open(browser, `${changed.url}#threads`);
   await expect.poll(() => rows(page.locator('#threads')).count()).toBe(3);
   expect(await page.evaluate(() => 'broken' in window)).toBe(false);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -171,7 +171,7 @@ test('a run that was not traced has no empty table of threads', async () => {
   const changed = variant((one) => {
     delete one.threads;
   });
-  const { page } = await open(browser, changed.url);
+  const { page } = await open(browser, `${changed.url}#threads`);
   expect(await page.locator('#threads').count()).toBe(0);
   await page.close();
   changed.remove();
@@ -185,8 +185,8 @@ test('a load that another program drove is shown in requests, without unknown co
       level.result.latency_ms = { ...level.result.latency_ms, ...unknown };
     }
   });
-  const { page, complaints } = await open(browser, changed.url);
-  const table = page.locator('section', { has: page.getByRole('heading', { name: 'Levels', exact: true }) });
+  const { page, complaints } = await open(browser, `${changed.url}#threads`);
+  const table = page.locator('section', { has: page.getByRole('heading', { name: 'Levels', exact: true, includeHidden: true }) });
   const text = (await table.textContent()) ?? '';
   expect(text).toContain('requests/s');
   for (const absent of ['p95', 'errors', 'µs/query', 'transactions']) expect(text, absent).not.toContain(absent);

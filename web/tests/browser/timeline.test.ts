@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TimelineHead } from '../../src/data/model.ts';
-import { headOf, HOSTILE, launch, open, reportHtml, reportUrl, variant } from './report.ts';
+import { chooseTab, headOf, HOSTILE, launch, open, reportHtml, reportUrl, variant } from './report.ts';
 
 let browser: Browser;
 const head = headOf(reportHtml);
@@ -69,7 +69,7 @@ function reportOf(connections: number, change: (timeline: TimelineHead) => void 
 }
 
 async function opened(url: string, width = 1280): Promise<{ page: Page; section: Locator; canvas: Locator; complaints: string[] }> {
-  const { page, complaints } = await open(browser, url, width);
+  const { page, complaints } = await open(browser, `${url}#threads`, width);
   const section = page.locator('#timeline');
   const canvas = section.locator('canvas');
   await canvas.waitFor();
@@ -175,7 +175,7 @@ test('a drag, the wheel and the keyboard zoom, the page follows, and Escape show
 test('a level that is chosen elsewhere in the page is what the timeline shows', async () => {
   const changed = reportOf(3);
   const { page, canvas } = await opened(changed.url);
-  await page.locator('#explorer').scrollIntoViewIfNeeded();
+  await chooseTab(page, 'Levels');
   await page.locator('.levels tbody tr').first().click();
   const seconds = (ns: number) => (ns - head.origin_ns) / 1e9;
   await expect.poll(async () => (await spanOf(canvas)).to).toBeLessThan(seconds(second!.window.begin_ns));
@@ -243,7 +243,7 @@ test('names that are markup stay text, and the part is readable in a narrow wind
     timeline.list[0]!.name = HOSTILE;
     timeline.list[0]!.role = HOSTILE;
   });
-  const { page, complaints } = await open(browser, changed.url, 420, 'dark');
+  const { page, complaints } = await open(browser, `${changed.url}#threads`, 420, 'dark');
   const canvas = page.locator('#timeline canvas');
   await canvas.waitFor();
   await canvas.hover({ position: { x: 300, y: 60 } });
