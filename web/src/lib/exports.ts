@@ -7,7 +7,7 @@ import { quoteCsv } from './drawing.ts';
 import { envelope, gapLength, lowerBound } from './envelope.ts';
 import { linear, log10, logTicks, type Scale } from './scale.ts';
 import { suffixesOf, valueRange } from './valueaxis.ts';
-import { clock, number, short } from './words.ts';
+import { clock, short } from './words.ts';
 
 /** Values as they were read, one line per value; of an envelope its five numbers. */
 export function csvOf(lines: Line[], view: Span): string {
@@ -25,8 +25,13 @@ export function csvOf(lines: Line[], view: Span): string {
 }
 
 const WIDTH = 960;
-const HEIGHT = 320;
-const [LEFT, TOP, BOTTOM] = [64, 44, 34];
+/** Of the plot with its axes. */
+const PLOT_HEIGHT = 290;
+const [LEFT, BOTTOM] = [64, 34];
+/** The first row of the legend, below the title, and the height of a row. */
+const [LEGEND_TOP, LEGEND_ROW] = [34, 18];
+/** Of a letter of the legend, about. */
+const LETTER = 6.6;
 /** Without and with an axis there. */
 const RIGHTS = [16, 64] as const;
 /** More samples than this a pixel are drawn as an envelope. */
@@ -38,6 +43,9 @@ export function svgOf(title: string, lines: Line[], view: Span, log: boolean): s
   const isRight = (line: Line) => suffixes.indexOf(line.suffix) > 0;
   const right = WIDTH - (suffixes.length > 1 ? RIGHTS[1] : RIGHTS[0]);
   const x = linear(view.from, view.to, LEFT, right);
+  const entries = legendOf(lines.map((line) => `${line.label}${line.suffix === '' ? '' : ` (${line.suffix}${isRight(line) ? ', right' : ''})`}`), right);
+  const TOP = LEGEND_TOP + LEGEND_ROW * ((entries.at(-1)?.row ?? 0) + 1) - 8;
+  const HEIGHT = TOP + PLOT_HEIGHT - 14;
   const parts: string[] = [];
   const axes = (suffixes.length > 1 ? [false, true] : [false]).map((onRight) => {
     const [low, high] = valueRange(lines.filter((line) => isRight(line) === onRight).map((line) => line.column), view, log);
@@ -52,13 +60,12 @@ export function svgOf(title: string, lines: Line[], view: Span, log: boolean): s
   for (const tick of steps(view.from, view.to, 8, CLOCK_STEPS)) {
     parts.push(`<text x="${at(x(tick))}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${escapeHtml(clock(tick))}</text>`);
   }
-  let legend = LEFT;
-  for (const line of lines) {
+  lines.forEach((line, index) => {
     parts.push(shape(line, view, x, axes[isRight(line) ? 1 : 0] as Scale, right - LEFT));
-    const words = `${line.label}${line.suffix === '' ? '' : ` (${line.suffix}${isRight(line) ? ', right' : ''})`}`;
-    parts.push(`<rect x="${legend}" y="28" width="12" height="4" fill="${line.color}"/><text x="${legend + 16}" y="34">${escapeHtml(words)}</text>`);
-    legend += 30 + words.length * 6.6;
-  }
+    const { text, left, row } = entries[index] as LegendEntry;
+    const y = LEGEND_TOP + LEGEND_ROW * row;
+    parts.push(`<rect x="${at(left)}" y="${y - 6}" width="12" height="4" fill="${line.color}"/><text x="${at(left + 16)}" y="${y}">${escapeHtml(text)}</text>`);
+  });
   const foot = HEIGHT - BOTTOM;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#5d6873">` +
@@ -66,6 +73,26 @@ export function svgOf(title: string, lines: Line[], view: Span, log: boolean): s
     `<clipPath id="plot"><rect x="${LEFT}" y="${TOP - 2}" width="${right - LEFT}" height="${foot - TOP + 4}"/></clipPath>` +
     `${parts.join('')}<line x1="${LEFT}" x2="${right}" y1="${foot}" y2="${foot}" stroke="#5d6873"/></svg>\n`
   );
+}
+
+interface LegendEntry {
+  text: string;
+  left: number;
+  row: number;
+}
+
+/** Places the names of lines next to each other, in as many rows as they need. A name that is wider than the chart is cut. */
+function legendOf(names: string[], right: number): LegendEntry[] {
+  let [left, row] = [LEFT, 0];
+  return names.map((name) => {
+    const longest = Math.floor((right - LEFT - 30) / LETTER);
+    const text = name.length > longest ? `${name.slice(0, longest - 1)}…` : name;
+    const width = 30 + text.length * LETTER;
+    if (left > LEFT && left + width > right) [left, row] = [LEFT, row + 1];
+    const entry = { text, left, row };
+    left += width;
+    return entry;
+  });
 }
 
 /** Returns only as much of a column as this many pixels can show. */
@@ -124,34 +151,6 @@ const at = (value: number) => String(Math.round(value * 100) / 100);
 
 export function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-}
-
-/** The chart's canvas with its title above and its legend below, in the page's own colours. */
-export function pngOf(title: string, lines: Line[], plot: HTMLCanvasElement, readings: string[]): Promise<Blob | null> {
-  const ratio = devicePixelRatio;
-  const style = getComputedStyle(document.documentElement);
-  const canvas = document.createElement('canvas');
-  const [head, foot] = [26 * ratio, 26 * ratio];
-  [canvas.width, canvas.height] = [plot.width, plot.height + head + foot];
-  const ctx = canvas.getContext('2d');
-  if (!ctx) return Promise.resolve(null);
-  ctx.fillStyle = style.getPropertyValue('--paper');
-  ctx.fillRect(0, 0, canvas.width, canvas.height);
-  ctx.fillStyle = style.getPropertyValue('--ink');
-  ctx.font = `600 ${13 * ratio}px system-ui, sans-serif`;
-  ctx.fillText(title, 8 * ratio, 17 * ratio);
-  ctx.drawImage(plot, 0, head);
-  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
-  let left = 52 * ratio;
-  lines.forEach((line, index) => {
-    const words = `${line.label} ${readings[index] ?? number(NaN)}`;
-    ctx.fillStyle = line.color;
-    ctx.fillRect(left, canvas.height - 14 * ratio, 10 * ratio, 4 * ratio);
-    ctx.fillStyle = style.getPropertyValue('--ink');
-    ctx.fillText(words, left + 14 * ratio, canvas.height - 8 * ratio);
-    left += ctx.measureText(words).width + 30 * ratio;
-  });
-  return new Promise((resolve) => canvas.toBlob(resolve, 'image/png'));
 }
 
 export function save(name: string, content: Blob): void {

@@ -25,29 +25,39 @@ const chartOf = (source: string, metric: string, mode = 'rate') => JSON.stringif
 const windowOf = (charts: string) => `?${new URLSearchParams({ from: String(FROM), to: String(TO), charts }).toString()}`;
 
 describe('an exported chart', () => {
-  it('is a PNG of the chart, its title and its legend', async () => {
-    const { page, complaints } = await session.runPage();
+  it.each(['light', 'dark'] as const)('is a PNG of the chart, its title and its legend on light paper, from a %s page', async (scheme) => {
+    const { page, complaints } = await session.runPage('', 1280, scheme);
     const coming = page.waitForEvent('download');
     await exportAs(page, 'PNG');
     const png = await bytesOf(coming);
     expect([...png.subarray(0, 8)]).toEqual([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-    const canvas = await page.locator('.chart canvas').first().evaluate((one) => [(one as HTMLCanvasElement).width, (one as HTMLCanvasElement).height]);
-    const colors = await page.evaluate(async (base64) => {
+    const found = await page.evaluate(async (base64) => {
       const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
       const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
       const drawn = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
       drawn.drawImage(image, 0, 0);
-      const colors = (top: number, height: number) => new Set(new Uint32Array(drawn.getImageData(0, top, image.width, height).data.buffer)).size;
-      return { width: image.width, height: image.height, title: colors(0, 26), plot: colors(26, image.height - 52), legend: colors(image.height - 26, 26) };
+      const pixels = (top: number, height: number) => new Uint32Array(drawn.getImageData(0, top, image.width, height).data.buffer);
+      const colors = (top: number, height: number) => new Set(pixels(top, height)).size;
+      const all = drawn.getImageData(0, 0, image.width, image.height).data;
+      let light = 0;
+      for (let at = 0; at < all.length; at += 4) if ((all[at] ?? 0) + (all[at + 1] ?? 0) + (all[at + 2] ?? 0) > 600) light++;
+      // The title's rows, the legend's, and the plot, at two pixels for one.
+      return { width: image.width, title: colors(4, 40), legend: colors(50, 24), plot: colors(90, image.height - 90), light: (4 * light) / all.length };
     }, png.toString('base64'));
-    expect([colors.width, colors.height - (canvas[1] as number)]).toEqual([canvas[0], 52]);
-    for (const part of [colors.title, colors.plot, colors.legend]) expect(part).toBeGreaterThan(4);
+    expect(found.width).toBe(1920);
+    for (const part of [found.title, found.plot, found.legend]) expect(part).toBeGreaterThan(4);
+    expect(found.light).toBeGreaterThan(0.8);
     expect(complaints).toEqual([]);
   });
 
   it('may be one of those that are drawn by level', async () => {
-    const { page, complaints } = await session.runPage();
-    for (const [id, column, row] of [['scale-title', 'transactions_per_s', '"sweep"'], ['budget-title', 'share', '"cpu"'], ['functions-title', 'cpus', '"']] as const) {
+    const { page, complaints } = await session.runPage('', 1280, 'dark');
+    for (const [id, tab, column, row, legend] of [
+      ['scale-title', 'Over time', 'transactions_per_s', '"sweep"', 'best level repeated at the end'],
+      ['budget-title', 'Levels', 'share', '"cpu"', 'work on a CPU'],
+      ['functions-title', 'Functions', 'cpus', '"', 'all others'],
+    ] as const) {
+      await page.getByRole('tab', { name: tab }).click();
       const chart = page.locator(`section[aria-labelledby=${id}]`);
       const title = (await chart.locator('h2').textContent()) ?? '';
       const files: Record<string, Buffer> = {};
@@ -59,6 +69,9 @@ describe('an exported chart', () => {
       const svg = files['SVG']?.toString() ?? '';
       expect(svg.startsWith('<svg xmlns="http://www.w3.org/2000/svg"')).toBe(true);
       expect(svg).toContain(title);
+      expect(svg).toContain(legend);
+      // The paper is light, whatever the page is.
+      expect(svg).toMatch(/<rect width="100%" height="100%" fill="#fdfdfc"/);
       expect(svg).not.toMatch(/var\(|class=/);
       const png = files['PNG']?.toString('base64') ?? '';
       // Both are pictures of more than paper.
