@@ -1,0 +1,28 @@
+/** No part of a report keeps anybody from using it, as far as axe-core can see. */
+
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { barriersOf } from './axe.ts';
+import { launch, open, reportUrl } from './report.ts';
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launch();
+});
+
+afterAll(async () => {
+  await browser.close();
+});
+
+describe.each(['light', 'dark'] as const)('a %s report', (scheme) => {
+  test.each([1280, 420])('has no barrier behind any of its tabs, %i pixels wide', async (width) => {
+    const { page } = await open(browser, reportUrl, width, scheme);
+    for (const summary of await page.locator('#causes summary').all()) await summary.click();
+    for (const tab of await page.getByRole('tab').all()) {
+      await tab.click();
+      expect(await barriersOf(page), (await tab.textContent()) ?? '').toEqual([]);
+    }
+    await page.close();
+  });
+});
