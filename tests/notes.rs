@@ -32,6 +32,30 @@ fn a_note_lands_on_the_run_that_goes_on_and_on_one_that_ended() {
     let wrong = output(&mut place.whyso(&["note", "x", run, "--at", "noon"]));
     assert!(text(&wrong.stderr).contains("such as 90s or 1:10"), "{wrong:?}");
 
+    let notes = |more: &[&str]| {
+        let done = output(&mut place.whyso(&[&["runs", "notes", run], more].concat()));
+        (done.status.code(), text(&done.stdout) + &text(&done.stderr))
+    };
+    let (_, listed) = notes(&[]);
+    assert!(listed.contains("  1  ") && listed.contains("the batch began"), "{listed}");
+    let batch = if listed.find("the batch") < listed.find("switched") { "1" } else { "2" };
+    let (code, changed) = notes(&["--edit", batch, "the batch began, with 4 workers"]);
+    assert!(code == Some(0) && changed.contains("with 4 workers"), "{changed}");
+    for (more, why) in [
+        (&["--rm", "3"][..], "there is no note 3: the run has 2 notes"),
+        (&["--edit", "x", "y"][..], "no number of a note"),
+        (&["--edit", "1", " "][..], "the note needs a text"),
+    ] {
+        let (code, answer) = notes(more);
+        assert!(code == Some(2) && answer.contains(why), "{answer}");
+    }
+    let added = output(&mut place.whyso(&["note", "a mistake", run, "--at", "0:03"]));
+    assert!(added.status.success(), "{added:?}");
+    let json: serde_json::Value = serde_json::from_str(&notes(&["--json"]).1).unwrap();
+    let mistake = json["notes"].as_array().unwrap().iter().find(|note| note["text"] == "a mistake").unwrap();
+    let (code, left) = notes(&["--rm", &mistake["number"].to_string()]);
+    assert!(code == Some(0) && !left.contains("a mistake") && left.lines().count() == 2, "{left}");
+
     let report = place.path().join("report.html");
     let report_output = output(&mut place.whyso(&["report", run, "-o", report.to_str().unwrap()]));
     assert!(report_output.status.success(), "{report_output:?}");

@@ -96,7 +96,7 @@ pub use labels::{Labels, labels_of, set_labels};
 pub use list::{LoadedRun, RunSummary, list_runs, load_run, load_runs};
 pub use manifest::{CheckResult, check_run};
 pub use note_file::{NOTE, notes as notes_of};
-pub use notes::{add_note, note_now, note_on};
+pub use notes::{add_note, change_note, note_now, note_on};
 pub use read::{
     LastWork, Recording, Samples, SeriesInfo, StackSpread, StackTotal, StateTimes, ThreadTimes, WindowValue,
     is_whole_list, spread,

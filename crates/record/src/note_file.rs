@@ -8,7 +8,7 @@ use crate::data::Event;
 use crate::{layout, private};
 
 /// More of a file is not read.
-const BYTES_MAX: u64 = 16 << 20;
+pub(crate) const BYTES_MAX: u64 = 16 << 20;
 
 /// The kind of the event that a note is.
 pub const NOTE: &str = "note";

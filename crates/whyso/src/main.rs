@@ -44,6 +44,7 @@ mod recordings;
 mod report_args;
 mod run;
 mod run_args;
+mod run_notes;
 mod runs;
 mod schema;
 mod serve;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::answer::kept_answer;
+use crate::run_notes::run_notes;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use whyso_control::Error;
@@ -65,6 +66,18 @@ enum RunsCommand {
         #[arg(long, value_name = "TAG")]
         untag: Vec<String>,
     },
+    /// List the notes on a run, or change and remove some
+    Notes {
+        /// The run: its id or the begin of it, or latest~N for the one N before the last
+        #[arg(value_name = "RUN")]
+        run: PathBuf,
+        /// Give a note, by its number in the list, another text
+        #[arg(long, num_args = 2, value_names = ["NUMBER", "TEXT"])]
+        edit: Vec<String>,
+        /// Remove a note, by its number in the list; may be given more than once
+        #[arg(long, value_name = "NUMBER")]
+        rm: Vec<usize>,
+    },
     /// Check that files are as they were recorded, by their digests
     Check {
         /// [default: every run]
@@ -93,6 +106,10 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
         Some(RunsCommand::Rm { run, yes }) => remove(args, run, *yes),
         Some(RunsCommand::Prune { size, run }) => prune(args, *size, run),
         Some(RunsCommand::Label { run, name, tag, untag }) => label(args, run, name.as_deref(), tag, untag),
+        Some(RunsCommand::Notes { run, edit, rm }) => {
+            let outcome = run_notes(run, &args.runs, edit, rm)?;
+            print_outcome(args, outcome.json, || outcome.text)
+        }
         Some(RunsCommand::Check { run }) => check(args, run),
         Some(RunsCommand::Backup { run, output }) => backup(args, run, output),
         Some(RunsCommand::Import { file }) => import(args, file),
