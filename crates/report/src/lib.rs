@@ -87,7 +87,8 @@ pub use statements::{
     CommandsOf, LevelStatements, RunStatements, commands, commands_json, statements, statements_json,
 };
 pub use study::{
-    Row, Sheet, study, study_doubt, study_found, study_html, study_markdown, study_notes, study_sheets,
+    Row, Sheet, study, study_doubt, study_found, study_head_json, study_html, study_markdown, study_notes,
+    study_sheets,
 };
 pub use svg::plot::{PlotLine, PlotPanel, PlotRow, plot, plot_panel_width};
 pub use svg::svg;

@@ -19,6 +19,7 @@ mod cells;
 mod check;
 mod hints;
 mod journal;
+mod journal_answer;
 mod session_sweep;
 mod setup;
 mod spec;
@@ -34,6 +35,7 @@ pub use journal::{
     Journal, LevelRecord, LockEvenness, Machine, Moment, PeakRecord, PointRecord, StartRecord, StoredStudy,
     Top, TopLine,
 };
+pub use journal_answer::journal_answer;
 pub use session_sweep::{Points, SessionSweep, SweepError};
 pub use setup::{At, Part, Scalar, Setup};
 pub use spec::{Before, Repeats, Spec, StopWhen, Suggest};

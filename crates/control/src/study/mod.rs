@@ -10,7 +10,7 @@ mod session_sweep;
 
 use std::time::Instant;
 
-use whyso_study::{Answer, Cell, Journal, Repeats, Spec, Start, StartRecord, answer};
+use whyso_study::{Answer, Cell, Journal, Repeats, Spec, Start, StartRecord, answer, journal_answer};
 
 use crate::Stop;
 use crate::login::AskPassword;
@@ -90,20 +90,7 @@ fn carry_out(
 /// # Errors
 /// The study that tests a suggested limit can't be read.
 pub fn study_answer(journal: &Journal) -> Result<Answer, Error> {
-    let suggested = journal.suggested().map_err(wrong_study)?;
-    let mut answer = answer_of(journal);
-    let is_done = journal.todo(journal.spec().blocks_least()).is_empty();
-    if let (Some(Err(why)), None, true) =
-        (journal.stored().suggested(journal.finished_starts()), &suggested, is_done)
-    {
-        answer.notes.push(format!("No limit of concurrency is suggested: {why}."));
-    }
-    answer.suggested = suggested.as_ref().map(|journal| Box::new(answer_of(journal)));
-    Ok(answer)
-}
-
-fn answer_of(journal: &Journal) -> Answer {
-    answer(journal.spec(), journal.finished_starts(), journal.notes())
+    journal_answer(journal).map_err(wrong_study)
 }
 
 /// The result of a start: its recording's name, if there is one, and what was measured.
@@ -187,7 +174,8 @@ fn wants_more(journal: &Journal, blocks: u32) -> bool {
     match journal.spec().repeats {
         Repeats::Times(_) => false,
         Repeats::Until { percent } => {
-            blocks < journal.spec().blocks_max() && !answer_of(journal).is_narrow(percent)
+            blocks < journal.spec().blocks_max()
+                && !answer(journal.spec(), journal.finished_starts(), journal.notes()).is_narrow(percent)
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
 pub use answer::{study_doubt, study_found};
 #[cfg(test)]
 pub(crate) use page::StudyHead;
-pub use page::study_html;
+pub use page::{study_head_json, study_html};
 pub use sheets::{Row, Sheet};
 
 /// Returns the tables of a study, in reading order.

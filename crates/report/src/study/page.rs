@@ -102,6 +102,14 @@ pub fn study_html(answer: &Answer, out: &mut dyn Write) -> Result<(), Error> {
     html::write_page("whyso-study", &payload::script_safe(&json), &[], out)
 }
 
+/// Returns what the page shows, as JSON.
+///
+/// # Errors
+/// A number can't be written as JSON.
+pub fn study_head_json(answer: &Answer) -> Result<String, Error> {
+    Ok(serde_json::to_string(&head(answer))?)
+}
+
 fn head(answer: &Answer) -> StudyHead<'_> {
     let mut sheets = sheets::sheets(answer);
     let pair = answer.pair.as_ref().filter(|_| !sheets.is_empty()).map(|pair| PairHead {
