@@ -99,7 +99,7 @@ fn data_goes_one_way() {
                 "words",
             ],
         ),
-        ("serve", &["model", "record", "series", "explain", "report", "query", "words"]),
+        ("serve", &["model", "record", "series", "explain", "study", "report", "query", "words"]),
     ];
     for (name, may_use) in allowed {
         let may_use: BTreeSet<String> = may_use.iter().map(|name| name.to_string()).collect();

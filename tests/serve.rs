@@ -189,6 +189,18 @@ fn notes_and_sets_of_charts_are_stored_and_hostile_text_stays_text() {
     assert!((noted["t_ns"].as_i64().unwrap() - 12_500_000_000).abs() < 2_000, "{noted}");
     assert!(noted["text"].as_str().unwrap().starts_with("</script><img"));
 
+    let change = |before: &str, after: Value| {
+        let body = json!({ "t_ns": noted["t_ns"], "before": before, "text": after });
+        served.send("PUT", "/runs/one/notes", &body.to_string()).0
+    };
+    let as_read = noted["text"].as_str().unwrap();
+    assert_eq!(change("another text", json!("x")), 404);
+    assert_eq!(change(as_read, json!(" \n")), 400);
+    assert_eq!(change(as_read, json!("it was <b>me</b>")), 204);
+    assert_eq!(served.get("/runs").1["runs"][0]["notes"], json!(["it was <b>me</b>"]));
+    assert_eq!(change("it was <b>me</b>", Value::Null), 204);
+    assert_eq!(served.get("/runs").1["runs"][0]["notes"], json!([]));
+
     let set = json!({ "name": "../mine", "chart": [{ "title": "t", "series": [{ "source": "s", "metric": "m" }] }] });
     assert_eq!(served.send("PUT", "/bookmarks", &set.to_string()).0, 201);
     let sets = served.get("/bookmarks").1;
@@ -202,6 +214,31 @@ fn notes_and_sets_of_charts_are_stored_and_hostile_text_stays_text() {
         served.ask("POST", "/api/v1/bookmarks/import", &headers, std::str::from_utf8(&toml).unwrap());
     assert_eq!(status, 201);
     assert_eq!(fs::read_dir(place.runs().join("charts")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_run_gets_and_loses_its_name_and_tags_and_a_strange_one_is_refused() {
+    let place = with_runs(&["one"]);
+    let served = RunServer::start(&place, &[]);
+    let set = |name: &str, tags: Value| {
+        served.send("PUT", "/runs/one/labels", &json!({ "name": name, "tags": tags }).to_string())
+    };
+    let before = json!({ "name": "before the index", "tags": ["a", "shop"] });
+    assert_eq!(set(" before the index ", json!(["shop", "a", "shop"])), (200, before.clone()));
+    assert_eq!(served.get("/runs/one/labels"), (200, before));
+    for (name, tags, why) in
+        [("a\u{1b}[2J", json!([]), "a name has"), ("a", json!(["two words"]), "no tag"), ("a", json!(5), "")]
+    {
+        let (status, answer) = set(name, tags);
+        assert!(status == 400 && answer["error"].as_str().unwrap().contains(why), "{answer}");
+    }
+    assert_eq!(served.get("/runs").1["runs"][0]["name"], "before the index");
+    assert_eq!(set("", json!([])).0, 200);
+    assert_eq!(served.get("/runs").1["runs"][0]["tags"], json!([]));
+    assert_eq!(served.send("PUT", "/runs/nothing/labels", "{\"name\":\"\",\"tags\":[]}").0, 404);
+    // Only a run that is being recorded has a last minute.
+    let (status, why) = served.get("/runs/one/now");
+    assert!(status == 409 && why["error"].as_str().unwrap().contains("has ended"), "{why}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::thread::sleep;
 use std::time::Duration;
 
+use common::served::RunServer;
 use common::{Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
 use serde_json::Value;
 
@@ -97,6 +98,21 @@ fn a_study_that_is_killed_goes_on_where_it_was_and_answers() {
     assert!(shown.contains("# Binary log") && shown.contains("8 of 8 starts"), "{shown}");
     let listed = text(&output(&mut place.whyso(&["study", "list", "."])).stdout);
     assert!(listed.contains("8 of 8 starts   Binary log"), "{listed}");
+
+    // The page lists it next to the runs, and shows what its own page shows.
+    fs::create_dir_all(place.runs()).unwrap();
+    let served = RunServer::start(&place, &["--studies", "."]);
+    let (status, list) = served.get("/studies");
+    assert_eq!((status, list["studies"].as_array().unwrap().len()), (200, 1), "{list}");
+    let study = &list["studies"][0];
+    assert_eq!((&study["id"], &study["title"]), (&"study".into(), &"Binary log".into()), "{study}");
+    assert_eq!((&study["done"], &study["starts"]), (&8.into(), &8.into()), "{study}");
+    assert!(!study["verdict"].as_str().unwrap().is_empty() && !study["servers"][0].is_null(), "{study}");
+    let (status, head) = served.get("/studies/study");
+    assert_eq!((status, &head["question"]), (200, &study["question"]), "{head}");
+    for nothing in ["/studies/..", "/studies/nothing", "/studies/%2e%2e%2fstudy"] {
+        assert_eq!(served.get(nothing).0, 404, "{nothing}");
+    }
 }
 
 #[test]

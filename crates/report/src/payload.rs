@@ -27,9 +27,11 @@ use crate::{Error, Extras, codec, derived, over_time, thin};
 
 mod served;
 
+#[cfg(test)]
+pub(crate) use served::NowHead;
 pub use served::{
-    FlameSide, PageHead, ProfilePart, ServedSeries, explained, flames, load_series, outline, profile_part,
-    tables,
+    FlameSide, PageHead, ProfilePart, ServedSeries, explained, flames, load_series, now, outline,
+    profile_part, tables,
 };
 
 /// Written into every head; a page that knows another reports it instead of drawing nonsense.

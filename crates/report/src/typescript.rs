@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use whyso_testing::typescript::Declarations;
 
 use crate::flame::SourceTexts;
-use crate::payload::Head;
+use crate::payload::{Head, NowHead};
 use crate::pfs::PfsLines;
 use crate::study::StudyHead;
 
@@ -17,6 +17,7 @@ fn page(file: &str) -> PathBuf {
 fn the_page_has_the_types_of_its_head_and_blocks() {
     Declarations::default()
         .with::<Head<'static>>()
+        .with::<NowHead<'static>>()
         .with::<SourceTexts>()
         .with::<PfsLines>()
         .assert_in(&page("data/generated.ts"));

@@ -150,7 +150,9 @@ impl From<whyso_record::Error> for Refusal {
             whyso_record::Error::Newer(_) | whyso_record::Error::Live(_) => {
                 Refusal::new(StatusCode::CONFLICT, error.to_string())
             }
-            whyso_record::Error::Backup(_) | whyso_record::Error::Note(_) => Refusal::bad(error.to_string()),
+            whyso_record::Error::Backup(_) | whyso_record::Error::Note(_) | whyso_record::Error::Label(_) => {
+                Refusal::bad(error.to_string())
+            }
             _ => Refusal::failed(error.to_string()),
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! Nothing that a browser sends is run as a command, a path or SQL. A run is named by one of the names that its folder has, a series by its
 //! number, a window by two numbers. Every request needs the token, except those for the page itself. Requests by another host's name, or from
-//! another site's page, are refused. This crate judges nothing: it calls `query`, `explain`, `series` and `report`. It drives nothing either: a
+//! another site's page, are refused. This crate judges nothing: it calls `query`, `explain`, `series`, `study` and `report`. It drives nothing either: a
 //! [`LiveRecorder`] of the caller records servers.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -26,6 +26,7 @@ mod series;
 mod server;
 mod session;
 mod site;
+mod studies;
 mod verdict_file;
 mod verdicts;
 

@@ -12,6 +12,8 @@ use crate::live::{LiveRecorder, LiveServer};
 pub struct ServePlan {
     /// The folder that holds the recordings.
     pub runs: PathBuf,
+    /// The folder that holds the studies. It may be missing.
+    pub studies: PathBuf,
     /// The folder that holds the user's own sets of charts. It is created when the first one is saved.
     pub charts: PathBuf,
     /// The file that keeps the verdicts of runs from one start to the next. `None`: verdicts are not stored.

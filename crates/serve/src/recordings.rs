@@ -20,6 +20,12 @@ const OPEN_MAX: usize = 6;
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 /// Shortest time between two explanations of a recording that is still written.
 const EXPLAIN_EVERY: Duration = Duration::from_secs(60);
+/// Shortest time between two answers for the last minute of a recording that is still written.
+const NOW_EVERY: Duration = Duration::from_secs(10);
+/// The length of that minute.
+const NOW_NS: i64 = 60_000_000_000;
+/// A shorter window shows nothing.
+const NOW_NS_MIN: i64 = 2_000_000_000;
 /// First number of computed series. The numbers of recorded series are far below.
 const COMPUTED_FROM: u32 = 1 << 31;
 /// First number of the series of functions, which are computed with the part of the stacks.
@@ -39,6 +45,8 @@ pub(crate) struct OpenRecording {
     explained: HeadCache,
     /// In the order of [`ProfilePart::ALL`].
     parts: [HeadCache; 3],
+    /// The answer for the last minute, and when it was computed.
+    now: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 /// A head that takes a while, and when it was computed.
@@ -92,6 +100,7 @@ impl OpenRecording {
             outline: OnceLock::new(),
             explained: Mutex::default(),
             parts: Default::default(),
+            now: Mutex::default(),
         })
     }
 
@@ -165,6 +174,38 @@ impl OpenRecording {
         })
     }
 
+    /// Returns the answer for the last minute of a recording that is being written, as JSON.
+    ///
+    /// # Errors
+    /// 409 if it has ended, or has just begun.
+    pub(crate) fn now(&self) -> Answer<Arc<str>> {
+        if !self.recording.live() {
+            return Err(Refusal::conflict("this run has ended: its report has the answer"));
+        }
+        let mut known = lock(&self.now);
+        if let Some((at, json)) = &*known
+            && at.elapsed() < NOW_EVERY
+        {
+            return Ok(Arc::clone(json));
+        }
+        let excerpt = whyso_query::excerpt(&self.recording, self.last_minute()?)?;
+        let explanation = whyso_query::explain_excerpt(&excerpt)?;
+        let json: Arc<str> = payload::now(&excerpt.run, &explanation, excerpt.window)?.into();
+        *known = Some((Instant::now(), Arc::clone(&json)));
+        Ok(json)
+    }
+
+    /// Returns the last minute, or what of it follows the level that ended last: levels with different users are not mixed.
+    fn last_minute(&self) -> Answer<Window> {
+        let there = self.recording.window().unwrap_or_default();
+        let level_end_ns = self.recording.run().levels.last().map_or(i64::MIN, |level| level.window.end_ns);
+        let begin_ns = (there.end_ns - NOW_NS).max(there.begin_ns).max(level_end_ns);
+        if there.end_ns - begin_ns < NOW_NS_MIN {
+            return Err(Refusal::conflict("too little was recorded until now: ask again in a moment"));
+        }
+        Ok(Window { begin_ns, end_ns: there.end_ns })
+    }
+
     /// Returns a block of the explained head, or of a part. `None`: there is none of that number.
     pub(crate) fn block(&self, number: u32) -> Answer<Option<Vec<u8>>> {
         let (part, place) = ProfilePart::of_block(number);
@@ -182,6 +223,7 @@ impl OpenRecording {
             let before = lock(before).clone();
             *lock(now) = before.filter(|(at, _)| at.elapsed() < EXPLAIN_EVERY);
         }
+        *lock(&self.now) = lock(&before.now).clone();
         if let Some(functions) = before.functions.get() {
             self.functions.get_or_init(|| functions.clone());
         }

@@ -11,6 +11,7 @@ use crate::error::{Answer, Refusal};
 use crate::live::Live;
 use crate::plan::ServePlan;
 use crate::recordings::Recordings;
+use crate::studies::Studies;
 use crate::verdicts::Verdicts;
 
 /// Requests that read recordings at one time: each may hold some thirty series in memory.
@@ -25,6 +26,7 @@ pub(crate) struct Site {
     pub(crate) verdicts: Verdicts,
     pub(crate) bookmarks: Bookmarks,
     pub(crate) live: Live,
+    pub(crate) studies: Studies,
     /// Permits one backup or import at a time.
     pub(crate) archive_turn: Arc<Semaphore>,
     readers: Arc<Semaphore>,
@@ -36,6 +38,7 @@ impl Site {
             access,
             live: Live::new(plan.runs.clone(), plan.servers, plan.recorder),
             recordings: Recordings::new(plan.runs),
+            studies: Studies::new(plan.studies),
             verdicts: Verdicts::new(plan.verdicts),
             bookmarks: Bookmarks::new(plan.charts),
             archive_turn: Arc::new(Semaphore::new(1)),

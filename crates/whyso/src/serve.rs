@@ -22,6 +22,9 @@ pub(crate) struct ServeArgs {
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
     runs: PathBuf,
+    /// Folder that holds the studies, which the page lists next to the runs
+    #[arg(long, value_name = "DIR", default_value = crate::study::FOLDER)]
+    studies: PathBuf,
     /// Address to listen on; port 0 is any free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7979")]
     listen: SocketAddr,
@@ -46,6 +49,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
     };
     let plan = ServePlan {
         runs: args.runs.clone(),
+        studies: args.studies.clone(),
         charts: args.charts.clone().unwrap_or_else(|| args.runs.join("charts")),
         verdicts: whyso_server::cache_dir().ok().map(|cache| cache.join("verdicts.json")),
         servers: args.servers.as_deref().map_or(Ok(Vec::new()), LiveServer::from_file)?,

@@ -79,7 +79,7 @@ enum StudyCommand {
 }
 
 /// Where studies go, each into a folder of its own.
-const FOLDER: &str = "studies-run";
+pub(crate) const FOLDER: &str = "studies-run";
 /// The page, in a study's folder.
 const PAGE: &str = "report.html";
 

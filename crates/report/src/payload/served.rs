@@ -1,15 +1,16 @@
 //! What a page gets that asks for samples as it draws them: heads without samples, and the blocks of everything else.
 
 use serde::Serialize;
+use ts_rs::TS;
 use whyso_explain::model::Explanation;
 use whyso_record::data::SeriesKey;
-use whyso_record::run::Window;
+use whyso_record::run::{Level, RunInfo, Window};
 
 use super::{
     Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_flame, add_tables, add_threads,
     add_timeline, add_tree,
 };
-use crate::answer::answer;
+use crate::answer::{Answer, answer};
 use crate::flame::{Flame, FlamePart};
 use crate::source::{Column, Source, Stacks};
 use crate::{Error, Extras, derived, over_time, thin};
@@ -93,6 +94,25 @@ struct PartHead {
     profile: ProfileHead,
     /// More of the head's series.
     series: Vec<SeriesHead>,
+}
+
+/// The answer for a window of a recording that is being written.
+#[derive(Serialize, TS)]
+pub(crate) struct NowHead<'a> {
+    window: Window,
+    /// One, over the window.
+    levels: &'a [Level],
+    explanation: &'a Explanation,
+    answer: Answer,
+}
+
+/// Returns the answer for a window, as JSON. `run`: the run with one level, over the window.
+///
+/// # Errors
+/// A number can't be written as JSON.
+pub fn now(run: &RunInfo, explanation: &Explanation, window: Window) -> Result<String, Error> {
+    let head = NowHead { window, levels: &run.levels, explanation, answer: answer(run, explanation) };
+    Ok(serde_json::to_string(&head)?)
 }
 
 /// Returns what the load did, as series. `before`: those of the recording as it was, which are not computed again.

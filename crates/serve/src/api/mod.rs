@@ -4,12 +4,15 @@ mod archive;
 mod bookmarks;
 mod compare;
 mod live;
+mod notes;
+mod now;
 mod openapi;
 mod parameters;
 mod read;
 mod refusals;
 mod responses;
 mod runs;
+mod studies;
 
 use std::sync::Arc;
 
@@ -51,7 +54,9 @@ fn operations(cookie: &str) -> OpenApiRouter<Arc<Site>> {
         .routes(routes!(read::tables))
         .routes(routes!(read::events))
         .routes(routes!(read::log))
-        .routes(routes!(runs::note))
+        .routes(routes!(notes::note, notes::change))
+        .routes(routes!(notes::labels, notes::set))
+        .routes(routes!(now::now))
         .routes(routes!(runs::prune))
         .routes(routes!(bookmarks::list, bookmarks::save))
         .routes(routes!(bookmarks::import))
@@ -60,6 +65,8 @@ fn operations(cookie: &str) -> OpenApiRouter<Arc<Site>> {
         .routes(routes!(live::list))
         .routes(routes!(live::start))
         .routes(routes!(live::stop))
+        .routes(routes!(studies::list))
+        .routes(routes!(studies::study))
         .routes(routes!(compare::compare))
         .routes(routes!(compare::flame))
 }

@@ -458,6 +458,8 @@ pub(super) async fn tables(
 #[schema(as = Events)]
 pub(super) struct EventList {
     events: Vec<Event>,
+    /// Monotonic ns that the axes count from.
+    origin_ns: i64,
     end_ns: i64,
     live: bool,
 }
@@ -483,7 +485,8 @@ pub(super) async fn events(
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
         let events = opened.recording.events()?;
-        Ok(Json(EventList { events, end_ns: opened.end_ns, live: opened.recording.live() }))
+        let (origin_ns, end_ns) = (opened.origin_ns, opened.end_ns);
+        Ok(Json(EventList { events, origin_ns, end_ns, live: opened.recording.live() }))
     })
     .await
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use utoipa::ToSchema;
 use whyso_record::run::RunEnd;
-use whyso_record::{RunFacts, RunSummary, add_note, list_runs, notes_of, prune_run, remove_run};
+use whyso_record::{RunFacts, RunSummary, list_runs, notes_of, prune_run, remove_run};
 
 use super::openapi::{Reading, Refuses};
 use super::parameters::RunId;
@@ -263,58 +262,6 @@ pub(super) async fn prune(
         site.recordings.forget(&id);
         let left = list_runs(site.recordings.folder())?.into_iter().find(|run| run.id == id);
         Ok(Json(PruneResult { freed_bytes, bytes: left.map_or(0, |run| run.bytes) }))
-    })
-    .await
-}
-
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Note {
-    /// Seconds of the run; null: now, in a run that is being recorded.
-    #[schema(exclusive_minimum = -1e9, exclusive_maximum = 999999999.0)]
-    at_s: Option<f64>,
-    /// The first 2000 characters are stored. At most 1024 KiB can be sent.
-    #[schema(min_length = 1, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
-    text: String,
-}
-
-/// Adds a note. Without `at_s` it is of now, in a run that is being recorded.
-#[utoipa::path(
-    post,
-    path = "/runs/{id}/notes",
-    operation_id = "note",
-    params(RunId),
-    request_body = Note,
-    responses(
-        (status = 201, description = "It is saved."),
-        Reading,
-        Refuses<400>,
-        Refuses<404>,
-        Refuses<409>,
-        Refuses<413>,
-        Refuses<415>,
-    )
-)]
-pub(super) async fn note(
-    State(site): State<Arc<Site>>,
-    Path(RunId { id }): Path<RunId>,
-    Json(note): Json<Note>,
-) -> Answer<StatusCode> {
-    reading(site, move |site| {
-        // Control characters become blanks.
-        if note.text.chars().all(|letter| letter.is_whitespace() || letter.is_control()) {
-            return Err(Refusal::bad("a note needs some text"));
-        }
-        let opened = site.recordings.open(&id)?;
-        match note.at_s {
-            Some(at_s) => {
-                let at = opened.window(at_s, at_s + 1.0)?;
-                add_note(opened.recording.dir(), at.begin_ns, &note.text)?;
-            }
-            None => whyso_record::note_on(&opened.recording, None, &note.text)?,
-        }
-        site.recordings.forget(&id);
-        Ok(StatusCode::CREATED)
     })
     .await
 }

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use whyso_testing::typescript::Declarations;
 
+use super::notes::LabelsBody;
 use super::read::{EventList, LinesHead};
 use super::runs::RunList;
+use super::studies::StudyList;
 
 #[test]
 fn the_page_has_the_types_of_the_answers() {
@@ -13,6 +15,8 @@ fn the_page_has_the_types_of_the_answers() {
     Declarations::default()
         .with::<RunList>()
         .with::<EventList>()
+        .with::<LabelsBody>()
+        .with::<StudyList>()
         .with::<LinesHead<'static>>()
         .assert_in(&file);
 }
