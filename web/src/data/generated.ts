@@ -403,6 +403,15 @@ export type Growth = {
   same_as?: number;
 };
 
+/** The answer for a window of a recording that is being written. */
+export type NowHead = {
+  window: Window;
+  /** One, over the window. */
+  levels: Array<Level>;
+  explanation: Explanation;
+  answer: Answer;
+};
+
 export type Head = {
   format: number;
   run: RunInfo;

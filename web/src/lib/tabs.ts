@@ -37,7 +37,7 @@ export function tabsOf(head: Head, isExplained: boolean): Tab[] {
     time: true,
     levels: !isProcess && (run.levels.length > 0 || (explanation.budgets?.length ?? 0) > 0),
     functions: head.flame !== undefined || functionSeries(head.series).length > 0,
-    threads: head.threads !== undefined || head.timeline !== undefined || (isProcess && (explanation.processes?.length ?? 0) > 0),
+    threads: head.threads !== undefined || head.timeline !== undefined,
     statements: head.statements !== undefined || (!isProcess && hasKinds),
     locks: (head.locks?.length ?? 0) > 0,
     counters: (head.pfs?.levels.length ?? 0) > 0,

@@ -1,6 +1,6 @@
 /** Requests to the page's server. */
 
-export type { EventList, ListedRun, RunList } from './generated.ts';
+export type { EventList, ListedRun, ListedStudy, RunLabels, RunList, StudyList } from './generated.ts';
 
 const ROOT = '/api/v1';
 
@@ -58,6 +58,10 @@ export async function sendFile<T>(path: string, file: File, signal: AbortSignal)
 
 export async function put(path: string, body: unknown): Promise<void> {
   await ask(path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+export async function putJson<T>(path: string, body: unknown): Promise<T> {
+  return (await (await ask(path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()) as T;
 }
 
 export async function postText<T>(path: string, body: string): Promise<T> {

@@ -2,7 +2,13 @@
 
 export type BestLevel = { users: number, rate_per_s: number | null, transactions_per_s: number, latency_p95_ms: number };
 
-export type EventList = { events: Array<RunEvent>, end_ns: number, live: boolean };
+export type EventList = {
+  events: Array<RunEvent>;
+  /** Monotonic ns that the axes count from. */
+  origin_ns: number;
+  end_ns: number;
+  live: boolean;
+};
 
 /** A line's head, see [`crate::encode`]. Its columns are times in seconds, values, and the four columns of a band. */
 export type LineHead = {
@@ -62,6 +68,34 @@ export type RunEvent = {
   kind: string;
   text: string;
 };
+
+/** What the user calls a run. */
+export type RunLabels = {
+  /** Empty: the run has no name. At most 100 characters. */
+  name: string;
+  /** At most 20, each of letters, digits and any of `-_.:=/+`. */
+  tags: Array<string>;
+};
+
+/** A study as the list shows it. */
+export type ListedStudy = {
+  /** The name of its folder. */
+  id: string;
+  title: string;
+  question: string;
+  workload: string;
+  /** Versions of the servers that were started; before the first start, what the study names them. */
+  servers: Array<string>;
+  /** Wall time in milliseconds; null if the folder does not show it. */
+  began_ms: number | null;
+  /** Starts of servers that have ended, and those that are planned. */
+  done: number;
+  starts: number;
+  /** The first sentence of what it has found; empty if there is none yet. */
+  verdict: string;
+};
+
+export type StudyList = { studies: Array<ListedStudy> };
 
 export type RunList = {
   /** The folder that holds the runs. */

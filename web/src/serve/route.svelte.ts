@@ -1,8 +1,8 @@
 /** The address of the page and of what it shows. A copied address shows the same. */
 
 export interface Place {
-  page: 'runs' | 'run' | 'compare' | 'writer' | 'none';
-  /** Of a run. */
+  page: 'runs' | 'run' | 'study' | 'compare' | 'writer' | 'none';
+  /** Of a run or a study. */
   id: string;
   query: URLSearchParams;
 }
@@ -13,6 +13,8 @@ function here(): Place {
   if (path === '/' || path === '/index.html') return { page: 'runs', id: '', query };
   const id = /^\/runs\/([^/]+)\/?$/.exec(path)?.[1];
   if (id !== undefined) return { page: 'run', id: decodeId(id), query };
+  const study = /^\/studies\/([^/]+)\/?$/.exec(path)?.[1];
+  if (study !== undefined) return { page: 'study', id: decodeId(study), query };
   if (path === '/compare') return { page: 'compare', id: '', query };
   return { page: path === '/report' ? 'writer' : 'none', id: '', query };
 }

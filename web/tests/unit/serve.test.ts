@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedRun } from '../../src/serve/api.ts';
 import { linesIn } from '../../src/serve/columns.ts';
-import { ANY, choicesOf, filterRuns, searchRuns, lengthText, sortRuns, type RunFilter } from '../../src/serve/listing.ts';
+import { ANY, choicesOf, entryOfStudy, filterRuns, groupOf, groupRuns, searchRuns, lengthText, sortRuns, type ListedEntry, type RunFilter } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
 import { packStretch, typedWindow, unpackSide, unpackStretch, windowText } from '../../src/serve/stretches.ts';
 import { compareAddress, packCharts, runAddress, shownOf, unpackCharts, unpackSeconds } from '../../src/serve/view.ts';
@@ -36,6 +36,22 @@ describe('the list of runs', () => {
   it('sorts by any column, both ways', () => {
     expect(sortRuns(runs, { by: 'began', down: true }).map((one) => one.id)).toEqual(['c', 'a', 'b']);
     expect(sortRuns(runs, { by: 'server', down: false }).map((one) => one.id)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('puts runs of the same workload and server together, the group with the first run first', () => {
+    const mixed = [run('a'), run('b', { workload: 'tpcc' }), run('c'), run('d', { server: '' })];
+    expect(groupRuns(mixed, () => 9).map((one) => one.id)).toEqual(['a', 'c', 'b', 'd']);
+    expect(groupRuns(mixed, () => 1).map((one) => one.id)).toEqual(['a', 'b', 'd']);
+    expect(mixed.map(groupOf)).toEqual(['oltp on MariaDB 11', 'tpcc on MariaDB 11', 'oltp on MariaDB 11', 'oltp']);
+  });
+
+  it('holds studies next to runs, and distinguishes them', () => {
+    const study = entryOfStudy({ id: 'pfs', title: 'What it costs', question: 'Is it slower?', workload: 'oltp', servers: ['MariaDB 11', 'MySQL 9'], began_ms: 5, done: 2, starts: 12, verdict: 'It is slower.' });
+    const both: ListedEntry[] = [...runs, study];
+    expect(filterRuns(both, { ...ANY, kind: 'study' }).map((one) => one.id)).toEqual(['pfs']);
+    expect(filterRuns(both, { ...ANY, kind: 'run' }).length).toBe(3);
+    expect(searchRuns(both, 'slower mysql').map((one) => one.id)).toEqual(['pfs']);
+    expect(sortRuns(both, { by: 'began', down: true })[0]?.study?.starts).toBe(12);
   });
 
   it('writes lengths as text', () => {

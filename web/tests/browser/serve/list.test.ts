@@ -44,6 +44,24 @@ describe('the list of runs', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('begins with the latest verdict, and groups by workload and server where the user asks for it', async () => {
+    const { page, complaints } = await session.at('/');
+    const latest = page.locator('section', { has: page.getByRole('heading', { name: 'Latest verdict' }) });
+    await latest.waitFor();
+    expect(await latest.locator('.verdict').textContent()).toBe(await page.locator('td .verdict').first().getAttribute('title'));
+    expect(await page.locator('.grouphead').count()).toBe(0);
+    await page.getByLabel('by workload and server').check();
+    expect((await page.locator('.grouphead').allTextContents()).map((text) => text.trim())).toEqual([expect.stringMatching(/^oltp-read-write on .+ 2 runs$/)]);
+    expect(new URL(page.url()).searchParams.get('group')).toBe('yes');
+    await page.reload();
+    await page.locator('.grouphead').waitFor();
+    await page.keyboard.press('j');
+    expect(await page.locator('tr.at a').getAttribute('href')).toBe(await page.locator('tr.entry a').nth(1).getAttribute('href'));
+    await latest.getByRole('link', { name: 'open the report' }).click();
+    await page.getByRole('tablist').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it('shows what distinguishes runs, and lists those with the same tag or cause', async () => {
     writeFileSync(join(session.runs, other, 'labels.json'), JSON.stringify({ name: 'before the index', tags: ['shop'] }));
     const { page, complaints } = await session.at('/');

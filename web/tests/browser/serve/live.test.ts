@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { barriersOf } from '../axe.ts';
 import { ID, ServeSession, bytesOf, exportAs } from './session.ts';
 
 /** For a server to start or to stop, and for a recording to begin or to be ended. */
@@ -49,6 +50,7 @@ describe('a server that the file names', () => {
   it('is recorded, watched, noted on and stopped from the page', { timeout: LONG_MS * 4 }, async () => {
     const { page, complaints } = await session.at('/');
     const server = page.locator('section', { has: page.getByRole('heading', { name: 'Servers' }) }).locator('li', { hasText: 'shop' });
+    expect(await barriersOf(page)).toEqual([]);
     await server.getByRole('button', { name: 'record' }).click();
     const watch = server.getByRole('link', { name: 'watch it' });
     await watch.waitFor({ timeout: LONG_MS });
@@ -61,7 +63,7 @@ describe('a server that the file names', () => {
       isFirst = false;
     });
     await watch.click();
-    await page.locator('.window .live').waitFor({ timeout: LONG_MS });
+    await page.locator('.now .live').waitFor({ timeout: LONG_MS });
     const id = decodeURIComponent(new URL(page.url()).pathname.split('/').at(-1) ?? '');
 
     await page.keyboard.press('/');
@@ -86,9 +88,24 @@ describe('a server that the file names', () => {
     await page.locator('.events summary').click();
     await page.locator('.events td', { hasText: 'changed nothing <b>yet</b>' }).waitFor();
 
+    // The answer is of its last minute, with the window.
+    await page.locator('.now', { hasText: /From \d\d:\d\d:\d\d to \d\d:\d\d:\d\d\. The answer is of this window/ }).waitFor({ timeout: LONG_MS });
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).not.toBe('Being recorded');
+    expect(await barriersOf(page)).toEqual([]);
+
+    // The list has a line of it. The page stays open elsewhere, and opens the report when the recording ends.
+    const list = await session.at('/');
+    const watched = list.page.locator('section', { has: list.page.getByRole('heading', { name: 'Servers' }) }).locator('li', { hasText: 'shop' });
+    await watched.locator('.line', { hasText: /[\d.,]+ statements\/s/ }).waitFor({ timeout: LONG_MS });
+    expect(await barriersOf(list.page)).toEqual([]);
+    await watched.getByRole('button', { name: 'stop' }).click();
+    await watched.getByRole('button', { name: 'record' }).waitFor({ timeout: LONG_MS });
+    await page.locator('.now').waitFor({ state: 'detached', timeout: LONG_MS });
+    await page.getByText('complete', { exact: true }).waitFor({ timeout: LONG_MS });
+    expect(await chart.locator('.legend b').count()).toBe(1);
+    expect(list.complaints).toEqual([]);
+
     await page.keyboard.press('g');
-    await server.getByRole('button', { name: 'stop' }).click();
-    await server.getByRole('button', { name: 'record' }).waitFor({ timeout: LONG_MS });
     const row = page.locator('tbody tr', { has: page.locator(`a[href$="/runs/${encodeURIComponent(id)}"]`) });
     await row.waitFor({ timeout: LONG_MS });
     await expect.poll(async () => row.textContent(), { timeout: LONG_MS }).not.toContain('live');

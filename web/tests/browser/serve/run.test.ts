@@ -108,6 +108,63 @@ describe('a run', () => {
     await page.locator('.events td', { hasText: 'switched <i>something</i>' }).waitFor();
   });
 
+  it('changes a note and removes it', async () => {
+    const { page, complaints } = await session.runPage();
+    await page.locator('#explorer h2').click();
+    await page.keyboard.press('n');
+    await page.keyboard.type('a note with a mistaek');
+    await page.keyboard.press('Enter');
+    await page.locator('.events summary').click();
+    const note = page.locator('.events tr', { hasText: 'mistaek' });
+    await note.getByRole('button', { name: 'edit the note' }).click();
+    await note.getByLabel('text of the note').fill('a note <u>without</u> one');
+    await page.keyboard.press('Enter');
+    const changed = page.locator('.events tr', { hasText: 'a note <u>without</u> one' });
+    await changed.getByRole('button', { name: 'remove the note' }).click();
+    await changed.getByRole('button', { name: 'keep' }).click();
+    await changed.getByRole('button', { name: 'remove the note' }).click();
+    await changed.getByRole('button', { name: 'remove', exact: true }).click();
+    await expect.poll(() => page.locator('.events tr', { hasText: 'a note' }).count()).toBe(0);
+    await page.reload();
+    await page.locator('.events summary').click();
+    expect(await page.locator('.events tr', { hasText: 'mistaek' }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  it('is named and tagged, and a tag that can be none is refused', async () => {
+    const { page, complaints } = await session.runPage();
+    const labels = page.getByRole('group', { name: 'name and tags of this run' });
+    await labels.getByRole('button', { name: 'name and tags…' }).click();
+    await labels.getByLabel('name').fill('before <b>the</b> index');
+    await labels.getByLabel('tags').fill('shop, "x"');
+    await page.keyboard.press('Enter');
+    await labels.getByRole('alert').waitFor();
+    expect(await labels.getByRole('alert').textContent()).toContain('is no tag');
+    await labels.getByLabel('tags').fill('shop, a/b');
+    await page.keyboard.press('Enter');
+    await labels.getByText('before <b>the</b> index').waitFor();
+    await labels.getByRole('button', { name: 'remove the tag a/b' }).click();
+    await expect.poll(() => labels.locator('.tag').allTextContents()).toEqual(['shop×']);
+    await page.reload();
+    await expect.poll(() => labels.locator('.tag').allTextContents()).toEqual(['shop×']);
+    await labels.getByRole('link', { name: 'shop' }).click();
+    await page.locator('td .name', { hasText: 'before <b>the</b> index' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('tag')).toBe('shop');
+    expect(complaints.filter((complaint) => !complaint.includes('status of 400'))).toEqual([]);
+  });
+
+  it('opens at the tab that its address names, and keeps it while the window changes', async () => {
+    const { page, complaints } = await session.runPage('#statements');
+    await page.getByRole('tab', { name: 'Statements', selected: true }).waitFor();
+    await page.locator('.window button', { hasText: '4' }).first().click();
+    await page.waitForURL(/level=.*#statements$/);
+    // The search for a series opens the tab that has it.
+    await page.keyboard.press('/');
+    await page.keyboard.type('questions');
+    expect(await page.getByRole('tab', { selected: true }).textContent()).toBe('Over time');
+    expect(complaints).toEqual([]);
+  });
+
   it('says that a run is not there', async () => {
     const { page } = await session.at('/runs/..%2f..%2fetc');
     await page.locator('[role=alert]').waitFor();

@@ -88,7 +88,8 @@ export class ServeSession {
     const opened = await this.at(`/runs/${id}${query}`, width, colorScheme);
     await opened.page.locator('#settings').waitFor({ state: 'attached' });
     // Charts that are not in sight are not read.
-    await opened.page.locator('.chart').first().scrollIntoViewIfNeeded();
+    if (!query.includes('#')) await opened.page.locator('.chart').first().scrollIntoViewIfNeeded();
+    else return opened;
     await opened.page.locator('.chart .legend b').first().waitFor();
     return opened;
   }
