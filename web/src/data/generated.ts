@@ -403,15 +403,6 @@ export type Growth = {
   same_as?: number;
 };
 
-/** The answer for a window of a recording that is being written. */
-export type NowHead = {
-  window: Window;
-  /** One, over the window. */
-  levels: Array<Level>;
-  explanation: Explanation;
-  answer: Answer;
-};
-
 export type Head = {
   format: number;
   run: RunInfo;
@@ -707,6 +698,15 @@ export type NotMeasured = {
   what: string;
   /** Why, and what would change that; empty where `what` says it. */
   reason: string;
+};
+
+/** The answer for a window of a recording that is being written. */
+export type NowHead = {
+  window: Window;
+  /** One, over the window. */
+  levels: Array<Level>;
+  explanation: Explanation;
+  answer: Answer;
 };
 
 /** Nine digits of a number, and no more bytes than they take. */

@@ -60,23 +60,6 @@ export type ListedRun = {
   ended: string;
 };
 
-/** Something that happened; drawn on every chart. */
-export type RunEvent = {
-  t_ns: number;
-  host: string;
-  /** "level_begin", "level_end", "error", "variable", "note", "action", "gap", … */
-  kind: string;
-  text: string;
-};
-
-/** What the user calls a run. */
-export type RunLabels = {
-  /** Empty: the run has no name. At most 100 characters. */
-  name: string;
-  /** At most 20, each of letters, digits and any of `-_.:=/+`. */
-  tags: Array<string>;
-};
-
 /** A study as the list shows it. */
 export type ListedStudy = {
   /** The name of its folder. */
@@ -95,7 +78,22 @@ export type ListedStudy = {
   verdict: string;
 };
 
-export type StudyList = { studies: Array<ListedStudy> };
+/** Something that happened; drawn on every chart. */
+export type RunEvent = {
+  t_ns: number;
+  host: string;
+  /** "level_begin", "level_end", "error", "variable", "note", "action", "gap", … */
+  kind: string;
+  text: string;
+};
+
+/** What the user calls a run. */
+export type RunLabels = {
+  /** Empty: the run has no name. At most 100 characters. */
+  name: string;
+  /** At most 20, each of letters, digits and any of `-_.:=/+`, at most 40 characters. */
+  tags: Array<string>;
+};
 
 export type RunList = {
   /** The folder that holds the runs. */
@@ -104,3 +102,5 @@ export type RunList = {
   /** Whether verdicts are still being worked out. */
   verdicts_coming: boolean;
 };
+
+export type StudyList = { studies: Array<ListedStudy> };
