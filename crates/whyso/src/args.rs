@@ -109,6 +109,9 @@ pub(crate) enum Command {
     AddOn(AddOnArgs),
     /// Print what a shell needs to complete commands, options and runs: `source <(whyso completions bash)`
     Completions(crate::completions::CompletionsArgs),
+    /// Write the manual pages, one file per command, as packages contain them
+    #[command(hide = true)]
+    ManPages(crate::man_pages::ManPagesArgs),
     /// Server builds: list them, fetch one, name your own folder, start and stop one
     Server(BuildsArgs),
     /// List or remove the snapshots of loaded throw-away servers

@@ -27,6 +27,7 @@ mod load_args;
 mod load_view;
 mod locks;
 mod mcp;
+mod man_pages;
 mod note;
 mod out;
 mod pfs;
@@ -135,6 +136,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Completions(args) => completions::completions(&args),
         Command::Mcp(args) => mcp::mcp(&args),
         Command::Schema(args) => schema::schema(&args),
+        Command::ManPages(args) => man_pages::write_man_pages(&args, Cli::command()),
         Command::Server(args) => server::run(args),
         Command::Snapshots(args) => commands::snapshots(args),
     }
@@ -235,7 +237,8 @@ mod tests {
         let mut listed: Vec<&str> = words.filter(|word| !titles.contains(word)).collect();
         listed.sort_unstable();
         let command = Cli::command();
-        let mut there: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut there: Vec<&str> = shown.map(clap::Command::get_name).collect();
         there.retain(|name| *name != "help");
         there.sort_unstable();
         assert_eq!(listed, there);
