@@ -5,7 +5,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo build web test test-hard test-all fuzz matrix book check clean setup-build setup-demo setup-test
+.PHONY: help demo build web test test-hard test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-packages
 
 help: ## list the commands
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /  make \1\t/' | expand -t 22
@@ -26,15 +26,22 @@ web/node_modules/.built-from: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --silent
 	@touch $@
 
+package: setup-packages web ## write the packages into dist/: a .deb, a tarball, a Python wheel, an OCI image, the debug information
+	packaging/package.sh
+
 test: setup-test ## install what the tests need, and run them all
 	scripts/test.sh
 
 test-hard: setup-test web ## run the long tests, then the fuzz targets (FUZZ_SECONDS=900 in all); adds to bench/hard/log.md
 	scripts/test-hard.sh
 
-test-all: ## run test, then test-hard
+test-packages: package ## install each package in a clean Debian 11 and 12, and run the demo there (as root)
+	scripts/test-packages.sh
+
+test-all: ## run test, then test-hard, then test-packages
 	$(MAKE) test
 	$(MAKE) test-hard
+	$(MAKE) test-packages
 
 fuzz: setup-test web ## look for inputs that break properties and fuzz targets, other ones each time (FUZZ_SECONDS=3600 in all)
 	scripts/fuzz.sh $(FUZZ_SECONDS)
@@ -63,5 +70,8 @@ setup-demo:
 setup-test:
 	@scripts/setup.sh test
 
+setup-packages:
+	@scripts/setup.sh packages
+
 clean: ## remove what the build made in this folder (the cargo cache stays)
-	rm -rf web/dist web/node_modules
+	rm -rf dist web/dist web/node_modules

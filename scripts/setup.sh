@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh build|demo|test: reports which Debian packages are missing. For a demo or a test it installs them where it may.
+# setup.sh build|demo|test|packages: reports which Debian packages are missing. It installs them where it may, except for a build.
 set -euo pipefail
 export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -16,7 +16,7 @@ need cc build-essential
 need clang clang
 [ -e /usr/include/gelf.h ] || packages+=(libelf-dev)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
-if [ "$purpose" != build ]; then
+if [ "$purpose" = demo ] || [ "$purpose" = test ]; then
 	# The server itself, without the service that the package mariadb-server would start.
 	command -v mariadbd >/dev/null 2>&1 || command -v mysqld >/dev/null 2>&1 || packages+=(mariadb-server-core)
 	need mariadb mariadb-client
@@ -26,6 +26,13 @@ if [ "$purpose" = test ]; then
 	need sysbench sysbench
 	need openssl openssl
 	need tmux tmux
+fi
+if [ "$purpose" = packages ]; then
+	need dpkg-deb dpkg
+	need xz xz-utils
+	need mmdebstrap mmdebstrap
+fi
+if [ "$purpose" = test ] || [ "$purpose" = packages ]; then
 	need python3 python3
 	python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages+=(python3-venv)
 fi

@@ -51,6 +51,7 @@ step python3 scripts/run_tests_test.py
 step python3 scripts/guide_test.py
 step python3 bench/causes/causes_test.py
 step python3 bench/tables_test.py
+step python3 packaging/packaging_test.py
 step scripts/run_tests.py --script "scripts/test-guide.sh --lessons" --script scripts/test-api.sh --script scripts/test-openmetrics.sh --workspace --locked
 step scripts/test-page.sh
 echo "all tests passed"
