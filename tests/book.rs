@@ -238,6 +238,28 @@ fn every_page_that_the_code_names_exists() {
 }
 
 #[test]
+fn the_changelog_and_the_names_of_packages_have_the_version_of_the_program() {
+    let version = env!("CARGO_PKG_VERSION");
+    let changelog = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    let newest = changelog.lines().find(|line| line.starts_with("## [") && *line != "## [Unreleased]");
+    let newest = newest.expect("a section with a version");
+    assert!(
+        newest.starts_with(&format!("## [{version}] - 20")),
+        "CHANGELOG.md has {newest}, Cargo.toml {version}"
+    );
+
+    let page = fs::read_to_string(book().join("how-to/install.md")).unwrap();
+    for name in ["whyso_", "whyso-", "whyso:"] {
+        for (at, _) in page.match_indices(name) {
+            let rest = &page[at + name.len()..];
+            let is_package = rest.starts_with(|letter: char| letter.is_ascii_digit());
+            assert!(!is_package || rest.starts_with(version), "install.md: {}", rest.lines().next().unwrap());
+        }
+    }
+    assert!(page.contains(&format!("whyso_{version}_amd64.deb")), "install.md does not name the .deb");
+}
+
+#[test]
 fn what_is_wrong_in_a_made_page_is_found() {
     let page = book().join("how-to/made.md");
     let text = "# One two\n\n## A `b` [c](d.md), e\n\n```\n## No heading\n[no](link.md)\n```\n[x](run.md#nowhere) `[y](z.md)` [z](#one-two)\n";
