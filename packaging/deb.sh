@@ -31,21 +31,14 @@ gzip -9nc >"$doc/changelog.Debian.gz" <<-END
 END
 {
 	cat <<-'END'
-		Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
-		Upstream-Name: whyso
-		Comment: LIBRARIES.txt.gz lists the libraries in the program with their licenses. Built from
-		 whyso's sources against another libelf, the program uses that one.
+		whyso is licensed under MIT OR Apache-2.0, as you prefer. The text of the MIT license follows.
+		That of the Apache license is in /usr/share/common-licenses/Apache-2.0 on Debian systems.
 
-		Files: *
-		Copyright: The authors of whyso
-		License: Apache-2.0 or Expat
+		LIBRARIES.txt.gz lists the libraries in the program with their licenses. libelf is one of them,
+		under the LGPL: built from whyso's sources with another libelf, the program uses that one.
 
-		License: Apache-2.0
-		 On Debian systems the whole text is in /usr/share/common-licenses/Apache-2.0.
-
-		License: Expat
 	END
-	sed -e 's/^$/./' -e 's/^/ /' "$shared/LICENSE-MIT"
+	cat "$shared/LICENSE-MIT"
 } >"$doc/copyright"
 chmod 644 "$doc"/*
 

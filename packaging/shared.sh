@@ -21,5 +21,5 @@ cp LICENSE-MIT LICENSE-APACHE CHANGELOG.md README.md "$out"
 	echo "LuaJIT: MIT"
 	echo "zlib: Zlib"
 	echo "zstd: BSD-3-Clause OR GPL-2.0-only"
-	cargo tree --locked --package whyso --edges normal --prefix none --format '{p}: {l}' | sed 's/ (proc-macro)//' | grep -v '(/' | sort -u
+	cargo tree --locked --package whyso --edges normal --prefix none --format '{p}: {l}' | sed -E 's/ \((proc-macro|\*)\)//g' | grep -v '(/' | sort -u
 } >"$out/LIBRARIES.txt"
