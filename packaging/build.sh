@@ -26,7 +26,7 @@ if [ ! -e "$venv/.complete" ]; then
 fi
 export ZIG_PYTHON=$venv/bin/python
 
-# Where only static libraries are, the linker takes those. libelf's and zlib's headers lie apart from those of the system's glibc.
+# The static libraries that packaging/zig-cc links. libelf's and zlib's headers lie apart from those of the system's glibc.
 static=$CARGO_TARGET_DIR/static
 mkdir -p "$static"
 for library in libelf.a libz.a; do
