@@ -38,10 +38,13 @@ done
 export LIBBPF_SYS_LIBRARY_PATH=$static LIBBPF_SYS_EXTRA_CFLAGS=-I$static
 
 compiler=$PWD/packaging/zig-cc
+"$compiler" -O2 -c packaging/later.c -o "$static/later.o"
+rm -f "$static/liblater.a"
+ar rcs "$static/liblater.a" "$static/later.o"
 # .cargo/config.toml has the reason for the hooks.
 export CC=$compiler HOST_CC=gcc STATIC_CC="$compiler -DLUAJIT_ENABLE_CHECKHOOK"
 export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=$compiler
-cargo build --profile ship --locked
+cargo build --profile ship --locked --workspace --bin whyso
 
 built=$CARGO_TARGET_DIR/ship/whyso
 objcopy --only-keep-debug --compress-debug-sections=zlib "$built" "$out/whyso.debug"
