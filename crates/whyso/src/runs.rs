@@ -108,7 +108,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
         Some(RunsCommand::Label { run, name, tag, untag }) => label(args, run, name.as_deref(), tag, untag),
         Some(RunsCommand::Notes { run, edit, rm }) => {
             let outcome = run_notes(run, &args.runs, edit, rm)?;
-            print_outcome(args, outcome.json, || outcome.text)
+            print_outcome(args, "runs-notes", outcome.json, || outcome.text)
         }
         Some(RunsCommand::Check { run }) => check(args, run),
         Some(RunsCommand::Backup { run, output }) => backup(args, run, output),

@@ -43,6 +43,7 @@ schemas! {
     "runs-remove": "whyso runs rm",
     "runs-prune": "whyso runs prune",
     "runs-label": "whyso runs label",
+    "runs-notes": "whyso runs notes",
     "runs-check": "whyso runs check",
     "runs-backup": "whyso runs backup",
     "runs-import": "whyso runs import",
