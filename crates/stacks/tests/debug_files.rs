@@ -14,7 +14,8 @@ int main(void) { waits_by_itself(); return 0; }
 ";
 
 fn run(program: &str, arguments: &[&str]) -> String {
-    let done = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
+    let done =
+        Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
     assert!(done.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
@@ -39,7 +40,8 @@ fn serve(file: &Path) -> String {
             let _ = BufReader::new(stream.try_clone().unwrap()).read_line(&mut line);
             let is_known = line.starts_with("GET /buildid/") && line.contains("/debuginfo ");
             let (status, body) = if is_known { ("200 OK", &body[..]) } else { ("404 Not Found", &[][..]) };
-            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let head =
+                format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
             let _ = stream.write_all(&[head.as_bytes(), body].concat());
         }
     });
@@ -84,7 +86,9 @@ fn functions_of_a_stripped_program_get_their_names_from_a_server() {
     assert!(!unknown.are_complete && unknown.failures.is_empty() && unknown.package.is_none(), "{unknown:?}");
 
     // SAFETY: as above.
-    unsafe { std::env::set_var("DEBUGINFOD_URLS", format!("http://127.0.0.1:1 {}", serve(Path::new(&debug)))) };
+    unsafe {
+        std::env::set_var("DEBUGINFOD_URLS", format!("http://127.0.0.1:1 {}", serve(Path::new(&debug))))
+    };
     let known = program_symbols(pid).unwrap();
     assert!(known.are_complete, "{known:?}");
     assert_eq!(known.failures.len(), 1, "nobody listens at the first server: {known:?}");

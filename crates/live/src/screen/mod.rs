@@ -40,6 +40,8 @@ const MESSAGE_TIME: Duration = Duration::from_secs(4);
 const FAILED_NS: i64 = 1_500_000_000;
 const WIDTH_MIN: u16 = 60;
 const HEIGHT_MIN: u16 = 18;
+/// From this width on there is room for the version, and for blanks between tabs.
+const WIDE: u16 = 100;
 /// A terminal this high has room for charts next to a table.
 const CHARTS_HEIGHT_MIN: u16 = 20;
 
@@ -339,7 +341,10 @@ impl<'a> Screen<'a> {
         let line = Line::from(vec![
             Span::styled("whyso ", bold),
             Span::styled(which, bold),
-            Span::raw(format!("{}  {}  ", self.about.endpoint, self.about.server)),
+            Span::raw(match area.width < WIDE {
+                true => format!("{}  ", self.about.endpoint),
+                false => format!("{}  {}  ", self.about.endpoint, self.about.server),
+            }),
             Span::raw(format!("{} UTC  ", clock::time_of_day(end_ns))),
             time,
             Span::raw("  "),
@@ -355,7 +360,8 @@ impl<'a> Screen<'a> {
                 true => Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD),
                 false => Style::new(),
             };
-            spans.push(Span::styled(format!(" {} {} ", at + 1, tab.title()), style));
+            let margin = if area.width < WIDE { "" } else { " " };
+            spans.push(Span::styled(format!("{margin}{} {} ", at + 1, tab.title()), style));
         }
         let filter = &self.app.table().filter;
         if !filter.is_empty() {
@@ -379,6 +385,10 @@ impl<'a> Screen<'a> {
             ),
             (Some(Prompt::Note(text)), _) => format!(" note: {text}▏  Enter adds it, Esc drops it"),
             (None, Some((message, at))) if at.elapsed() < MESSAGE_TIME => format!(" {message}"),
+            _ if area.width < WIDE => format!(
+                " ? keys  ←→ back  space stops  w {}s  / filters  e plan  r records  q ends",
+                self.app.length_ns() / 1_000_000_000
+            ),
             _ => format!(
                 " ? keys  ←→ back in time  space stops  w {}s  s sorts  / filters  n note  r records  q ends{}",
                 self.app.length_ns() / 1_000_000_000,

@@ -131,7 +131,7 @@ fn rates_the_budget_and_the_waits_are_those_of_the_window() {
     let mut screen = Screen::new(&history, &about, &Still);
     // It begins with why, in lines that are whole.
     let why = drawn(&mut screen, 80, 24);
-    for expected in [" 1 Why ", "limit", "locks", "of the response time"] {
+    for expected in ["1 Why ", "limit", "locks", "of the response time"] {
         assert!(why.contains(expected), "no {expected:?} in\n{why}");
     }
     press(&mut screen, KeyCode::Char('2'));
@@ -359,4 +359,20 @@ fn the_servers_answer_lies_over_the_screen_until_a_key_closes_it() {
     press(&mut screen, KeyCode::Char('e'));
     assert!(screen.receive_answer());
     assert!(drawn(&mut screen, 160, 40).contains("the plan of SELECT `c` FROM `t`"));
+}
+
+#[test]
+fn eighty_columns_have_room_for_every_tab_the_state_and_how_to_end() {
+    let history = watched(10);
+    let about = About {
+        endpoint: "/run/mysqld/mysqld.sock".to_string(),
+        server: "10.11.19-MariaDB-0+deb12u1".to_string(),
+        ..About::default()
+    };
+    let mut screen = Screen::new(&history, &about, &Still);
+    let text = drawn(&mut screen, 80, 24);
+    for words in ["8 Events", "not recorded", "q ends"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(drawn(&mut screen, 140, 40).contains("10.11.19-MariaDB"));
 }

@@ -10,7 +10,7 @@ use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 /// Findings that compare levels of a sweep, or that the screen shows elsewhere.
 const OF_SWEEPS: [&str; 4] = ["peak", "regimes", "no-result", "not-measured"];
 /// Columns of the names.
-const NAME_WIDTH: u16 = 14;
+const NAME_WIDTH: u16 = 16;
 /// What a table keeps between columns and at its edges.
 const MARGIN: u16 = 4;
 /// Lines are no shorter, however narrow the screen is.
