@@ -88,7 +88,15 @@ fn a_server_in_a_container_is_recorded_by_name_with_its_symbols() {
     let Some(_container) = Container::start(&place) else { return };
     assert!(!Path::new("/opt/db/mariadbd").exists(), "the program lies in the container alone");
 
-    let wrong = output(&mut place.whyso(&["record", "--container", "no-such", "--for", "1s"]));
+    let wrong = output(&mut place.whyso(&[
+        "record",
+        "--container",
+        "no-such",
+        "--dsn",
+        "mysql://root@localhost/",
+        "--for",
+        "1s",
+    ]));
     let message = text(&wrong.stderr);
     assert!(
         message.contains("no server in a container 'no-such'") && message.contains(HOST_NAME),

@@ -127,7 +127,7 @@ fn an_assistant_finds_the_cause_and_changes_nothing() {
         ("explain_run", json!({"run": "no-such-run"}), "there is no run no-such-run"),
         ("explain_run", json!({"run": "../../etc"}), "is a path"),
         ("explain_run", json!({"run": "--help"}), "begin with -"),
-        ("locks", json!({"users": 77}), "77"),
+        ("locks", json!({"users": 77}), "no such level"),
         ("locks", json!({"window": "--json"}), "begin with -"),
         ("performance_schema", json!({"view": "no-such-view"}), "is no view"),
     ] {

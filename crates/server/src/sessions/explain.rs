@@ -6,12 +6,14 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row};
 
 use super::{Session, sessions};
-use crate::error::{Error, Result, refused};
+use crate::error::{Error, Result, refused, server_code};
 use crate::schema::quote_name;
 
 /// How long it is waited for a session that executes the statement, and between two looks at the process list.
 const WAIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
+/// The server's error for a statement that writes in such a transaction.
+const READ_ONLY: u16 = 1792;
 /// What a server may explain without executing it.
 const EXPLAINED: [&str; 7] = ["SELECT", "WITH", "TABLE", "INSERT", "REPLACE", "UPDATE", "DELETE"];
 
@@ -25,8 +27,8 @@ pub struct Plan {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Waits until a session executes a statement that `is_wanted`, and asks how the server executes it. The transaction is read-only and
-/// rolled back: also where planning reads tables, nothing is written.
+/// Waits until a session executes a statement that `is_wanted`, and asks how the server executes it. The transaction is rolled back, and
+/// read-only unless the statement writes. So nothing is written, also where planning reads tables.
 ///
 /// # Errors
 /// Nobody executes it within two seconds, it is no statement with a plan, or the server refuses.
@@ -48,16 +50,30 @@ pub async fn explain(conn: &mut Conn, is_wanted: &(dyn Fn(&Session) -> bool + Sy
         let doing = format!("use the schema '{}'", session.schema);
         conn.query_drop(format!("USE {}", quote_name(&session.schema))).await.map_err(refused(doing))?;
     }
-    conn.query_drop("START TRANSACTION READ ONLY").await.map_err(refused("begin a transaction"))?;
-    // Prepared, so that it is one statement whatever the text holds.
-    let asked: std::result::Result<Vec<Row>, mysql_async::Error> = conn.exec(question, ()).await;
-    conn.query_drop("ROLLBACK").await.map_err(refused("end a transaction"))?;
+    let mut asked = ask(conn, "START TRANSACTION READ ONLY", &question).await?;
+    if asked.as_ref().is_err_and(|error| server_code(error) == Some(READ_ONLY)) {
+        // Of a statement that writes. Its plan writes nothing either.
+        asked = ask(conn, "START TRANSACTION", &question).await?;
+    }
     let rows = asked.map_err(refused("explain it"))?;
     let columns = rows.first().map_or(Vec::new(), |row| {
         row.columns_ref().iter().map(|column| column.name_str().into_owned()).collect()
     });
     let cells = |row: Row| row.unwrap().into_iter().map(|value| cell(&value)).collect();
     Ok(Plan { statement: session.statement, columns, rows: rows.into_iter().map(cells).collect() })
+}
+
+/// Asks within a transaction, which is rolled back.
+async fn ask(
+    conn: &mut Conn,
+    begin: &str,
+    question: &str,
+) -> Result<std::result::Result<Vec<Row>, mysql_async::Error>> {
+    conn.query_drop(begin).await.map_err(refused("begin a transaction"))?;
+    // Prepared, so that it is one statement whatever the text holds.
+    let asked = conn.exec(question, ()).await;
+    conn.query_drop("ROLLBACK").await.map_err(refused("end a transaction"))?;
+    Ok(asked)
 }
 
 /// The question for the plan of a statement.

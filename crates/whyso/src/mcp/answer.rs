@@ -31,7 +31,7 @@ pub(super) async fn answer(arguments: &[String], runs: &Path) -> Result<String, 
         }
     };
     if !output.status.success() {
-        return Err(bounded(String::from_utf8_lossy(&output.stderr).trim()));
+        return Err(bounded(String::from_utf8_lossy(&output.stderr).trim().trim_start_matches("whyso: ")));
     }
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     let warnings = String::from_utf8_lossy(&output.stderr);
