@@ -154,7 +154,8 @@ fn best<'a>(run: &'a RunInfo, explanation: &Explanation) -> Option<&'a Level> {
 
 /// "Stops at 8 users", "Still rises at 64 users", "At 8 users".
 fn extent(run: &RunInfo, explanation: &Explanation, level: &Level) -> String {
-    if run.is_recorded() {
+    // A level that has not ended has no number of users yet.
+    if run.is_recorded() || level.users == 0 {
         return format!("In {}", whyso_words::seconds(level.window.seconds()));
     }
     let swept = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep).count();

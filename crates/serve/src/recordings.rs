@@ -119,6 +119,10 @@ impl OpenRecording {
     /// # Errors
     /// 404 if the run has no such series.
     pub(crate) fn find(&self, number: u32) -> Answer<SeriesSource<'_>> {
+        // A page asks for those that it was shown. The recording may have been opened again since, such as after a note.
+        if number >= FUNCTIONS_FROM && self.functions.get().is_none() {
+            self.profile_part(ProfilePart::Stacks)?;
+        }
         let computed = match (number.checked_sub(FUNCTIONS_FROM), number.checked_sub(COMPUTED_FROM)) {
             (Some(place), _) => Some(self.functions.get().and_then(|all| all.get(place as usize))),
             (None, Some(place)) => Some(self.computed.get(place as usize)),

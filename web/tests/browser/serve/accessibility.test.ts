@@ -59,7 +59,7 @@ describe.each([['light', 1280], ['dark', 1280], ['light', 420], ['dark', 420]] a
 
   it('the report that is being written has none', async () => {
     const { page } = await some.at('/report', width, scheme);
-    await page.locator('main h1').waitFor();
+    await page.locator('main').waitFor();
     expect(await barriersOf(page)).toEqual([]);
   });
 });

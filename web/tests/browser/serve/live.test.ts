@@ -102,7 +102,7 @@ describe('a server that the file names', () => {
     await watched.getByRole('button', { name: 'record' }).waitFor({ timeout: LONG_MS });
     await page.locator('.now').waitFor({ state: 'detached', timeout: LONG_MS });
     await page.getByText('complete', { exact: true }).waitFor({ timeout: LONG_MS });
-    expect(await chart.locator('.legend b').count()).toBe(1);
+    await chart.locator('.legend b').waitFor({ timeout: LONG_MS });
     expect(list.complaints).toEqual([]);
 
     await page.keyboard.press('g');
