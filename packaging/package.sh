@@ -5,7 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}
 export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
-export LC_ALL=C TZ=UTC
 umask 022
 
 fail() {
@@ -21,11 +20,14 @@ done
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
 day=$(sed -n "s/^## \[$version\] - //p" CHANGELOG.md)
 [ -n "$day" ] || fail "CHANGELOG.md has no section '## [$version] - DATE'"
-SOURCE_DATE_EPOCH=$(date -d "$day" +%s)
-export VERSION=$version SOURCE_DATE_EPOCH
 
 build=$CARGO_TARGET_DIR/package
 packaging/build.sh "$build"
+
+# Only now: crates that contain C are compiled again where SOURCE_DATE_EPOCH is another.
+export LC_ALL=C TZ=UTC
+SOURCE_DATE_EPOCH=$(date -d "$day" +%s)
+export VERSION=$version SOURCE_DATE_EPOCH
 
 work=$(mktemp -d /var/tmp/whyso-package-XXXXXX)
 trap 'rm -rf "$work"' EXIT
