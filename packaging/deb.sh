@@ -52,7 +52,7 @@ cat >"$root/DEBIAN/control" <<-END
 	Priority: optional
 	Installed-Size: $(du -sk --apparent-size --exclude=DEBIAN "$root" | cut -f1)
 	Depends: libc6 (>= 2.28), libgcc-s1 | libgcc1
-	Suggests: mariadb-server-core | default-mysql-server-core
+	Suggests: default-mysql-server-core, default-mysql-client-core
 	Description: finds out why a database does not go faster
 	 whyso is a performance lab for MySQL-compatible servers: MySQL, MariaDB,
 	 Percona Server and Galera. It loads a server or watches it under its own

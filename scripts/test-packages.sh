@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 export LC_ALL=C
 
-SUITES=(bullseye bookworm)
+read -ra SUITES <<<"${SUITES:-bullseye bookworm}"
 # A clean system, a server to load, and what installs a wheel.
-INCLUDE=default-mysql-server-core,python3,python3-venv
+INCLUDE=default-mysql-server-core,default-mysql-client-core,python3,python3-venv
 ROOT_SECONDS_MAX=900
 DEMO_SECONDS_MAX=300
 DEMO=(run oltp-read-write --users 1,4 --seconds 3 --warmup 1 --tables 1 --rows 1000)
@@ -130,12 +130,12 @@ END
 # demo WHERE ROOT PROGRAM: runs the demo with a throw-away server. Where the kernel lets whyso trace, it has to.
 demo() {
 	local output=$place/output
-	in_root "$2" "mkdir -p /tmp/demo; cd /tmp/demo; exec $3 ${DEMO[*]}" >"$output" 2>&1 || {
-		cat "$output"
+	in_root "$2" "mkdir -p /tmp/demo; cd /tmp/demo; exec $3 ${DEMO[*]}" >"$output" 2>"$output.progress" || {
+		cat "$output" "$output.progress"
 		fail "$1: the demo failed"
 	}
 	expect_answer "$1" "$output"
-	in_root "$2" "! $3 doctor | grep -q '^ok  *time budget' || ls /tmp/demo/runs/*/waits-*.parquet" >/dev/null || fail "$1: the demo was not traced"
+	in_root "$2" "! $3 doctor | grep -q '^ok  *time budget' || ls /tmp/demo/runs/*/rows-file_waits-*.parquet" >/dev/null || fail "$1: the demo was not traced"
 	echo "$LUA" >"$2/tmp/demo/foreign.lua"
 	in_root "$2" "cd /tmp/demo; $3 sysbench ./foreign.lua --threads=2 --events=2000 --time=60 run" >"$output" 2>&1 &&
 		grep -qE 'total number of events: +2000' "$output" || { cat "$output"; fail "$1: a Lua script with foreign functions failed"; }
@@ -199,8 +199,8 @@ test_image() {
 	[ -n "$socket" ] || fail "$1: the server for the image did not start: $(cat "$place/started")"
 	mkdir "$root/server"
 	mount --bind "$server_root${socket%/*}" "$root/server"
-	in_image "$root" "${DEMO[@]}" --out /data/runs --dsn "mysql://root@localhost/?socket=/server/${socket##*/}" >"$output" 2>&1 || {
-		cat "$output"
+	in_image "$root" "${DEMO[@]}" --out /data/runs --dsn "mysql://root@localhost/?socket=/server/${socket##*/}" >"$output" 2>"$output.progress" || {
+		cat "$output" "$output.progress"
 		fail "$1: the demo failed in the image"
 	}
 	expect_answer "$1, OCI image" "$output"
