@@ -35,19 +35,7 @@ impl Container {
         for link in ["lib", "lib64", "bin"] {
             std::os::unix::fs::symlink(format!("usr/{link}"), root.join(link)).unwrap();
         }
-        let installed = Command::new("mariadb-install-db")
-            .args([
-                "--no-defaults",
-                "--auth-root-authentication-method=normal",
-                "--skip-test-db",
-                "--user=root",
-            ])
-            .env("TMPDIR", place.path())
-            .arg(format!("--datadir={}", root.join("data").display()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        assert!(installed.expect("apt-get install mariadb-server-core").success());
+        common::install_data(&root.join("data"), place.path());
         let script = format!(
             "set -e\nmount --make-rprivate /\nhostname {HOST_NAME}\nmount --rbind /usr '{0}/usr'\nmount -t proc proc '{0}/proc'\n\
              mount --rbind /dev '{0}/dev'\nexec chroot '{0}' /opt/db/mariadbd --no-defaults --user=root --datadir=/data --skip-networking \

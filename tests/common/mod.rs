@@ -219,6 +219,19 @@ pub(crate) fn json_of(output: &Output) -> Value {
     object
 }
 
+/// Makes a MariaDB's data folder. `temporary`: a starting server clears its folder of temporary tables, those of others in it too.
+pub(crate) fn install_data(data: &Path, temporary: &Path) {
+    let installed = Command::new("mariadb-install-db")
+        .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--user=root"])
+        .env("TMPDIR", temporary)
+        .arg(format!("--datadir={}", data.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("mariadb-install-db is needed: apt-get install mariadb-server-core");
+    assert!(installed.success());
+}
+
 /// A MariaDB that is not whyso's: started by the test, on a socket and a port of loopback.
 pub(crate) struct OwnServer {
     child: Child,
@@ -242,21 +255,7 @@ impl OwnServer {
     pub(crate) fn start_by(wrapper: &[&str], options: &[&str]) -> OwnServer {
         let folder = tempfile::Builder::new().prefix("whyso-own-").tempdir_in("/var/tmp").unwrap();
         let data = folder.path().join("data");
-        let installed = Command::new("mariadb-install-db")
-            .args([
-                "--no-defaults",
-                "--auth-root-authentication-method=normal",
-                "--skip-test-db",
-                "--user=root",
-            ])
-            // A starting server clears its folder of temporary tables, those of others in it too.
-            .env("TMPDIR", folder.path())
-            .arg(format!("--datadir={}", data.display()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .expect("mariadb-install-db is needed: apt-get install mariadb-server-core");
-        assert!(installed.success());
+        install_data(&data, folder.path());
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let options: Vec<String> = options.iter().map(ToString::to_string).collect();
         let wrapper: Vec<String> = wrapper.iter().map(ToString::to_string).collect();
