@@ -39,6 +39,9 @@ afterAll(async () => {
 
 afterEach(() => session.closePages());
 
+/** In its first seconds a recording has no answer for its last minute. The server refuses it, and the page asks again. */
+const isFault = (complaint: string) => !complaint.includes('status of 409');
+
 /** Times of the values that a chart draws. */
 async function timesOf(page: Page, chart: Locator): Promise<number[]> {
   const coming = page.waitForEvent('download');
@@ -103,7 +106,7 @@ describe('a server that the file names', () => {
     await page.locator('.now').waitFor({ state: 'detached', timeout: LONG_MS });
     await page.getByText('complete', { exact: true }).waitFor({ timeout: LONG_MS });
     await chart.locator('.legend b').waitFor({ timeout: LONG_MS });
-    expect(list.complaints).toEqual([]);
+    expect(list.complaints.filter(isFault)).toEqual([]);
 
     await page.keyboard.press('g');
     const row = page.locator('tbody tr', { has: page.locator(`a[href$="/runs/${encodeURIComponent(id)}"]`) });
@@ -111,6 +114,6 @@ describe('a server that the file names', () => {
     await expect.poll(async () => row.textContent(), { timeout: LONG_MS }).not.toContain('live');
     const listed = await page.evaluate(async () => (await (await fetch('/api/v1/runs')).json()) as { runs: { id: string; live: boolean; ended: string; notes: string[] }[] });
     expect(listed.runs.find((run) => run.id === id)).toMatchObject({ live: false, ended: 'complete', notes: ['changed nothing <b>yet</b>'] });
-    expect(complaints).toEqual([]);
+    expect(complaints.filter(isFault)).toEqual([]);
   });
 });
