@@ -19,6 +19,8 @@ pub(crate) const CONNECT: &str = "connect";
 pub(crate) fn name(users: u32, rate_per_s: Option<f64>) -> String {
     match rate_per_s {
         Some(rate_per_s) => format!("{}/s", whyso_words::number(rate_per_s)),
+        // Of a load that something else drives, and of a window without an answer.
+        None if users == 0 => "an unknown number of users".to_string(),
         None => whyso_words::users(users),
     }
 }
