@@ -37,7 +37,7 @@ impl Container {
         }
         common::install_data(&root.join("data"), place.path());
         let script = format!(
-            "set -e\nmount --make-rprivate /\nhostname {HOST_NAME}\nmount --rbind /usr '{0}/usr'\nmount -t proc proc '{0}/proc'\n\
+            "set -e\nmount --make-rprivate /\nmount --bind '{0}' '{0}'\nhostname {HOST_NAME}\nmount --rbind /usr '{0}/usr'\nmount -t proc proc '{0}/proc'\n\
              mount --rbind /dev '{0}/dev'\nexec chroot '{0}' /opt/db/mariadbd --no-defaults --user=root --datadir=/data --skip-networking \
              --socket=/run/mysqld/mysqld.sock --innodb-buffer-pool-size=64M --log-error=/data/log\n",
             root.display()

@@ -69,7 +69,11 @@ pub(crate) fn readable_path(pid: u32, path: &Path) -> PathBuf {
     let root = PathBuf::from(format!("/proc/{pid}/root"));
     let place = |path: &Path| std::fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
     match (place(&root), place(Path::new("/"))) {
-        (Some(theirs), Some(ours)) if theirs != ours => root.join(path.strip_prefix("/").unwrap_or(path)),
+        (Some(theirs), Some(ours)) if theirs != ours => {
+            // A root folder that is no mount of its own: the kernel shows its files by their paths here.
+            let within = root.join(path.strip_prefix("/").unwrap_or(path));
+            if within.exists() || !path.exists() { within } else { path.to_path_buf() }
+        }
         _ => path.to_path_buf(),
     }
 }
