@@ -265,6 +265,8 @@ fn a_selected_statement_is_explained_and_ended_only_where_that_was_allowed() {
     terminal.press(&["K"]);
     terminal.wait_for_words("--allow-kill");
     terminal.quit();
+    // Its terminal goes, so that the next one has the place.
+    drop(terminal);
     assert!(waits.0.try_wait().unwrap().is_none(), "it waits on");
 
     let terminal = Terminal::start(&place, &["--dsn", &server.dsn("root", ""), "--no-trace", "--allow-kill"]);
