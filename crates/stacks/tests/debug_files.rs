@@ -69,9 +69,10 @@ fn functions_of_a_stripped_program_get_their_names_from_a_server() {
         let frame = unwinding.user(pid, registers, &[]).frames[0];
         Names::default().of(&[frame], &unwinding)[&frame][0].clone()
     };
-    // The kernel shows the new program a moment after the process is there.
+    // The kernel maps the program's code a moment after the process is there.
     for _ in 0..500 {
-        if std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(&program)) {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        if maps.lines().any(|line| line.contains(" r-xp ") && line.ends_with(&program)) {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
