@@ -75,7 +75,8 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
     let (api, description) = operations(site.access.cookie()).split_for_parts();
     let api = api
         .fallback(no_such_address)
-        .layer(Extension(description))
+        // Shared: a layer copies what it holds for each address.
+        .layer(Extension(Arc::new(description)))
         .layer(from_fn(refusals::in_one_form))
         .layer(from_fn_with_state(Arc::clone(&site), with_token));
     Router::new()

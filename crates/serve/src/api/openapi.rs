@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use std::sync::Arc;
+
 use axum::{Extension, Json};
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
@@ -34,8 +36,8 @@ pub(super) struct OpenApiDocument {
     operation_id = "description",
     responses((status = 200, description = "OpenAPI 3.1", body = inline(OpenApiDocument)), CheckedSender)
 )]
-pub(super) async fn openapi(Extension(document): Extension<OpenApi>) -> Json<OpenApi> {
-    Json(document)
+pub(super) async fn openapi(Extension(document): Extension<Arc<OpenApi>>) -> Json<OpenApi> {
+    Json(OpenApi::clone(&document))
 }
 
 /// Returns the description without its operations. `cookie` is the name of the session's cookie, which contains the server's port.
