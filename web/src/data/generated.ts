@@ -689,7 +689,7 @@ export type LocksHead = {
 export type Measure = "average" | "max" | { "percentile": number };
 
 /** The part of a recording that is missing, for programs. */
-export type Missing = "server_threads" | "requests" | "commands" | "thread_connections" | "connection_threads" | "stacks" | "wait_stacks" | "thread_stacks" | "performance_schema" | "instrument_waits" | "session_events" | "row_lock_waits" | "metadata_lock_waits" | "metadata_lock_tables" | "innodb_mutexes" | "other";
+export type Missing = "server_threads" | "requests" | "commands" | "thread_connections" | "connection_threads" | "stacks" | "wait_stacks" | "thread_stacks" | "function_names" | "performance_schema" | "instrument_waits" | "session_events" | "row_lock_waits" | "metadata_lock_waits" | "metadata_lock_tables" | "innodb_mutexes" | "other";
 
 /** Something that was not measured. */
 export type NotMeasured = {

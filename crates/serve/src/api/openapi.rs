@@ -1,7 +1,6 @@
 //! The description of the API, as OpenAPI 3.1: what its operations share. Each handler describes its own operation.
 
 use std::collections::BTreeMap;
-
 use std::sync::Arc;
 
 use axum::{Extension, Json};
