@@ -356,6 +356,11 @@ fn the_servers_answer_lies_over_the_screen_until_a_key_closes_it() {
     press(&mut screen, KeyCode::Char('3'));
     press(&mut screen, KeyCode::Char('K'));
     assert!(drawn(&mut screen, 160, 40).contains("no connection's statement is selected"));
+    press(&mut screen, KeyCode::Char('/'));
+    for letter in "`c`".chars() {
+        press(&mut screen, KeyCode::Char(letter));
+    }
+    press(&mut screen, KeyCode::Enter);
     press(&mut screen, KeyCode::Char('e'));
     assert!(screen.receive_answer());
     assert!(drawn(&mut screen, 160, 40).contains("the plan of SELECT `c` FROM `t`"));
