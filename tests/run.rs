@@ -97,7 +97,7 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
 fn assert_why_has_an_answer(place: &Place, run: &Path) {
     let run = run.to_str().unwrap();
     let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
-    assert_eq!(keys(&why), ["levels", "limit", "suspects", "possible", "pauses"]);
+    assert_eq!(keys(&why), ["schema", "levels", "limit", "suspects", "possible", "pauses"]);
     let levels = why["levels"].as_array().unwrap();
     assert_eq!(levels.iter().map(|level| level["users"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
     for level in levels {
