@@ -83,7 +83,7 @@ pub(super) enum Ask {
     /// The plan of the selected line's statement.
     Explain,
     /// To be asked whether the selected line's statement is to be ended.
-    AskToKill,
+    ConfirmKill,
     Kill(SessionStatement),
 }
 
@@ -181,7 +181,7 @@ impl App {
             KeyCode::Char('>') => return Some(Ask::NextServer(1)),
             KeyCode::Char('<') => return Some(Ask::NextServer(-1)),
             KeyCode::Char('e') => return Some(Ask::Explain),
-            KeyCode::Char('K') => return Some(Ask::AskToKill),
+            KeyCode::Char('K') => return Some(Ask::ConfirmKill),
             KeyCode::Char('n') => self.prompt = Some(Prompt::Note(String::new())),
             KeyCode::Char('/') => self.prompt = Some(Prompt::Filter(self.table().filter.clone())),
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.help = true,

@@ -158,10 +158,10 @@ impl<'a> Screen<'a> {
                 }
                 None => "no statement is selected: tabs 3, 4 and 5 have some".to_string(),
             },
-            Ask::AskToKill if !self.control.may_kill() => {
+            Ask::ConfirmKill if !self.control.may_kill() => {
                 "statements are only ended where whyso watch was started with --allow-kill".to_string()
             }
-            Ask::AskToKill => match self.executed().filter(|executed| executed.connection.is_some()) {
+            Ask::ConfirmKill => match self.executed().filter(|executed| executed.connection.is_some()) {
                 Some(executed) => {
                     self.app.prompt = Some(Prompt::Kill(executed));
                     return;
