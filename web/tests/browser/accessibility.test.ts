@@ -15,8 +15,8 @@ afterAll(async () => {
   await browser.close();
 });
 
-describe.each(['light', 'dark'] as const)('a %s report', (scheme) => {
-  test.each([1280, 420])('has no barrier behind any of its tabs, %i pixels wide', async (width) => {
+describe('the report', () => {
+  test.each([['light', 1280], ['dark', 420]] as const)('has no barrier behind any of its tabs: %s, %i pixels wide', async (scheme, width) => {
     const { page } = await open(browser, reportUrl, width, scheme);
     for (const summary of await page.locator('#causes summary').all()) await summary.click();
     for (const tab of await page.getByRole('tab').all()) {

@@ -3,7 +3,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { HOSTILE } from '../report.ts';
+import { HOSTILE, chooseTab } from '../report.ts';
 import { ID, ServeSession } from './session.ts';
 
 const ESCAPES = '\u001b[31mred\u001b]0;title\u0007\u0000\u202egnirts';
@@ -31,6 +31,7 @@ describe('hostile text', () => {
       const { page, complaints } = await session.runPage('', width, scheme);
       await page.locator('.events summary').click();
       await page.locator('.events td', { hasText: 'onerror' }).waitFor();
+      await chooseTab(page, 'Settings');
       await page.locator('#log summary').click();
       await page.locator('#log pre').waitFor();
       expect(await page.locator('#log pre').textContent()).toContain(HOSTILE);
