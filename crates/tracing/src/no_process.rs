@@ -11,7 +11,7 @@ pub fn no_process(variables: &BTreeMap<String, String>) -> String {
 fn sentence(theirs: Option<&str>, ours: &str) -> String {
     match theirs {
         Some(theirs) if theirs == ours => {
-            "which of this machine's processes it is can't be told: this user may not see it, or several servers fit; run as root, or \
+            "its process can't be found on this machine: this user may not see it, or several servers fit; run as root, or \
              name its socket in --dsn"
                 .to_string()
         }

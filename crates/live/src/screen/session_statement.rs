@@ -2,7 +2,7 @@
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SessionStatement {
-    /// The server's number of the connection; `None`: whoever executes it.
+    /// The server's number of the connection. `None`: any that executes it.
     pub(super) connection: Option<u64>,
     /// Without its literals.
     pub(super) statement: String,

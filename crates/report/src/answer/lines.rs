@@ -58,7 +58,7 @@ pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlac
         None => lines.extend(first_findings(explanation, place.width)),
     }
     lines.extend(time::line(explanation, place.width));
-    lines.extend(place.before.map(before));
+    lines.extend(place.before.map(|runs| before(runs, answer.doubts.is_empty())));
     let next = if place.is_head { Vec::new() } else { next(run, &answer, place) };
     let room = LINES_MAX.saturating_sub(lines.len() + next.len());
     lines.extend(levels::table(run, explanation, room));
@@ -126,9 +126,10 @@ fn first_findings(explanation: &Explanation, width: usize) -> Vec<Line> {
 }
 
 /// What the same load did before. A few starts show no difference: how to find out stands next to it. Four and more give an interval in
-/// which one more start lies.
-fn before(before: &RunBefore) -> Line {
-    if let Some((low, high)) = whyso_inference::prediction(&before.all_per_s, ALPHA) {
+/// which one more start lies. A run that is not usable is not judged by it.
+fn before(before: &RunBefore, is_usable: bool) -> Line {
+    let interval = whyso_inference::prediction(&before.all_per_s, ALPHA).filter(|_| is_usable);
+    if let Some((low, high)) = interval {
         let (low, high) = (low.max(0.0), high);
         let starts = whyso_words::count(before.all_per_s.len() as u64, "start");
         let interval = format!("{} to {}", whyso_words::number(low), whyso_words::number(high));

@@ -181,6 +181,13 @@ fn only_repeated_starts_make_a_run_a_regression() {
     assert!(line(starts(&four, 1_100.0)).contains("improved: more than"));
     assert!(line(starts(&four, 1_001.0)).contains("as before: within"));
     assert!(line(starts(&four[..3], 900.0)).contains("to see whether they differ"));
+
+    // What others did to a run is no regression.
+    let unusable = vec![Doubt { id: "steal".to_string(), text: "others had the CPUs".to_string() }];
+    let disturbed = Explanation { unusable, ..explained(&run) };
+    let slow = starts(&four, 900.0);
+    let lines = text(&answer_lines(&run, &disturbed, &AnswerPlace { before: Some(&slow), ..PLACE }));
+    assert!(lines.contains("Not usable") && !lines.contains("regressed"), "{lines}");
 }
 
 #[test]
