@@ -81,7 +81,7 @@ fn data_goes_one_way() {
         ("trace", &["model", "clock"]),
         ("debuginfo", &[]),
         ("stacks", &["debuginfo"]),
-        ("inference", &[]),
+        ("inference", &["random"]),
         ("profile", &[]),
         ("explain", &["model", "series", "words", "inference", "profile"]),
         ("study", &["model", "random", "inference", "words"]),
