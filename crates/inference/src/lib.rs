@@ -22,6 +22,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod alternation;
 pub mod bins;
 mod change_points;
 pub mod closed;
@@ -40,6 +41,10 @@ pub mod trend;
 pub mod usl;
 mod verdict;
 
+pub use alternation::{
+    Alternation, AlternationVerdict, CarryOver, NoiseScope, Pair, Question, Sequence, alternation,
+    carry_over, settling, verdict,
+};
 pub use change_points::{ChangePoint, ChangeRule, PART_MIN, change_points};
 pub use contrast::{Contrast, Method, Sides, blocks_in_time, contrast, judge};
 pub use dip::{Dip, dip};
