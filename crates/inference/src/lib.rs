@@ -42,8 +42,8 @@ pub mod usl;
 mod verdict;
 
 pub use alternation::{
-    Alternation, AlternationVerdict, CarryOver, NoiseScope, Pair, Question, Sequence, alternation,
-    carry_over, settling, verdict,
+    Alternation, AlternationVerdict, CarryOver, NoiseScope, Pair, Question, RatioInterval, Sequence,
+    alternation, carry_over, ratio_interval, settling,
 };
 pub use change_points::{ChangePoint, ChangeRule, PART_MIN, change_points};
 pub use contrast::{Contrast, Method, Sides, blocks_in_time, contrast, judge};

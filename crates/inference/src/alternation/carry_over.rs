@@ -43,13 +43,6 @@ pub struct CarryOver {
     pub boundaries: u32,
 }
 
-impl CarryOver {
-    /// Returns whether either interval excludes 1. The chance of that where nothing is carried over is just under 10 %.
-    pub fn is_found(&self) -> bool {
-        [self.after_switch, self.bias].iter().any(|found| found.low95 > 1.0 || found.high95 < 1.0)
-    }
-}
-
 /// Returns what windows have from the window before, by pairs in order of time. Only neighbours of one start count. A pair without two values above 0
 /// interrupts the row: so keep it in `pairs`. `None` with too few boundaries between pairs: twelve in all, two of each of the four kinds.
 pub fn carry_over(pairs: &[Pair]) -> Option<CarryOver> {

@@ -196,6 +196,27 @@ pub fn alternation(pairs: &[Pair], question: &Question) -> Option<Alternation> {
     Some(Alternation { verdict: verdict(&compared, question.matters), ..compared })
 }
 
+/// A ratio and its interval, from the pairs of one start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatioInterval {
+    /// Variant ÷ baseline, with its 95 % interval.
+    pub ratio: Estimate,
+    /// Standard deviation of a pair's logarithm, as far as deviations count.
+    pub sd_log: f64,
+    pub pairs: u32,
+}
+
+/// Returns the ratio of an [`alternation`] within one start, without its test and its smallest detectable difference, which take most of the time to
+/// compute. `log_ratios` are logarithms of variant ÷ baseline. Others than finite numbers are left out. `None` with fewer than two.
+pub fn ratio_interval(log_ratios: &[f64]) -> Option<RatioInterval> {
+    let values: Vec<f64> = log_ratios.iter().copied().filter(|value| value.is_finite()).collect();
+    if values.len() < 2 {
+        return None;
+    }
+    let centre = Centre::of(&values);
+    Some(RatioInterval { ratio: centre.ratio(), sd_log: centre.spread, pairs: values.len() as u32 })
+}
+
 /// Returns what a comparison says where `matters` is the smallest ratio above 1 that matters.
 pub fn verdict(compared: &Alternation, matters: f64) -> AlternationVerdict {
     let is_small = |ratio: f64| ratio <= matters && ratio >= 1.0 / matters;

@@ -17,6 +17,7 @@
 //! Measured share of 4,000 sequences of 300 pairs without an effect that ever exclude 1, with a pilot of ten pairs more:
 //! MEASURED
 
+use super::AlternationVerdict;
 use super::centre::{CLIP, NORMAL, mean, upper_median};
 use crate::estimate::Estimate;
 
@@ -49,7 +50,14 @@ pub struct Sequence {
     values: Vec<f64>,
     /// Of the deviations from 0.
     sums: Sums,
-    first_difference: Option<u32>,
+    first_difference: Option<Difference>,
+}
+
+/// The first time that the interval excluded 1.
+#[derive(Clone, Copy, Debug)]
+struct Difference {
+    pairs: u32,
+    is_higher: bool,
 }
 
 /// `S` and `V`.
@@ -110,7 +118,7 @@ impl Sequence {
         self.values.push(log_ratio);
         self.sums.add(log_ratio.clamp(-self.bound, self.bound));
         if self.first_difference.is_none() && self.sums.evidence(self.rho) >= -ALPHA.ln() {
-            self.first_difference = Some(self.pairs());
+            self.first_difference = Some(Difference { pairs: self.pairs(), is_higher: self.sums.sum > 0.0 });
         }
     }
 
@@ -126,7 +134,22 @@ impl Sequence {
 
     /// Returns the number of pairs after which the interval excluded 1 for the first time.
     pub fn first_difference(&self) -> Option<u32> {
-        self.first_difference
+        self.first_difference.map(|first| first.pairs)
+    }
+
+    /// Returns what the sequence shows now, where `matters` is the smallest ratio above 1 that matters. Equivalent: the interval and the plain mean are in
+    /// the range that does not matter. A difference that was shown once stays.
+    pub fn verdict(&self, matters: f64) -> AlternationVerdict {
+        let is_small = |ratio: f64| ratio <= matters && ratio >= 1.0 / matters;
+        let is_in_range = |found: Estimate| is_small(found.low95) && is_small(found.high95);
+        if self.interval().is_some_and(is_in_range) && is_small(mean(&self.values).exp()) {
+            return AlternationVerdict::Equivalent;
+        }
+        match self.first_difference {
+            Some(first) if first.is_higher => AlternationVerdict::Higher,
+            Some(_) => AlternationVerdict::Lower,
+            None => AlternationVerdict::Undecided,
+        }
     }
 
     /// Returns the evidence against "no effect" up to now: `E(0)`. From 20 on, the interval excludes 1.
@@ -257,6 +280,8 @@ mod tests {
                 assert_eq!(excludes, sequence.e_value() >= 20.0, "{kind:?}: {sequence:?}");
             }
             assert!(sequence.first_difference().unwrap() < 100, "{:?}", sequence.first_difference());
+            assert_eq!(sequence.verdict(1.01), AlternationVerdict::Higher);
+            assert_eq!(sequence.verdict(1.5), AlternationVerdict::Equivalent);
         }
     }
 
