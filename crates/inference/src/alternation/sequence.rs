@@ -2,7 +2,7 @@
 //!
 //! A test at 5 % that is done after each pair finds a difference where there is none far more often than in one of twenty. This one does not, however
 //! often it is read. Let `S` be the sum of the deviations `d − m` from a candidate `m`, and `V` the sum of their squares. If `m` is the truth, the
-//! deviations are symmetric, and `exp(λ S − λ² V / 2)` grows in no fair game. Mixed over a normal λ of variance 1/ρ this is
+//! deviations are symmetric, and the expectation of `exp(λ S − λ² V / 2)` never grows. Mixed over a normal λ of variance 1/ρ this is
 //!
 //! `E(m) = √(ρ / (ρ + V)) · exp(S² / (2 (ρ + V)))`.
 //!
@@ -10,12 +10,21 @@
 //! together. Sources: V. de la Peña, "A general class of exponential inequalities for martingales and ratios", Annals of Probability 27, 1999; S. Howard,
 //! A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 49, 2021.
 //!
-//! Deviations count up to twice the spread of the pilot. A clipped deviation is symmetric, too, so nothing is lost of the promise. ρ is a twelfth
-//! of the `V` that is expected at the planned end. There, the interval is 0.4 % wider than with the best ρ. At a third of the plan it is 1.4 % wider.
-//! It is 1.55 times as wide as an interval that is read once, at the planned end.
+//! Deviations count up to twice the spread of the pilot. A clipped deviation is symmetric, too, so the promise holds for it. ρ is a twelfth of the
+//! `V` that is expected at the planned end. There, the interval is 0.3 % wider than with the best ρ. At a third of the plan it is 1.6 % wider. With
+//! normal noise and a pilot of ten pairs, it is 1.6 times as wide at the end as an interval that is read once.
 //!
-//! Measured share of 4,000 sequences of 300 pairs without an effect that ever exclude 1, with a pilot of ten pairs more:
-//! MEASURED
+//! Measured share of sequences without an effect that ever exclude 1, of 4,000 with 300 pairs after a pilot of ten:
+//!
+//! | noise | ever | at the end |
+//! |---|---|---|
+//! | normal | 1.6 % | 0.1 % |
+//! | correlated by 0.9 | 1.4 % | 0.2 % |
+//! | Student's t, 2 degrees | 1.7 % | 0.2 % |
+//! | periodic neighbour | 1.7 % | 0.3 % |
+//! | bursts | 1.4 % | 0.3 % |
+//!
+//! The promise is 5 %, for sequences without an end. Those that end use less of it.
 
 use super::AlternationVerdict;
 use super::centre::{CLIP, NORMAL, mean, upper_median};

@@ -5,11 +5,20 @@
 //! larger than what matters and larger than noise. Parts of 1, 2, 4, 8 … slots are tested, because a long part shows a smaller deviation than a slot does.
 //! Noise is Student's t over the switches, at 5 % for all parts together (C. Bonferroni, 1936).
 //!
-//! The cut is after the first slot of the last unsettled part, and a quarter longer, because the end of a decay hides in noise. What stays is
-//! conservative: a deviation that does not end by the last third gives no cut at all.
+//! The cut is after the first slot of the last unsettled part, and a quarter longer, because the end of a decay hides in noise. A deviation that does
+//! not end by the last third gives no cut at all.
 //!
-//! Measured with 60 slots and 5 % of noise in each, where 1 % matters:
-//! MEASURED
+//! Measured in 300 profiles of 60 slots with 5 % of noise in each, where 1 % matters. The metric is lower at first and decays exponentially. The last column
+//! is the error that stays in the mean of what is not cut off, in the worst profile:
+//!
+//! | switches | lower by | time constant | below 1 % after | cut: 5 %, median, 95 % | stays |
+//! |---|---|---|---|---|---|
+//! | 40 | 30 % | 3 slots | 10.2 | 9, 10, 13 | 0.14 % |
+//! | 40 | 30 % | 5 slots | 17.0 | 14, 17, 23 | 0.26 % |
+//! | 200 | 30 % | 5 slots | 17.0 | 19, 22, 27 | 0.11 % |
+//! | 200 | 10 % | 5 slots | 11.5 | 12, 14, 19 | 0.10 % |
+//!
+//! Without settling, 97 % of the profiles have nothing to cut off, with 10, 40 and 200 switches.
 
 use crate::student::critical;
 
