@@ -25,6 +25,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod ab;
 mod action;
 mod action_runner;
 pub mod doctor;
@@ -43,6 +44,7 @@ mod pacing;
 mod pfs_setup;
 mod plan;
 mod progress;
+mod prove;
 mod put_back;
 mod record;
 mod recording;
@@ -65,6 +67,7 @@ mod threads_now;
 mod tuning;
 mod warmup;
 
+pub use ab::{AbPlan, AbSide, ab};
 pub use action::{Action, ActionKind};
 pub use driven_load::{DrivenLoad, LoadRecording};
 pub use error::Error;
@@ -74,6 +77,7 @@ pub use pacing::{Quantity, Stages, parse_stages, parse_think};
 pub use pfs_setup::{pfs_dry_run, undo};
 pub use plan::{Plan, USERS_MAX, parse_knob};
 pub use progress::{IntervalNews, Listener, News, Running};
+pub use prove::{ProvePlan, proposals_for, prove};
 pub use record::{RecordPlan, RecordTarget, Show, WatchedServer, record, watch};
 pub use recording::Outcome;
 pub use run::run;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use whyso_explain::ab::AbRatio;
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{Level, Purpose};
 
@@ -20,6 +21,8 @@ pub enum News<'a> {
     Interval(&'a IntervalNews),
     /// The functions that the server's threads ran in the last seconds, if stacks are recorded.
     Functions(&'a BusyFunctions),
+    /// A pair of windows has ended: the ratio of the sides as far as it is known, and the longest that the rest may take.
+    Pair { ratio: Option<AbRatio>, left: Duration },
     /// A level has ended.
     LevelDone(&'a Level),
     /// Something that the user should know, but that does not end the run.

@@ -11,21 +11,25 @@ use crate::progress::{Listener, News};
 use crate::runtime::GOODBYE_TIME_MAX;
 use crate::server_under_test::ServerUnderTest;
 
-/// Puts settings back and removes the throw-away server.
-pub(crate) async fn put_everything_back(tested: ServerUnderTest, listener: &dyn Listener) {
+/// Puts settings back and removes the throw-away server. Returns whether all settings are as they were.
+pub(crate) async fn put_everything_back(tested: ServerUnderTest, listener: &dyn Listener) -> bool {
     listener.hear(News::Step("putting everything back"));
-    put_undo_back(&tested, listener).await;
-    let Some(server) = tested.throw_away.and_then(Arc::into_inner) else { return };
+    let is_back = put_undo_back(&tested, listener).await;
+    let Some(server) = tested.throw_away.and_then(Arc::into_inner) else { return is_back };
     if let Err(error) = server.into_inner().stop().await {
         listener.hear(News::Warning(&format!("the server did not stop properly: {error}")));
     }
+    is_back
 }
 
-async fn put_undo_back(tested: &ServerUnderTest, listener: &dyn Listener) {
+async fn put_undo_back(tested: &ServerUnderTest, listener: &dyn Listener) -> bool {
     // An action of the run may hold it while the server does not answer.
     match timeout(GOODBYE_TIME_MAX, tested.undo.lock()).await {
         Ok(mut undo) => put_settings_back(&tested.dsn, &mut undo, listener).await,
-        Err(_) => warn_not_put_back("an action of the run has not ended", listener),
+        Err(_) => {
+            warn_not_put_back("an action of the run has not ended", listener);
+            false
+        }
     }
 }
 
@@ -33,10 +37,10 @@ fn is_left_alone(undone: &Undone) -> bool {
     matches!(undone, Undone::LeftAlone { .. } | Undone::SetupPutBack { left_alone: 1.., .. })
 }
 
-/// Puts settings back. Warns of what fails, which stays in the journal.
-pub(crate) async fn put_settings_back(dsn: &Dsn, undo: &mut Undo, listener: &dyn Listener) {
+/// Puts settings back. Warns of what fails, which stays in the journal. Returns whether all are as they were.
+pub(crate) async fn put_settings_back(dsn: &Dsn, undo: &mut Undo, listener: &dyn Listener) -> bool {
     if undo.is_empty() {
-        return;
+        return true;
     }
     let undone = within(GOODBYE_TIME_MAX, dsn, "putting settings back", async {
         let mut conn = dsn.connect_without_schema().await?;
@@ -49,8 +53,12 @@ pub(crate) async fn put_settings_back(dsn: &Dsn, undo: &mut Undo, listener: &dyn
             for undone in undone.iter().filter(|undone| is_left_alone(undone)) {
                 listener.hear(News::Warning(&describe_undone(undone)));
             }
+            true
         }
-        Err(error) => warn_not_put_back(&error.to_string(), listener),
+        Err(error) => {
+            warn_not_put_back(&error.to_string(), listener);
+            false
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The server that a run loads.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerPlan {
     /// One that runs already.
     Dsn { dsn: String, set: Vec<(String, String)> },
@@ -21,4 +21,28 @@ pub enum ServerPlan {
         /// A library that it loads before its own.
         preload: Option<PathBuf>,
     },
+}
+
+impl ServerPlan {
+    /// Whether whyso starts it, and may start it again.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, ServerPlan::ThrowAway { .. })
+    }
+
+    /// The same server with these settings, too.
+    pub(crate) fn with_settings(&self, more: &[(String, String)]) -> ServerPlan {
+        let mut plan = self.clone();
+        let (ServerPlan::Dsn { set, .. } | ServerPlan::ThrowAway { set, .. }) = &mut plan;
+        set.extend_from_slice(more);
+        plan
+    }
+
+    /// What a user calls it: its address, or its build.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            ServerPlan::Dsn { dsn, .. } => whyso_server::redact::text(dsn),
+            ServerPlan::ThrowAway { build: Some(build), .. } => build.display().to_string(),
+            ServerPlan::ThrowAway { build: None, .. } => "the server on the PATH".to_string(),
+        }
+    }
 }

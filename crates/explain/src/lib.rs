@@ -37,6 +37,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod ab;
 mod about;
 mod activities;
 mod budget;

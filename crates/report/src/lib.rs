@@ -19,6 +19,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod ab;
 mod answer;
 mod axis;
 pub mod codec;
@@ -41,6 +42,7 @@ mod pfs;
 mod plan;
 mod processes;
 mod profile;
+pub mod prove;
 mod run_list;
 pub mod source;
 mod stacks_now;

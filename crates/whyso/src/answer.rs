@@ -55,7 +55,7 @@ fn print_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlace) ->
     Ok(())
 }
 
-/// The last run before the one at `path` that did the same: load, settings, server, machine.
+/// The last usable run before the one at `path` that did the same: load, settings, server, machine.
 fn run_before(path: &Path) -> Option<RunBefore> {
     let mut runs = whyso_record::list_runs(path.parent()?).ok()?;
     let at = runs.iter().position(|run| run.path.file_name() == path.file_name())?;
@@ -69,9 +69,12 @@ fn run_before(path: &Path) -> Option<RunBefore> {
         of(facts) == of(&this)
     };
     let this_per_s = this.best.as_ref()?.transactions_per_s;
+    // What disturbed a run is no spread of the load's starts.
+    let is_usable =
+        |run: &whyso_record::RunSummary| kept_answer(&run.path).is_none_or(|answer| answer.doubts.is_empty());
     let is_before = |run: &whyso_record::RunSummary| {
         let is_whole = matches!(run.facts.ended, Some(whyso_record::run::RunEnd::Complete { .. }));
-        did_the_same(&run.facts) && is_whole && !run.facts.is_recorded
+        did_the_same(&run.facts) && is_whole && !run.facts.is_recorded && is_usable(run)
     };
     let before: Vec<_> =
         runs.into_iter().filter(is_before).filter_map(|run| Some((run.id, run.facts.best?))).collect();

@@ -40,6 +40,10 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Only load a server: no samplers, no recording, a table or one JSON object
     Load(Box<LoadArgs>),
+    /// Compare two settings, servers or statements in short windows that alternate: which is faster, and how sure that is
+    Ab(Box<crate::ab::AbArgs>),
+    /// Test the suspects of a run: remove each in an experiment, and measure what that gains
+    Prove(crate::prove::ProveArgs),
     /// Run sysbench's own command line and Lua scripts: `whyso sysbench --help` lists its options
     #[command(disable_help_flag = true)]
     Sysbench(SysbenchArgs),

@@ -8,6 +8,7 @@
 #[macro_use]
 mod stderr;
 
+mod ab;
 mod addon;
 mod against;
 mod answer;
@@ -38,6 +39,7 @@ mod profile;
 mod profile_args;
 mod profile_data;
 mod progress;
+mod prove;
 mod record;
 mod record_args;
 mod recording_args;
@@ -103,6 +105,8 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
+        Command::Ab(args) => ab::run(&args),
+        Command::Prove(args) => prove::run(&args),
         Command::Sysbench(args) => sysbench::run(&args),
         Command::Record(args) => record::record(&args),
         Command::Study(args) => study::study(&args),

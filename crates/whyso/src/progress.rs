@@ -123,6 +123,17 @@ impl Listener for Bars {
                     self.style("  {spinner} {msg}");
                 }
             }
+            News::Pair { ratio, left } => {
+                if self.on_terminal {
+                    let so_far = ratio.map_or("not known yet".to_string(), |ratio| {
+                        let number = whyso_words::number;
+                        format!("×{} ({} to {})", number(ratio.value), number(ratio.low), number(ratio.high))
+                    });
+                    self.style("  {spinner} {msg}");
+                    let left = whyso_words::rough_time(left.as_secs_f64());
+                    self.bar.set_message(format!("so far {so_far}   at most {left} left"));
+                }
+            }
             // A recorded run draws its intervals in the report.
             News::Interval(_) => {}
             News::LevelDone(level) => {

@@ -18,6 +18,9 @@ macro_rules! schemas {
 schemas! {
     "run": "whyso run, whyso record, whyso report --format json",
     "load": "whyso load",
+    "ab": "whyso ab",
+    "prove": "whyso prove",
+    "prove-plan": "whyso prove --dry-run",
     "why": "whyso why",
     "locks": "whyso locks",
     "locks-now": "whyso locks --dsn",

@@ -110,7 +110,7 @@ async fn check_read_only(dsn: &Dsn) -> Result<(), Error> {
 }
 
 /// The data that the workloads bring along, on every server, and what they take from the first one.
-async fn bring_data(
+pub(crate) async fn bring_data(
     tested: &[ServerUnderTest],
     workloads: &mut [Workload],
     listener: &dyn Listener,

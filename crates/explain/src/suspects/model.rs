@@ -142,6 +142,53 @@ impl Class {
 }
 
 impl Cause {
+    /// Every cause, in the order of the declaration.
+    pub const ALL: [Cause; 43] = [
+        Cause::Cpu,
+        Cause::Runqueue,
+        Cause::WakeupLatency,
+        Cause::PreemptedHolder,
+        Cause::Spin,
+        Cause::Swap,
+        Cause::RedoWrite,
+        Cause::RedoFlush,
+        Cause::Doublewrite,
+        Cause::RowLock,
+        Cause::Deadlock,
+        Cause::LockSys,
+        Cause::MetadataLock,
+        Cause::MdlMap,
+        Cause::GrantLock,
+        Cause::TableLock,
+        Cause::UserLock,
+        Cause::KernelInodeLock,
+        Cause::AutoIncrement,
+        Cause::BufferPoolMiss,
+        Cause::PageFlush,
+        Cause::Checkpoint,
+        Cause::IndexLatch,
+        Cause::PageLatch,
+        Cause::AdaptiveHash,
+        Cause::TrxSys,
+        Cause::PurgeLag,
+        Cause::ThreadConcurrency,
+        Cause::TableCache,
+        Cause::QueryCache,
+        Cause::TmpTableSort,
+        Cause::FullScan,
+        Cause::ConnectionChurn,
+        Cause::Network,
+        Cause::SlowReader,
+        Cause::Sleep,
+        Cause::CpuQuota,
+        Cause::Binlog,
+        Cause::NoisyNeighbour,
+        Cause::Observer,
+        Cause::Generator,
+        Cause::Unsaturated,
+        Cause::Unknown,
+    ];
+
     /// Whether it is what a server does that simply works: no cause that could be removed.
     pub fn is_ordinary(self) -> bool {
         matches!(
@@ -197,5 +244,16 @@ impl Cause {
             Cause::Unsaturated => "unsaturated",
             Cause::Unknown => "unknown",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cause;
+
+    #[test]
+    fn the_list_of_causes_is_whole() {
+        assert!(Cause::ALL.iter().enumerate().all(|(at, cause)| *cause as usize == at));
+        assert_eq!(Cause::ALL.last(), Some(&Cause::Unknown), "unknown is the last one");
     }
 }

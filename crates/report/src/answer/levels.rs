@@ -2,7 +2,7 @@
 
 use whyso_explain::model::{Explanation, LevelVerdict, Regime, users_words};
 use whyso_record::run::{Level, Purpose, RunInfo};
-use whyso_words::{at_least, milliseconds, number, percent_change, whole};
+use whyso_words::{at_least, milliseconds, number, percent_change};
 
 use super::line::{Line, Tone};
 use super::throughput;
@@ -110,7 +110,7 @@ fn remark(
         tone = Tone::Bad;
     }
     if level.result.errors > 0 {
-        words.push(format!("{} errors", whole(level.result.errors)));
+        words.push(whyso_words::count(level.result.errors, "error"));
         tone = Tone::Warning;
     }
     if level.result.slo.iter().any(|slo| !slo.held) {

@@ -47,12 +47,21 @@ pub struct Change {
     pub before: String,
     /// As the server shows it; `None` where we crashed between writing this down and hearing of it.
     pub after: Option<String>,
+    /// Further values that this run sets in turn, as the server shows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) in_turn: Vec<String>,
     /// Grows from change to change of all runs that share the folder; 0 in journals of older versions.
     #[serde(default)]
     pub(super) order: u64,
 }
 
 impl Change {
+    /// Whether the server may have this value by this change. Where nobody heard of the change's outcome, it may have any.
+    pub(super) fn may_have_set(&self, value: &str) -> bool {
+        self.after.as_deref().is_none_or(|after| after == value)
+            || self.in_turn.iter().any(|other| other == value)
+    }
+
     /// Whether this change of another run is later than `other`. Journals of older versions have no order: there, a
     /// change is later if it found the value that the other set.
     pub(super) fn is_later_than(&self, other: &Change) -> bool {

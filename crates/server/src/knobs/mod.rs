@@ -6,6 +6,7 @@
 mod journal;
 mod nearest;
 pub mod pfs;
+mod switch;
 
 pub(crate) use nearest::nearest;
 use std::fs::File;
@@ -21,6 +22,7 @@ use journal::{Journal, ServerId};
 
 pub use journal::Change;
 use pfs::SetupChange;
+pub use switch::{Scope, session_statement};
 
 /// The changes of one run to one server.
 #[derive(Debug)]
@@ -149,7 +151,13 @@ impl Undo {
             read => read?,
         };
         let order = self.next_order()?;
-        self.journal.changes.push(Change { name: name.clone(), before, after: None, order });
+        self.journal.changes.push(Change {
+            name: name.clone(),
+            before,
+            after: None,
+            in_turn: Vec::new(),
+            order,
+        });
         self.journal.write(&self.path)?;
         if let Err(error) = write_global(connection, &name, value).await {
             // Where the server did not answer, it may have made the change: the journal keeps it.
@@ -217,7 +225,7 @@ impl Undo {
         if now == change.before {
             return Ok(Undone::PutBack(change));
         }
-        if change.after.as_ref().is_some_and(|after| *after != now) {
+        if !change.may_have_set(&now) {
             return Ok(Undone::LeftAlone { change, now });
         }
         // Where the server did not answer with the new value, nobody knows whose value it is; ours, most likely. The same where this process ends
@@ -258,7 +266,7 @@ impl Undo {
         let Some((path, mut journal, at)) = next else { return Ok(Next::Nobody) };
         let next = &mut journal.changes[at];
         match &change.after {
-            Some(after) if *after != next.before => return Ok(Next::FoundAnother),
+            Some(_) if !change.may_have_set(&next.before) => return Ok(Next::FoundAnother),
             None if change.before == next.before => return Ok(Next::Took),
             _ => {}
         }

@@ -178,7 +178,7 @@ impl Process {
         match self.threads.read(pid) {
             Ok(()) => {
                 let totals = self.threads.totals();
-                batch.put(&METRICS[18], self.instance, cpu_clock_ns(pid).unwrap_or(totals.run_ns));
+                batch.put(&METRICS[18], self.instance, process_cpu_ns(pid).unwrap_or(totals.run_ns));
                 batch.put(&METRICS[19], self.instance, totals.runqueue_ns);
                 batch.put(&METRICS[20], self.instance, totals.timeslices);
                 batch.put(&METRICS[21], self.instance, self.threads.followed());
@@ -211,7 +211,7 @@ impl Sampler for Process {
 }
 
 /// CPU time that a process has used in all its threads, the ended ones included. `None` where its clock can't be read.
-fn cpu_clock_ns(pid: u32) -> Option<u64> {
+pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     let mut clock: libc::clockid_t = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: both pointers are to locals that outlive the calls.

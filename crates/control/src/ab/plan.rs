@@ -1,0 +1,171 @@
+//! What was asked of a comparison, checked before anything starts.
+
+use std::time::Duration;
+
+use whyso_workload::Workload;
+
+use crate::Error;
+use crate::plan::{check_data_set, check_users};
+use crate::server_plan::ServerPlan;
+use crate::source::{Source, WorkloadContext};
+
+/// Shortest and longest window that can be asked for.
+const WINDOWS_S: std::ops::RangeInclusive<f64> = 0.2..=30.0;
+/// Shortest and longest comparison that can be asked for.
+const LENGTHS_S: std::ops::RangeInclusive<f64> = 10.0..=86_400.0;
+const STARTS_MAX: u32 = 100;
+/// Characters of a statement in the name of a side.
+const QUERY_CHARS: usize = 60;
+
+/// Two sides, and how long they may alternate.
+#[derive(Clone, Debug)]
+pub struct AbPlan {
+    /// The baseline, and what is compared with it.
+    pub sides: [AbSide; 2],
+    pub tables: u32,
+    pub rows: u64,
+    /// Storage engine of the tables, such as "InnoDB".
+    pub table_engine: String,
+    pub seed: u64,
+    /// Length of a window without what is cut off; `None`: chosen.
+    pub window: Option<Duration>,
+    /// Longest that the sides alternate, all starts together. It ends earlier when the answer is sure.
+    pub length: Duration,
+    /// Starts of the servers that are compared; `None`: chosen by the design.
+    pub starts: Option<u32>,
+    /// The smallest ratio that matters, above 1.
+    pub matters: f64,
+    pub client_cpus: Option<String>,
+    pub allow_writes: Option<String>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AbSide {
+    /// Without the settings of `set`.
+    pub server: ServerPlan,
+    pub source: Source,
+    /// Options of the workload, (name, value).
+    pub options: Vec<(String, String)>,
+    pub users: u32,
+    pub set: Vec<(String, String)>,
+}
+
+impl AbSide {
+    /// The value that this side gives a setting.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.set.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl AbPlan {
+    /// Checks everything that can be checked without a server.
+    ///
+    /// # Errors
+    /// One sentence for the first thing that is wrong.
+    pub fn check(&self) -> Result<(), Error> {
+        check_users(&self.sides.each_ref().map(|side| side.users))?;
+        check_data_set(self.tables, self.rows)?;
+        let wrong = |text: String| Err(Error::Plan(text));
+        if self.sides[0] == self.sides[1] {
+            return wrong(
+                "both sides are the same: after --versus, say what differs, such as --set KNOB=VALUE, --query SQL or --server NAME"
+                    .to_string(),
+            );
+        }
+        if self.window.is_some_and(|window| !WINDOWS_S.contains(&window.as_secs_f64())) {
+            return wrong("--window is out of range: give 200ms to 30s".to_string());
+        }
+        if !LENGTHS_S.contains(&self.length.as_secs_f64()) {
+            return wrong("--seconds is out of range: give 10s or more, such as 60s".to_string());
+        }
+        if self.starts.is_some_and(|starts| !(1..=STARTS_MAX).contains(&starts)) {
+            return wrong(format!("--starts is out of range: give 1 to {STARTS_MAX}"));
+        }
+        if !(self.matters > 1.0 && self.matters <= 2.0) {
+            return wrong(format!(
+                "--matters {} is no difference that can matter: give a ratio above 1, such as 1.02 for 2 %",
+                self.matters
+            ));
+        }
+        Ok(())
+    }
+
+    /// The workload of each side.
+    pub(super) fn workloads(&self) -> Result<[Workload; 2], Error> {
+        let servers = self.sides.each_ref().map(|side| side.server.clone());
+        let workload = |side: &AbSide| {
+            side.source.workload(&WorkloadContext {
+                options: &side.options,
+                tables: self.tables,
+                rows: self.rows,
+                servers: &servers,
+                allow_writes: self.allow_writes.as_deref(),
+            })
+        };
+        let [baseline, variant] = &self.sides;
+        Ok([workload(baseline)?, workload(variant)?])
+    }
+
+    /// Whether both sides can be had on one server: nothing but settings and what is sent differs.
+    pub(super) fn is_one_server(&self) -> bool {
+        self.sides[0].server == self.sides[1].server
+    }
+
+    /// The names of all settings of either side, each once.
+    pub(super) fn knobs(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in self.sides.iter().flat_map(|side| &side.set) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// What distinguishes the sides, as short as it can be said.
+    pub fn names(&self) -> [String; 2] {
+        [self.name_of(0), self.name_of(1)]
+    }
+
+    fn name_of(&self, side: usize) -> String {
+        let (this, other) = (&self.sides[side], &self.sides[1 - side]);
+        let mut parts = Vec::new();
+        if this.server != other.server {
+            parts.push(this.server.name());
+        }
+        if this.source != other.source {
+            parts.push(match &this.source {
+                Source::Query { sql, .. } => beginning(sql),
+                source => source.name().to_string(),
+            });
+        }
+        for (name, value) in this.options.iter().filter(|option| !other.options.contains(option)) {
+            parts.push(format!("{name}={value}"));
+        }
+        if this.users != other.users {
+            parts.push(whyso_words::users(this.users));
+        }
+        for name in self.knobs() {
+            match (this.value(name), other.value(name)) {
+                (Some(value), other) if Some(value) != other => {
+                    parts.push(format!("{name}={}", whyso_watch::mask_variable(name, value)));
+                }
+                (None, Some(_)) => parts.push(format!("{name} as it is")),
+                _ => {}
+            }
+        }
+        if parts.is_empty() {
+            parts.push("the load as it is".to_string());
+        }
+        parts.join(" ")
+    }
+}
+
+/// As much of a statement as the name of a side needs.
+fn beginning(sql: &str) -> String {
+    match sql.char_indices().nth(QUERY_CHARS) {
+        Some((end, _)) => format!("{}…", sql[..end].trim_end()),
+        None => sql.to_string(),
+    }
+}

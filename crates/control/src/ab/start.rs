@@ -1,0 +1,230 @@
+//! One start of what is compared: its servers, the connections of both sides, and what is switched between them.
+
+use std::sync::Arc;
+
+use mysql_async::Conn;
+use tokio::runtime::Runtime;
+use whyso_load::LoadSpec;
+use whyso_server::answers::{answered, log_out};
+use whyso_server::dataset::Dataset;
+use whyso_server::knobs::{Scope, Undo, session_statement};
+use whyso_server::{CpuSet, Dsn};
+use whyso_workload::Workload;
+
+use super::plan::AbPlan;
+use super::window::Side;
+use crate::engine::Engine;
+use crate::facts::server_now;
+use crate::load::bring_data;
+use crate::login::AskPassword;
+use crate::progress::{Listener, News};
+use crate::put_back::put_everything_back;
+use crate::run::prepare_server;
+use crate::server_plan::ServerPlan;
+use crate::server_setup::ServerNeeds;
+use crate::server_under_test::{ServerUnderTest, SharedCell};
+use crate::{Error, Stop};
+
+/// What a start is made with.
+pub(super) struct Setup<'a> {
+    pub(super) plan: &'a AbPlan,
+    pub(super) runtime: &'a Runtime,
+    pub(super) listener: &'a dyn Listener,
+    pub(super) stop: &'a Stop,
+    pub(super) ask_password: &'a AskPassword,
+}
+
+/// Both sides, ready to be loaded.
+pub(super) struct Start<'a> {
+    runtime: &'a Runtime,
+    listener: &'a dyn Listener,
+    servers: Vec<ServerUnderTest>,
+    pub(super) sides: [Side; 2],
+    switch: Option<Switch>,
+}
+
+/// Settings of one server that differ between the sides.
+struct Switch {
+    dsn: Dsn,
+    conn: Conn,
+    undo: SharedCell<Undo>,
+    knobs: Vec<Knob>,
+    /// The side whose values the server has.
+    side: Option<usize>,
+}
+
+struct Knob {
+    name: String,
+    values: [String; 2],
+}
+
+impl<'a> Setup<'a> {
+    /// Both sides on one server, between whose settings the comparison switches.
+    ///
+    /// # Errors
+    /// [`whyso_server::Error::ReadOnlyKnob`] where a setting can't be changed while the server runs; what keeps the server from being loaded.
+    pub(super) fn one_server(&self) -> Result<Start<'a>, Error> {
+        let plan = self.plan;
+        let mut workloads = plan.workloads()?;
+        let tested = self.prepare(&plan.sides[0].server, &workloads)?;
+        let mut servers = vec![tested];
+        let prepared = self.runtime.block_on(async {
+            bring_data(&servers, &mut workloads, self.listener).await?;
+            self.switch(&servers[0], &mut workloads).await
+        });
+        let switch = match prepared {
+            Ok(switch) => switch,
+            Err(error) => return Err(self.give_up(servers, error)),
+        };
+        match self.sides(&servers, &workloads) {
+            Ok(sides) => Ok(Start { runtime: self.runtime, listener: self.listener, servers, sides, switch }),
+            Err(error) => {
+                self.runtime.block_on(leave(switch));
+                Err(self.give_up(std::mem::take(&mut servers), error))
+            }
+        }
+    }
+
+    /// Each side on a server of its own; both stand ready.
+    ///
+    /// # Errors
+    /// What keeps a server from being started or loaded.
+    pub(super) fn two_servers(&self) -> Result<Start<'a>, Error> {
+        let mut workloads = self.plan.workloads()?;
+        let mut servers = Vec::new();
+        for side in &self.plan.sides {
+            match self.prepare(&side.server.with_settings(&side.set), &workloads) {
+                Ok(tested) => servers.push(tested),
+                Err(error) => return Err(self.give_up(servers, error)),
+            }
+        }
+        let prepared = self.runtime.block_on(bring_data(&servers, &mut workloads, self.listener));
+        match prepared.and_then(|()| self.sides(&servers, &workloads)) {
+            Ok(sides) => {
+                Ok(Start { runtime: self.runtime, listener: self.listener, servers, sides, switch: None })
+            }
+            Err(error) => Err(self.give_up(servers, error)),
+        }
+    }
+
+    fn prepare(&self, server: &ServerPlan, workloads: &[Workload]) -> Result<ServerUnderTest, Error> {
+        let plan = self.plan;
+        let needs = ServerNeeds {
+            server,
+            dataset: Dataset {
+                tables: plan.tables,
+                rows: plan.rows,
+                seed: plan.seed,
+                engine: plan.table_engine.clone(),
+            },
+            data_wanted: workloads.iter().any(|workload| workload.requirements().tables > 0),
+            writes: workloads.iter().any(|workload| !workload.only_reads() || workload.setup.is_some()),
+            // The sides have connections of their own.
+            users_max: plan.sides.iter().map(|side| side.users).sum(),
+            allow_writes: plan.allow_writes.as_deref(),
+            pfs: None,
+            cold: false,
+        };
+        prepare_server(self.runtime, &needs, self.listener, self.stop, self.ask_password)
+    }
+
+    /// Puts back what was prepared, and returns why.
+    fn give_up(&self, servers: Vec<ServerUnderTest>, error: Error) -> Error {
+        for tested in servers {
+            self.runtime.block_on(put_everything_back(tested, self.listener));
+        }
+        error
+    }
+
+    /// Tries the values of both sides. What takes effect in each session is set in those of its side, and not switched.
+    async fn switch(
+        &self,
+        tested: &ServerUnderTest,
+        workloads: &mut [Workload; 2],
+    ) -> Result<Option<Switch>, Error> {
+        let dsn = tested.dsn.clone();
+        let mut knobs = Vec::new();
+        let mut conn = dsn.connect_without_schema().await?;
+        let tried = async {
+            for name in self.plan.knobs() {
+                let values = self.plan.sides.each_ref().map(|side| side.value(name));
+                if Undo::scope(&mut conn, name).await? == Scope::Session {
+                    for (workload, value) in workloads.iter_mut().zip(values) {
+                        workload
+                            .session
+                            .extend(value.map(|value| session_statement(name, value)).transpose()?);
+                    }
+                    continue;
+                }
+                let given: Vec<&str> = values.iter().flatten().copied().collect();
+                let (before, _) = tested.undo.lock().await.try_values(&mut conn, name, &given).await?;
+                let values = values.map(|value| value.map_or_else(|| before.clone(), str::to_string));
+                knobs.push(Knob { name: name.to_string(), values });
+            }
+            Ok::<_, Error>(())
+        };
+        answered(&dsn, "trying the settings of both sides", tried).await?;
+        if knobs.is_empty() {
+            log_out(conn).await;
+            return Ok(None);
+        }
+        Ok(Some(Switch { dsn, conn, undo: Arc::clone(&tested.undo), knobs, side: None }))
+    }
+
+    /// The connections of both sides. Of two servers, each side has its own.
+    fn sides(&self, servers: &[ServerUnderTest], workloads: &[Workload; 2]) -> Result<[Side; 2], Error> {
+        let plan = self.plan;
+        self.listener.hear(News::Step("connecting the users of both sides"));
+        let cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
+        let side = |number: usize| {
+            let tested = &servers[number.min(servers.len() - 1)];
+            let users = plan.sides[number].users;
+            let mut spec = LoadSpec::new(tested.target(), users, plan.seed);
+            spec.cpus = cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
+            let facts = server_now(&tested.dsn, tested.throw_away.is_some(), tested.pid, self.runtime)?;
+            Ok::<_, Error>(Side { engine: Engine::open(&spec, &workloads[number])?, users, pid: facts.pid })
+        };
+        Ok([side(0)?, side(1)?])
+    }
+}
+
+impl Start<'_> {
+    /// Gives the server the settings of a side.
+    ///
+    /// # Errors
+    /// The server refuses, or does not answer.
+    pub(super) fn switch_to(&mut self, side: usize) -> Result<(), Error> {
+        let Some(switch) = &mut self.switch else { return Ok(()) };
+        if switch.side == Some(side) {
+            return Ok(());
+        }
+        let Switch { dsn, conn, undo, knobs, side: now } = switch;
+        *now = None;
+        self.runtime.block_on(answered(dsn, "switching to the other side", async {
+            for knob in knobs.iter() {
+                undo.lock().await.switch(conn, &knob.name, &knob.values[side]).await?;
+            }
+            Ok::<_, Error>(())
+        }))?;
+        *now = Some(side);
+        Ok(())
+    }
+
+    /// Ends the start: connections, settings, servers of whyso's own. Returns whether all settings are as they were.
+    pub(super) fn end(self) -> bool {
+        let Start { runtime, listener, servers, sides, switch } = self;
+        drop(sides);
+        runtime.block_on(leave(switch));
+        let mut is_back = true;
+        for tested in servers {
+            is_back &= runtime.block_on(put_everything_back(tested, listener));
+        }
+        is_back
+    }
+}
+
+async fn leave(switch: Option<Switch>) {
+    if let Some(switch) = switch {
+        log_out(switch.conn).await;
+    }
+}

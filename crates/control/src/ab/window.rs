@@ -1,0 +1,96 @@
+//! One window: a short level of one side, without what comes just after the switch.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use whyso_explain::ab::WindowResult;
+use whyso_load::LevelSpec;
+use whyso_watch::process_cpu_ns;
+
+use crate::engine::Engine;
+use crate::{Error, Stop};
+
+/// How often a running window is looked at.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// What is the same for all windows of a side.
+pub(super) struct Side {
+    pub(super) engine: Engine,
+    pub(super) users: u32,
+    /// The server's process, where it runs on this machine.
+    pub(super) pid: Option<u32>,
+}
+
+/// How long the parts of a window are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lengths {
+    /// After the switch, not measured.
+    pub(super) cut: Duration,
+    pub(super) measured: Duration,
+}
+
+impl Lengths {
+    pub(super) fn whole(self) -> Duration {
+        self.cut + self.measured
+    }
+}
+
+/// A window and its course.
+pub(super) struct Window {
+    pub(super) result: WindowResult,
+    /// Transactions in each 100 ms.
+    pub(super) bins_100ms: Vec<u32>,
+}
+
+/// Runs one window. `None`: the user broke it off.
+///
+/// # Errors
+/// The load failed, or the server answered nothing.
+pub(super) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<Option<Window>, Error> {
+    let mut running = side.engine.begin(&LevelSpec::users(side.users))?;
+    let begin = Instant::now();
+    let wait = |until: Duration| {
+        while let Some(left) = until.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
+            if stop.is_asked() {
+                return false;
+            }
+            sleep(left.min(CHECK_INTERVAL));
+        }
+        true
+    };
+    if !wait(lengths.cut) {
+        return Ok(None);
+    }
+    running.begin_measuring();
+    let cpu_begin_ns = side.pid.and_then(process_cpu_ns);
+    let is_whole = wait(lengths.whole());
+    let cpu_end_ns = side.pid.and_then(process_cpu_ns);
+    let outcome = running.stop();
+    if !is_whole {
+        return Ok(None);
+    }
+    if let Some(failure) = outcome.failure {
+        return Err(Error::Failed(failure.message));
+    }
+    if outcome.transactions == 0 {
+        return Err(Error::Failed(format!(
+            "no transaction ended in a window of {}: give a longer one with --window, or find out what the server waits for with whyso \
+             watch",
+            whyso_words::seconds(lengths.measured.as_secs_f64())
+        )));
+    }
+    let quantile_ms = |quantile: f64| outcome.response.quantile_ns(quantile) as f64 / 1e6;
+    let cpu_ns = cpu_begin_ns.zip(cpu_end_ns).map(|(begin_ns, end_ns)| end_ns.saturating_sub(begin_ns));
+    Ok(Some(Window {
+        result: WindowResult {
+            seconds: (outcome.window_end_ns - outcome.window_begin_ns) as f64 / 1e9,
+            transactions: outcome.transactions,
+            errors: outcome.errors_by_code.values().sum(),
+            p50_ms: quantile_ms(0.5),
+            p95_ms: quantile_ms(0.95),
+            p99_ms: quantile_ms(0.99),
+            server_cpu_s: cpu_ns.map(|cpu_ns| cpu_ns as f64 / 1e9),
+        },
+        bins_100ms: outcome.bins_100ms,
+    }))
+}

@@ -1,0 +1,344 @@
+//! `whyso prove`: removes each suspect of a recording in an experiment, and measures what that gains.
+
+mod plan;
+
+use std::time::{Duration, Instant};
+
+use mysql_async::prelude::Queryable;
+use whyso_explain::ab::{AbVerdict, answer};
+use whyso_explain::model::Explanation;
+use whyso_load::{Arrivals, EngineKind, Think, Tuning};
+use whyso_record::Recording;
+use whyso_record::run::RunInfo;
+use whyso_remedy::{After, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, judge};
+use whyso_server::Dsn;
+use whyso_server::answers::{answered, log_out};
+use whyso_trace::StackSampling;
+
+pub use plan::ProvePlan;
+
+use crate::ab::{AbPlan, AbSide, ab};
+use crate::login::AskPassword;
+use crate::plan::Plan;
+use crate::progress::{Listener, News};
+use crate::runtime::runtime;
+use crate::server_plan::ServerPlan;
+use crate::{Error, Stop};
+use plan::{Candidate, candidates};
+
+/// Shortest experiment.
+const EXPERIMENT_MIN: Duration = Duration::from_secs(20);
+/// Of an experiment's part of the budget, what its servers need to start.
+const START_TIME: Duration = Duration::from_secs(8);
+/// Of the recording that shows what remains.
+const RECORDED: Duration = Duration::from_secs(6);
+
+/// A recording, and what is known of it.
+struct Case {
+    run: RunInfo,
+    explanation: Explanation,
+    users: u32,
+}
+
+impl Case {
+    fn open(plan: &ProvePlan) -> Result<Case, Error> {
+        let recording = Recording::open(&plan.recording)?;
+        let explanation = whyso_query::explain(&recording)?;
+        let run = recording.run().clone();
+        let about = explanation.about.and_then(|index| run.levels.iter().find(|level| level.index == index));
+        let users = about.map(|level| level.users).ok_or_else(|| {
+            Error::Plan(format!(
+                "{} has no level that was measured, so nothing is suspected: run it again",
+                run.id
+            ))
+        })?;
+        Ok(Case { run, explanation, users })
+    }
+}
+
+/// What would be done, without doing anything.
+///
+/// # Errors
+/// The recording can't be read, or its load can't be repeated.
+pub fn proposals_for(plan: &ProvePlan) -> Result<Vec<Proposal>, Error> {
+    let case = Case::open(plan)?;
+    let baseline = plan.baseline(&case.run, case.users)?;
+    let candidates = candidates(plan, &case.run, &case.explanation, &baseline);
+    Ok(candidates.iter().map(Candidate::proposal).collect())
+}
+
+/// Tests the suspects of a recording.
+///
+/// # Errors
+/// The plan is wrong, the recording can't be read, or the server is another one.
+pub fn prove(
+    plan: &ProvePlan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Proofs, Error> {
+    plan.check()?;
+    let case = Case::open(plan)?;
+    let mut baseline = plan.baseline(&case.run, case.users)?;
+    check_server(&case.run, &baseline.server)?;
+    let deadline = Instant::now() + plan.budget;
+    let mut prover = Prover { plan, listener, stop, ask_password, deadline, proofs: Vec::new() };
+    let mut tested = candidates(plan, &case.run, &case.explanation, &baseline);
+    let mut after = None;
+    let mut gain_so_far = 1.0;
+    loop {
+        let first = prover.proofs.len();
+        let best = prover.test_all(&case.run, &baseline, &tested)?;
+        let Some((best, side)) = best.filter(|_| !stop.is_asked()) else { break };
+        gain_so_far *= prover.proofs[first + best].measured_gain.map_or(1.0, |gain| gain.value);
+        let change = tested[best].change();
+        baseline = side;
+        let Some((found, recorded)) = prover.record_after(&case.run, &baseline, &change)? else { break };
+        after = Some(found);
+        let goes_on = plan.until.is_some_and(|until| gain_so_far < until) && prover.left() > EXPERIMENT_MIN;
+        if !goes_on {
+            break;
+        }
+        let known: Vec<String> = prover.proofs.iter().map(|proof| proof.intervention.clone()).collect();
+        tested = candidates(plan, &recorded.run, &recorded.explanation, &baseline);
+        tested.retain(|candidate| !known.contains(&candidate.intervention.id));
+    }
+    Ok(Proofs {
+        run: case.run.id.clone(),
+        users: case.users,
+        smallest_gain: plan.smallest,
+        proofs: prover.proofs,
+        after,
+        interrupted: stop.is_asked(),
+    })
+}
+
+/// Experiments under way.
+struct Prover<'a> {
+    plan: &'a ProvePlan,
+    listener: &'a dyn Listener,
+    stop: &'a Stop,
+    ask_password: &'a AskPassword,
+    deadline: Instant,
+    proofs: Vec<Proof>,
+}
+
+impl Prover<'_> {
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Tests each proposal, and returns the one whose removal gains most, with its side. `None` where none is confirmed.
+    fn test_all(
+        &mut self,
+        run: &RunInfo,
+        baseline: &AbSide,
+        candidates: &[Candidate],
+    ) -> Result<Option<(usize, AbSide)>, Error> {
+        let mut best: Option<(usize, f64, AbSide)> = None;
+        for (number, candidate) in candidates.iter().enumerate() {
+            let rest = candidates[number..].iter().filter(|candidate| candidate.variant.is_ok()).count();
+            let proof = self.test(run, baseline, candidate, rest);
+            if let (ProofVerdict::Confirmed, Some(gain), Ok(side)) =
+                (proof.verdict, proof.measured_gain, &candidate.variant)
+                && best.as_ref().is_none_or(|(_, most, _)| gain.value > *most)
+            {
+                best = Some((number, gain.value, side.clone()));
+            }
+            self.proofs.push(proof);
+        }
+        Ok(best.map(|(number, _, side)| (number, side)))
+    }
+
+    /// `rest`: experiments that share what is left of the budget, this one included.
+    fn test(&self, run: &RunInfo, baseline: &AbSide, candidate: &Candidate, rest: usize) -> Proof {
+        let Candidate { suspect, intervention, variant } = candidate;
+        let mut proof = Proof {
+            cause: suspect.id,
+            share: suspect.share,
+            intervention: intervention.id.clone(),
+            words: intervention.words.clone(),
+            also: intervention.also.clone(),
+            costs: intervention.costs,
+            design: None,
+            predicted_gain: suspect.predicted_gain,
+            measured_gain: None,
+            verdict: ProofVerdict::NotTestable,
+            why: String::new(),
+            undone: true,
+        };
+        let variant = match variant {
+            Ok(variant) => variant,
+            Err(why) => {
+                proof.why = why.clone();
+                return proof;
+            }
+        };
+        let length = (self.left() / rest.max(1) as u32).saturating_sub(START_TIME);
+        if self.stop.is_asked() || length < EXPERIMENT_MIN {
+            proof.why = "the budget was used up before: give more with --budget".to_string();
+            return proof;
+        }
+        self.listener.hear(News::Step(&format!(
+            "{}: {} ({})",
+            suspect.id.name(),
+            intervention.words,
+            candidate.change()
+        )));
+        let comparison = AbPlan {
+            sides: [baseline.clone(), variant.clone()],
+            tables: run.spec.tables.unwrap_or(1),
+            rows: run.spec.rows.unwrap_or(1),
+            table_engine: run.spec.table_engine.clone().unwrap_or_else(|| "InnoDB".to_string()),
+            seed: run.spec.seed.unwrap_or(1),
+            window: None,
+            length,
+            starts: Some(1),
+            matters: MATTERS,
+            client_cpus: None,
+            allow_writes: self.plan.allow_writes.clone(),
+        };
+        let outcome = match ab(&comparison, self.listener, self.stop, self.ask_password) {
+            Ok(outcome) => outcome,
+            // A refusal of one experiment is its own result: the others go on.
+            Err(error) => {
+                proof.why = error.to_string();
+                return proof;
+            }
+        };
+        proof.design = Some(outcome.design);
+        proof.undone = outcome.undone;
+        match answer(&outcome) {
+            Some(found) if found.carry_over.is_none() || found.verdict != AbVerdict::Undecided => {
+                let gain =
+                    MeasuredGain { value: found.ratio.value, low: found.ratio.low, high: found.ratio.high };
+                proof.measured_gain = Some(gain);
+                proof.verdict = judge(gain, self.plan.smallest);
+            }
+            Some(_) => {
+                proof.why =
+                    "windows still show the ones before them: use fresh starts (whyso study)".to_string()
+            }
+            None => proof.why = "it ended before there was enough to compare".to_string(),
+        }
+        proof
+    }
+
+    /// Records the load with what was confirmed, on a server of whyso's own. `None`: on a server of the user nothing more is changed.
+    fn record_after(
+        &self,
+        run: &RunInfo,
+        side: &AbSide,
+        change: &str,
+    ) -> Result<Option<(After, Case)>, Error> {
+        if !side.server.is_own() {
+            return Ok(None);
+        }
+        self.listener.hear(News::Step("recording what remains"));
+        let spec = &run.spec;
+        let plan = Plan {
+            source: side.source.clone(),
+            options: side.options.clone(),
+            tables: spec.tables.unwrap_or(1),
+            rows: spec.rows.unwrap_or(1),
+            table_engine: spec.table_engine.clone().unwrap_or_else(|| "InnoDB".to_string()),
+            seed: spec.seed.unwrap_or(1),
+            users: vec![1, side.users],
+            measure: RECORDED,
+            warmup_max: RECORDED,
+            cold: false,
+            interval: Duration::from_millis(spec.interval_ms.unwrap_or(1000)),
+            trace: true,
+            stacks: StackSampling::Light,
+            sql: None,
+            engine: EngineKind::Auto,
+            loops: None,
+            tuning: Tuning::default(),
+            think: Think::None,
+            rates_per_s: Vec::new(),
+            arrivals: Arrivals::Poisson,
+            slo: Vec::new(),
+            repeat_best: false,
+            check_loops: false,
+            actions: Vec::new(),
+            server: side.server.with_settings(&side.set),
+            pfs: None,
+            client_cpus: None,
+            allow_writes: self.plan.allow_writes.clone(),
+            add_ons: Vec::new(),
+            relay: whyso_relay::RelayTargets::default(),
+            out: self.plan.out.clone(),
+            labels: whyso_record::Labels::default(),
+            command: self.plan.command.clone(),
+        };
+        let outcome = crate::run::run(&plan, self.listener, self.stop, self.ask_password)?;
+        let recording = Recording::open(&outcome.path)?;
+        let explanation = whyso_query::explain(&recording)?;
+        let recorded = recording.run().clone();
+        let last = recorded.levels.last();
+        let found = After {
+            change: change.to_string(),
+            run: recorded.id.clone(),
+            transactions_per_s: last.map_or(0.0, |level| level.result.transactions_per_s),
+            limit: explanation.limit.clone(),
+            cause: explanation
+                .suspects
+                .first()
+                .map_or(String::new(), |suspect| suspect.id.words().to_string()),
+        };
+        let users = side.users;
+        Ok(Some((found, Case { run: recorded, explanation, users })))
+    }
+}
+
+/// Ends an experiment as equivalent: gains within 1 % are none.
+const MATTERS: f64 = 1.01;
+
+/// Refuses a server other than the recording's.
+fn check_server(run: &RunInfo, server: &ServerPlan) -> Result<(), Error> {
+    match server {
+        ServerPlan::ThrowAway { build, .. } => {
+            let binary = whyso_server::find(build.as_deref())?;
+            if run.server.version.starts_with(&binary.version)
+                || binary.version.starts_with(&run.server.version)
+            {
+                return Ok(());
+            }
+            Err(Error::Plan(format!(
+                "{} was made with version {}, and its folder has {} now: record again with whyso run",
+                run.id, run.server.version, binary.version
+            )))
+        }
+        ServerPlan::Dsn { dsn, .. } => {
+            let known = identity(|name| run.server.variables.get(name).cloned());
+            let dsn = Dsn::resolve(dsn)?;
+            let now = runtime()?.block_on(answered(&dsn, "asking which server it is", async {
+                let mut conn = dsn.connect_without_schema().await?;
+                let rows: Vec<(String, String)> = conn
+                    .query("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')")
+                    .await
+                    .map_err(|error| Error::Failed(format!("the server does not say who it is: {error}")))?;
+                log_out(conn).await;
+                Ok::<_, Error>(identity(|wanted| {
+                    rows.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
+                }))
+            }))?;
+            if now == known {
+                return Ok(());
+            }
+            Err(Error::Plan(format!(
+                "{} is of another server ({known}) than {} ({now}): nothing was changed",
+                run.id,
+                dsn.endpoint()
+            )))
+        }
+    }
+}
+
+/// A server's own identifier; where it has none, its place.
+fn identity(value: impl Fn(&str) -> Option<String>) -> String {
+    let own = value("server_uuid").or_else(|| value("server_uid")).filter(|own| !own.is_empty());
+    own.unwrap_or_else(|| {
+        ["hostname", "port", "datadir"].iter().filter_map(|name| value(name)).collect::<Vec<_>>().join(" ")
+    })
+}

@@ -1,0 +1,257 @@
+//! What was asked of a proof, and which experiments follow from a recording.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use whyso_explain::model::{Explanation, Suspect};
+use whyso_record::run::RunInfo;
+use whyso_remedy::{Change, Cost, Intervention, Proposal, of_cause};
+
+use crate::Error;
+use crate::ab::AbSide;
+use crate::server_plan::ServerPlan;
+use crate::source::Source;
+
+/// Suspects that are tested, the first ones first.
+const SUSPECTS_MAX: usize = 5;
+
+/// A recording whose suspects are to be tested.
+#[derive(Clone, Debug)]
+pub struct ProvePlan {
+    /// Folder of the recording.
+    pub recording: PathBuf,
+    /// Folder in which the recording after the experiments is made.
+    pub out: PathBuf,
+    /// The recording's server, where it is one of the user's own.
+    pub dsn: Option<String>,
+    /// The user permits experiments on it.
+    pub allow_experiments: bool,
+    /// Longest that all experiments may take.
+    pub budget: Duration,
+    /// What experiments may cost.
+    pub accept: Vec<Cost>,
+    /// The smallest gain that matters, as a multiple of the throughput.
+    pub smallest: f64,
+    /// Go on with what remains until throughput is this multiple of what it was.
+    pub until: Option<f64>,
+    /// The user's own workload, which is not in the recording.
+    pub source: Option<Source>,
+    pub allow_writes: Option<String>,
+    pub command: Vec<String>,
+}
+
+impl ProvePlan {
+    /// Checks everything that can be checked without a recording.
+    ///
+    /// # Errors
+    /// One sentence for the first thing that is wrong.
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |text: String| Err(Error::Plan(text));
+        if !(1.0..=10.0).contains(&self.smallest) {
+            return wrong(format!(
+                "--smallest-gain {} is out of range: give 1 to 10, such as 1.05",
+                self.smallest
+            ));
+        }
+        if self.until.is_some_and(|until| !(until > 1.0 && until.is_finite())) {
+            return wrong("--until must be above 1, such as 2x".to_string());
+        }
+        if !(Duration::from_secs(30)..=Duration::from_secs(86_400)).contains(&self.budget) {
+            return wrong("--budget is out of range: give 30s to a day, such as 5m".to_string());
+        }
+        if self.dsn.is_some() && !self.allow_experiments {
+            return wrong(
+                "an experiment changes settings of your server for some minutes: permit it with --allow-experiments, or see what it would do \
+                 with --dry-run"
+                    .to_string(),
+            );
+        }
+        Ok(())
+    }
+
+    /// The recording's load and server, as the baseline of every experiment.
+    pub(super) fn baseline(&self, run: &RunInfo, users: u32) -> Result<AbSide, Error> {
+        let spec = &run.spec;
+        if run.is_recorded() || spec.recorded {
+            return Err(Error::Plan(format!(
+                "{} holds a load that whyso did not drive, so it can't be repeated: record it with whyso run, or compare settings by hand with \
+                 whyso ab",
+                run.id
+            )));
+        }
+        if spec.rates_per_s.first().is_some() {
+            return Err(Error::Plan(format!(
+                "{} has an open loop, whose throughput no change can raise: run it again with --users and without --rate",
+                run.id
+            )));
+        }
+        let name = spec.workload.clone().unwrap_or_default();
+        let source = match &self.source {
+            Some(source) => source.clone(),
+            None => Source::Builtin(name),
+        };
+        Ok(AbSide { server: self.server(run)?, source, options: self.options(run), users, set: Vec::new() })
+    }
+
+    fn options(&self, run: &RunInfo) -> Vec<(String, String)> {
+        let pairs = run.spec.options.iter().filter_map(|option| option.split_once('='));
+        pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    fn server(&self, run: &RunInfo) -> Result<ServerPlan, Error> {
+        let asked = run.spec.settings.iter().filter(|setting| setting.is_asked());
+        let set: Vec<_> = asked.map(|setting| (setting.name.clone(), setting.value.clone())).collect();
+        match &self.dsn {
+            Some(dsn) => Ok(ServerPlan::Dsn { dsn: dsn.clone(), set }),
+            None if run.server.throw_away => Ok(ServerPlan::ThrowAway {
+                build: run.server.variables.get("basedir").map(PathBuf::from),
+                parent: None,
+                set,
+                defaults_file: None,
+                cpus: (!run.spec.server_cpus_words.is_empty()).then(|| cpu_list(&run.spec.server_cpus)),
+                memory_bytes: None,
+                preload: None,
+            }),
+            None => Err(Error::Plan(format!(
+                "{} is of a server that whyso did not start: name it with --dsn, and permit experiments on it with --allow-experiments",
+                run.id
+            ))),
+        }
+    }
+}
+
+fn cpu_list(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// A suspect, and how it may be tested.
+pub(super) struct Candidate {
+    pub(super) suspect: Suspect,
+    pub(super) intervention: &'static Intervention,
+    /// The side without the cause, or why there is none.
+    pub(super) variant: Result<AbSide, String>,
+}
+
+impl Candidate {
+    pub(super) fn proposal(&self) -> Proposal {
+        Proposal {
+            cause: self.suspect.id,
+            share: self.suspect.share,
+            predicted_gain: self.suspect.predicted_gain,
+            intervention: self.intervention.id.clone(),
+            words: self.intervention.words.clone(),
+            change: self.change(),
+            costs: self.intervention.costs,
+            why: self.variant.as_ref().err().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// What is changed, such as "innodb_flush_log_at_trx_commit=2"; empty where nothing can be.
+    pub(super) fn change(&self) -> String {
+        let Ok(side) = &self.variant else { return String::new() };
+        let pairs = match &self.intervention.change {
+            Change::Users(_) => return whyso_words::users(side.users),
+            Change::Never(_) => return String::new(),
+            Change::Options(_) => &side.options,
+            Change::Set(_) | Change::Scale(_) => &side.set,
+        };
+        let own = pairs.iter().filter(|(name, _)| self.intervention.change.names(name));
+        own.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// How the suspects of a recording may be tested, the first one first.
+pub(super) fn candidates(
+    plan: &ProvePlan,
+    run: &RunInfo,
+    explanation: &Explanation,
+    baseline: &AbSide,
+) -> Vec<Candidate> {
+    let suspects = explanation.suspects.iter().take(SUSPECTS_MAX);
+    suspects.filter_map(|suspect| candidate(plan, run, suspect, baseline)).collect()
+}
+
+/// The first intervention that can be tried; if there is none, the last one with its reason.
+fn candidate(plan: &ProvePlan, run: &RunInfo, suspect: &Suspect, baseline: &AbSide) -> Option<Candidate> {
+    let mut last = None;
+    for intervention in of_cause(suspect.id) {
+        let variant = variant(plan, run, intervention, baseline);
+        let is_possible = variant.is_ok();
+        last = Some(Candidate { suspect: suspect.clone(), intervention, variant });
+        if is_possible {
+            break;
+        }
+    }
+    last
+}
+
+/// The baseline without the cause.
+fn variant(
+    plan: &ProvePlan,
+    run: &RunInfo,
+    intervention: &Intervention,
+    baseline: &AbSide,
+) -> Result<AbSide, String> {
+    let mut side = baseline.clone();
+    let variables = &run.server.variables;
+    match &intervention.change {
+        Change::Never(why) => return Err(why.clone()),
+        Change::Set(set) => {
+            for (name, value) in set {
+                let now = variables.get(name).ok_or_else(|| no_setting(name))?;
+                if !is_same_value(now, value) {
+                    side.set.push((name.clone(), value.clone()));
+                }
+            }
+            if side.set.len() == baseline.set.len() {
+                return Err("the server is set so already".to_string());
+            }
+        }
+        Change::Scale(scale) => {
+            for (name, factor) in scale {
+                let now = variables.get(name).ok_or_else(|| no_setting(name))?;
+                let now: u64 =
+                    now.parse().map_err(|_| format!("{name} is '{now}', which can't be multiplied"))?;
+                side.set.push((name.clone(), now.saturating_mul(*factor).to_string()));
+            }
+        }
+        Change::Options(options) => {
+            if !matches!(baseline.source, Source::Builtin(_)) {
+                return Err("only whyso's own workloads have such an option: change a copy of yours, and compare with whyso ab FILE.sql --versus \
+                            --workload COPY.sql"
+                    .to_string());
+            }
+            for (name, value) in options {
+                if baseline.options.contains(&(name.clone(), value.clone())) {
+                    return Err("the load does so already".to_string());
+                }
+                side.options.retain(|(known, _)| known != name);
+                side.options.push((name.clone(), value.clone()));
+            }
+        }
+        Change::Users(factor) => {
+            side.users = ((f64::from(baseline.users) * factor).round() as u32).max(1);
+            if side.users == baseline.users {
+                return Err("there is one user only".to_string());
+            }
+        }
+    }
+    if intervention.costs != Cost::None && !plan.accept.contains(&intervention.costs) {
+        return Err(format!("it costs {0}: permit that with --accept {0}", intervention.costs));
+    }
+    Ok(side)
+}
+
+fn no_setting(name: &str) -> String {
+    format!("the server has no setting {name}")
+}
+
+/// Whether two texts are one value of a setting.
+fn is_same_value(one: &str, other: &str) -> bool {
+    let plain = |text: &str| match text.to_ascii_uppercase().as_str() {
+        "ON" | "1" | "YES" => "1".to_string(),
+        "OFF" | "0" | "NO" => "0".to_string(),
+        other => other.to_string(),
+    };
+    plain(one) == plain(other)
+}

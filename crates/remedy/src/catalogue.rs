@@ -1,0 +1,193 @@
+//! The catalogue of interventions, as it is read from its file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use whyso_explain::model::Cause;
+
+const FILE: &str = include_str!("../interventions.toml");
+
+/// What removes a cause for as long as an experiment takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intervention {
+    pub cause: Cause,
+    pub id: String,
+    /// What is done, to be read after "test:".
+    pub words: String,
+    pub costs: Cost,
+    /// What else it changes; empty where nothing is known.
+    pub also: String,
+    pub change: Change,
+}
+
+/// What is changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Settings, each with its value.
+    Set(BTreeMap<String, String>),
+    /// Settings that are multiplied.
+    Scale(BTreeMap<String, u64>),
+    /// Options of whyso's own workloads.
+    Options(BTreeMap<String, String>),
+    /// The users are multiplied.
+    Users(f64),
+    /// There is no safe intervention, for this reason.
+    Never(String),
+}
+
+impl Change {
+    /// Whether it is this setting, or this option, that is changed.
+    pub fn names(&self, name: &str) -> bool {
+        match self {
+            Change::Set(pairs) | Change::Options(pairs) => pairs.contains_key(name),
+            Change::Scale(scale) => scale.contains_key(name),
+            Change::Users(_) | Change::Never(_) => false,
+        }
+    }
+}
+
+/// What a user gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cost {
+    None,
+    Durability,
+    Memory,
+    Semantics,
+}
+
+/// A text that is the name of no cost.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "'{text}' is nothing that an experiment may cost: give durability, memory, semantics, or several with commas"
+)]
+pub struct UnknownCost {
+    pub text: String,
+}
+
+impl Cost {
+    pub fn name(self) -> &'static str {
+        match self {
+            Cost::None => "none",
+            Cost::Durability => "durability",
+            Cost::Memory => "memory",
+            Cost::Semantics => "semantics",
+        }
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Cost {
+    type Err = UnknownCost;
+
+    fn from_str(text: &str) -> Result<Cost, UnknownCost> {
+        let all = [Cost::None, Cost::Durability, Cost::Memory, Cost::Semantics];
+        all.into_iter().find(|cost| cost.name() == text).ok_or_else(|| UnknownCost { text: text.to_string() })
+    }
+}
+
+/// All interventions, in the order of the file.
+pub fn catalogue() -> &'static [Intervention] {
+    static ALL: LazyLock<Vec<Intervention>> = LazyLock::new(|| parse(FILE).unwrap_or_default());
+    &ALL
+}
+
+/// The interventions against one cause, in the order in which they are tried.
+pub fn of_cause(cause: Cause) -> impl Iterator<Item = &'static Intervention> {
+    catalogue().iter().filter(move |intervention| intervention.cause == cause)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    intervention: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    cause: Cause,
+    id: String,
+    words: String,
+    costs: Cost,
+    #[serde(default)]
+    also: String,
+    set: Option<BTreeMap<String, String>>,
+    scale: Option<BTreeMap<String, u64>>,
+    options: Option<BTreeMap<String, String>>,
+    users: Option<f64>,
+    never: Option<String>,
+}
+
+fn parse(text: &str) -> Result<Vec<Intervention>, String> {
+    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+    file.intervention.into_iter().map(Entry::intervention).collect()
+}
+
+impl Entry {
+    fn intervention(self) -> Result<Intervention, String> {
+        let changes = [
+            self.set.map(Change::Set),
+            self.scale.map(Change::Scale),
+            self.options.map(Change::Options),
+            self.users.map(Change::Users),
+            self.never.map(Change::Never),
+        ];
+        let mut changes = changes.into_iter().flatten();
+        let (Some(change), None) = (changes.next(), changes.next()) else {
+            return Err(format!("{}: give one of set, scale, options, users and never", self.id));
+        };
+        let Entry { cause, id, words, costs, also, .. } = self;
+        Ok(Intervention { cause, id, words, costs, also, change })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_is_whole() {
+        let all = parse(FILE).unwrap();
+        assert_eq!(catalogue(), all);
+        let mut ids: Vec<&str> = all.iter().map(|intervention| intervention.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all.len(), "an id occurs twice");
+        for intervention in &all {
+            let Intervention { id, words, also, change, .. } = intervention;
+            assert!(id.starts_with(intervention.cause.name()) || id.starts_with("redo-log"), "{id}");
+            assert!(!words.ends_with('.') && !words.is_empty(), "{id}: {words}");
+            assert_eq!(also.is_empty(), matches!(change, Change::Never(_)), "{id} says what else it changes");
+        }
+    }
+
+    #[test]
+    fn every_cause_has_an_entry() {
+        for cause in Cause::ALL {
+            assert!(of_cause(cause).next().is_some(), "{}", cause.name());
+        }
+    }
+
+    #[test]
+    fn an_entry_with_two_changes_or_none_is_refused() {
+        let entry = |change: &str| {
+            format!(
+                "[[intervention]]\ncause = \"cpu\"\nid = \"x\"\nwords = \"x\"\ncosts = \"none\"\n{change}\n"
+            )
+        };
+        assert!(parse(&entry("users = 2.0")).is_ok());
+        assert!(parse(&entry("")).unwrap_err().contains("give one of"));
+        assert!(parse(&entry("users = 2.0\nnever = \"y\"")).unwrap_err().contains("give one of"));
+        assert!(parse(&entry("tables = 2")).is_err());
+    }
+}

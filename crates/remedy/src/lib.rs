@@ -1,0 +1,14 @@
+//! What may be changed to test a cause, and what the outcome of such an experiment shows.
+//!
+//! The [catalogue](catalogue()) is a data file: `interventions.toml`. An [`Intervention`] says what is changed and what that costs its user. A
+//! [`Proof`] is a cause with its predicted gain, the measured one, and the [verdict](judge) on both.
+//!
+//! This crate does no I/O. `whyso_control` carries experiments out.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod catalogue;
+mod proof;
+
+pub use catalogue::{Change, Cost, Intervention, UnknownCost, catalogue, of_cause};
+pub use proof::{After, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};

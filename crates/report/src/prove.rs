@@ -1,0 +1,135 @@
+//! What experiments showed of a recording's suspects, and what they would be.
+
+use serde_json::{Value, json};
+use whyso_explain::model::Gain;
+use whyso_remedy::{Proof, ProofVerdict, Proofs, Proposal};
+use whyso_words::terminal::escape;
+use whyso_words::{number, percent};
+
+/// Cells of the chart, from ×0.5 to ×8 by doubling.
+const CHART_CELLS: usize = 32;
+const CHART_FROM: f64 = 0.5;
+const CHART_TO: f64 = 8.0;
+
+/// A table, a chart of predicted against measured gains, and what remains.
+pub fn prove_text(proofs: &Proofs) -> String {
+    if proofs.proofs.is_empty() {
+        return format!("{}: nothing is suspected, so there is nothing to test.\n", escape(&proofs.run));
+    }
+    let mut text = format!("{} at {}\n\n", escape(&proofs.run), whyso_words::users(proofs.users));
+    let chart = format!("×{CHART_FROM}{:^width$}×{CHART_TO}", "×2", width = CHART_CELLS - 6);
+    text.push_str(&format!(
+        "  {:13} {:20} {:>15} {:>22}  {chart}\n",
+        "verdict", "cause", "predicted", "measured"
+    ));
+    for proof in &proofs.proofs {
+        let measured = proof.measured_gain.map_or("—".to_string(), |gain| {
+            format!("×{} ({} to {})", number(gain.value), number(gain.low), number(gain.high))
+        });
+        text.push_str(&format!(
+            "{} {:13} {:20} {:>15} {measured:>22}  {}\n",
+            mark(proof.verdict),
+            proof.verdict.name(),
+            format!("{} {}", proof.cause.name(), percent(proof.share)),
+            predicted(proof.predicted_gain),
+            bar(proof)
+        ));
+    }
+    text.push('\n');
+    for proof in &proofs.proofs {
+        text.push_str(&format!("  {:20} {}", proof.cause.name(), proof.words));
+        if !proof.why.is_empty() {
+            text.push_str(&format!(": {}", escape(&proof.why)));
+        } else {
+            text.push_str(&format!("; {}", proof.also));
+        }
+        text.push('\n');
+    }
+    if proofs.proofs.iter().any(|proof| !proof.undone) {
+        text.push_str(
+            "\n! A setting could not be put back: whyso puts it back when it next reaches the server.\n",
+        );
+    }
+    if let Some(after) = &proofs.after {
+        text.push_str(&format!(
+            "\n  with {}: {} tps. {}{}   run: {}\n",
+            escape(&after.change),
+            number(after.transactions_per_s),
+            after.limit.as_ref().map_or(String::new(), |limit| escape(&limit.text)),
+            if after.cause.is_empty() { String::new() } else { format!(" Next suspect: {}.", after.cause) },
+            escape(&after.run)
+        ));
+    }
+    text
+}
+
+fn mark(verdict: ProofVerdict) -> char {
+    match verdict {
+        ProofVerdict::Confirmed => '✓',
+        ProofVerdict::Refuted => '✗',
+        ProofVerdict::TooSmall => '≈',
+        ProofVerdict::NotTestable => '·',
+    }
+}
+
+fn predicted(gain: Option<Gain>) -> String {
+    gain.map_or("—".to_string(), |gain| format!("×{} to ×{}", number(gain.low), number(gain.high)))
+}
+
+/// Predicted as a line, measured as a block on it.
+fn bar(proof: &Proof) -> String {
+    let cell = |gain: f64| {
+        let place = (gain.max(1e-9) / CHART_FROM).ln() / (CHART_TO / CHART_FROM).ln();
+        (place.clamp(0.0, 1.0) * (CHART_CELLS - 1) as f64).round() as usize
+    };
+    let mut cells = [' '; CHART_CELLS];
+    cells[cell(1.0)] = '┊';
+    if let Some(gain) = proof.predicted_gain {
+        cells[cell(gain.low)..=cell(gain.high)].fill('─');
+    }
+    if let Some(gain) = proof.measured_gain {
+        cells[cell(gain.low)..=cell(gain.high)].fill('█');
+    }
+    cells.iter().collect::<String>().trim_end().to_string()
+}
+
+/// The proofs as one JSON object.
+pub fn prove_json(proofs: &Proofs) -> Value {
+    json!({
+        "run": proofs.run,
+        "users": proofs.users,
+        "smallest_gain": proofs.smallest_gain,
+        "proofs": proofs.proofs,
+        "limit_after": proofs.after.as_ref().and_then(|after| after.limit.as_ref()).map(|limit| limit.id),
+        "after": proofs.after,
+        "interrupted": proofs.interrupted,
+    })
+}
+
+/// What would be done, line by line.
+pub fn plan_text(proposals: &[Proposal]) -> String {
+    let mut text = String::new();
+    for proposal in proposals {
+        text.push_str(&format!(
+            "{} ({} of the response time)\n",
+            proposal.cause.name(),
+            percent(proposal.share)
+        ));
+        if proposal.why.is_empty() {
+            text.push_str(&format!("  test      {}: {}\n", proposal.words, escape(&proposal.change)));
+            text.push_str(&format!("  costs     {}\n", proposal.costs));
+            text.push_str(&format!("  predicted {}\n", predicted(proposal.predicted_gain)));
+        } else {
+            text.push_str(&format!("  not testable: {}\n", escape(&proposal.why)));
+        }
+    }
+    if proposals.is_empty() {
+        text.push_str("nothing is suspected, so there is nothing to test\n");
+    }
+    text
+}
+
+/// The same as one JSON object.
+pub fn plan_json(proposals: &[Proposal]) -> Value {
+    json!({ "proposals": proposals })
+}
