@@ -1,5 +1,6 @@
 //! `whyso ab`: two sides that alternate in short windows, until it is sure which is faster or the time is over.
 
+mod guard;
 mod plan;
 mod start;
 mod window;

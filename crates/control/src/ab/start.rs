@@ -182,7 +182,12 @@ impl<'a> Setup<'a> {
             let mut spec = LoadSpec::new(tested.target(), users, plan.seed);
             spec.cpus = cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
             let facts = server_now(&tested.dsn, tested.throw_away.is_some(), tested.pid, self.runtime)?;
-            Ok::<_, Error>(Side { engine: Engine::open(&spec, &workloads[number])?, users, pid: facts.pid })
+            Ok::<_, Error>(Side {
+                engine: Engine::open(&spec, &workloads[number])?,
+                users,
+                rate_per_s: None,
+                pid: facts.pid,
+            })
         };
         Ok([side(0)?, side(1)?])
     }

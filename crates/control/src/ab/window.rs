@@ -4,9 +4,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use whyso_explain::ab::WindowResult;
-use whyso_load::LevelSpec;
+use whyso_load::{LevelSpec, Running};
 use whyso_watch::process_cpu_ns;
 
+use super::guard::Guard;
 use crate::engine::Engine;
 use crate::{Error, Stop};
 
@@ -17,6 +18,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) struct Side {
     pub(super) engine: Engine,
     pub(super) users: u32,
+    /// Transactions per second in its last window.
+    pub(super) rate_per_s: Option<f64>,
     /// The server's process, where it runs on this machine.
     pub(super) pid: Option<u32>,
 }
@@ -49,21 +52,23 @@ pub(super) struct Window {
 pub(super) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<Option<Window>, Error> {
     let mut running = side.engine.begin(&LevelSpec::users(side.users))?;
     let begin = Instant::now();
-    let wait = |until: Duration| {
+    let mut guard = Guard::new(side.rate_per_s, side.pid.is_some());
+    let mut wait = |running: &Running, until: Duration| {
         while let Some(left) = until.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
             if stop.is_asked() {
-                return false;
+                return Ok(false);
             }
+            guard.check(running.live())?;
             sleep(left.min(CHECK_INTERVAL));
         }
-        true
+        Ok::<_, Error>(true)
     };
-    if !wait(lengths.cut) {
+    if !wait(&running, lengths.cut)? {
         return Ok(None);
     }
     running.begin_measuring();
     let cpu_begin_ns = side.pid.and_then(process_cpu_ns);
-    let is_whole = wait(lengths.whole());
+    let is_whole = wait(&running, lengths.whole())?;
     let cpu_end_ns = side.pid.and_then(process_cpu_ns);
     let outcome = running.stop();
     if !is_whole {
@@ -79,6 +84,7 @@ pub(super) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<O
             whyso_words::seconds(lengths.measured.as_secs_f64())
         )));
     }
+    side.rate_per_s = Some(outcome.transactions as f64 / lengths.measured.as_secs_f64());
     let quantile_ms = |quantile: f64| outcome.response.quantile_ns(quantile) as f64 / 1e6;
     let cpu_ns = cpu_begin_ns.zip(cpu_end_ns).map(|(begin_ns, end_ns)| end_ns.saturating_sub(begin_ns));
     Ok(Some(Window {
