@@ -21,9 +21,10 @@ struct Assistant {
 }
 
 impl Assistant {
-    fn start(place: &Place) -> Assistant {
+    fn start(place: &Place, options: &[&str]) -> Assistant {
         let runs = place.runs();
         let mut command = place.whyso(&["mcp", "--runs", runs.to_str().unwrap()]);
+        command.args(options);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut program = command.spawn().unwrap();
         let (send, lines) = channel();
@@ -99,12 +100,13 @@ fn an_assistant_finds_the_cause_and_changes_nothing() {
     let id = place.only_run().file_name().unwrap().to_str().unwrap().to_string();
     let before = listing(&place);
 
-    let mut assistant = Assistant::start(&place);
+    let mut assistant = Assistant::start(&place, &[]);
     let tools = assistant.ask("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap().clone();
     for tool in &tools {
         let name = tool["name"].as_str().unwrap();
         assert_eq!(tool["annotations"]["readOnlyHint"], true, "{name}");
+        assert!(!["ab", "prove"].contains(&name), "experiments were not permitted");
         assert!(tool["description"].as_str().is_some_and(|text| text.len() > 40), "{name}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
@@ -140,6 +142,15 @@ fn an_assistant_finds_the_cause_and_changes_nothing() {
     drop(assistant.stdin.take());
     assert!(common::wait_until(SOON, || assistant.program.try_wait().unwrap().is_some()));
     assert!(assistant.program.wait().unwrap().success());
+
+    let mut permitted = Assistant::start(&place, &["--allow-experiments"]);
+    let planned = permitted.call_well("prove", json!({"dry_run": true, "accept": ["semantics"]}));
+    assert!(planned.contains("row-lock") && planned.contains("not testable"), "{planned}");
+    let (refused, is_error) = permitted.call("ab", json!({"versus_settings": ["--dsn"]}));
+    assert!(is_error && refused.contains("begin with -"), "{refused}");
+    let (refused, is_error) = permitted.call("ab", json!({"workload": "a.sql", "versus_settings": ["a=1"]}));
+    assert!(is_error && refused.contains("is a file"), "{refused}");
+    assert_eq!(listing(&place), before, "a plan writes nothing");
 }
 
 /// Every file below the folder of runs with its size and time.

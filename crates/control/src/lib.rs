@@ -67,7 +67,7 @@ mod threads_now;
 mod tuning;
 mod warmup;
 
-pub use ab::{AbPlan, AbSide, ab};
+pub use ab::{AbPlan, AbSide, SideChange, ab};
 pub use action::{Action, ActionKind};
 pub use driven_load::{DrivenLoad, LoadRecording};
 pub use error::Error;

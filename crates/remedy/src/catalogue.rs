@@ -35,6 +35,8 @@ pub enum Change {
     Options(BTreeMap<String, String>),
     /// The users are multiplied.
     Users(f64),
+    /// What the user proposes, as text. Not in the file.
+    Own(String),
     /// There is no safe intervention, for this reason.
     Never(String),
 }
@@ -45,7 +47,7 @@ impl Change {
         match self {
             Change::Set(pairs) | Change::Options(pairs) => pairs.contains_key(name),
             Change::Scale(scale) => scale.contains_key(name),
-            Change::Users(_) | Change::Never(_) => false,
+            Change::Users(_) | Change::Own(_) | Change::Never(_) => false,
         }
     }
 }

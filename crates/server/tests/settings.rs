@@ -4,7 +4,7 @@ mod common;
 
 use common::{folder, journals_in, run, spec};
 use mysql_async::prelude::Queryable;
-use whyso_server::knobs::{Undo, Undone, pending_undo_in};
+use whyso_server::knobs::{Scope, Undo, Undone, pending_undo_in, session_statement};
 use whyso_server::{Dsn, Error, ThrowAway};
 
 #[tokio::test]
@@ -213,4 +213,61 @@ async fn a_password_is_not_given_away_over_plain_tcp() {
     let (login, rest) = server.join().unwrap();
     assert!(login.windows(5).any(|window| window == b"bench"), "the login reached the server");
     assert_eq!(rest, [0_u8; 0], "neither the password nor a request for a key follows");
+}
+
+#[tokio::test]
+async fn a_setting_that_an_experiment_switches_is_put_back_from_any_of_its_values() {
+    let parent = folder();
+    let server = ThrowAway::start(spec(parent.path())).await.unwrap();
+    let journals = parent.path().join("undo");
+    let mut connection = server.dsn().connect_without_schema().await.unwrap();
+    let state = "SELECT @@GLOBAL.innodb_io_capacity";
+    let before: Option<u64> = connection.query_first(state).await.unwrap();
+    for last in ["301", "402", "before"] {
+        let mut undo = Undo::open_in(&journals, &mut connection).await.unwrap();
+        let tried = undo.try_values(&mut connection, "innodb_io_capacity", &["301", "402"]).await.unwrap();
+        assert_eq!(tried, (before.unwrap().to_string(), vec!["301".to_string(), "402".to_string()]));
+        let last = if last == "before" { tried.0 } else { last.to_string() };
+        undo.switch(&mut connection, "innodb_io_capacity", &last).await.unwrap();
+        // As after a crash: the journal is all that is left.
+        drop(undo);
+        let mut pending = pending_undo_in(&journals, &mut connection).await.unwrap();
+        assert_eq!(pending.len(), 1);
+        let undone = pending[0].undo_all(&mut connection).await.unwrap();
+        assert!(matches!(undone[..], [Undone::PutBack(_)]), "{undone:?}");
+        assert_eq!(connection.query_first::<u64, _>(state).await.unwrap(), before, "from {last}");
+        drop(pending);
+        assert!(journals_in(&journals).is_empty());
+    }
+    // What somebody else set meanwhile stays.
+    let mut undo = Undo::open_in(&journals, &mut connection).await.unwrap();
+    undo.try_values(&mut connection, "innodb_io_capacity", &["301", "402"]).await.unwrap();
+    run(&server.dsn(), &["SET GLOBAL innodb_io_capacity = 777"]).await;
+    let undone = undo.undo_all(&mut connection).await.unwrap();
+    assert!(matches!(&undone[..], [Undone::LeftAlone { now, .. }] if now == "777"), "{undone:?}");
+    let refused = undo.try_values(&mut connection, "innodb_page_size", &["8192"]).await.unwrap_err();
+    assert!(matches!(&refused, Error::ReadOnlyKnob { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn settings_of_sessions_are_distinguished_from_those_of_the_server() {
+    let parent = folder();
+    let server = ThrowAway::start(spec(parent.path())).await.unwrap();
+    let mut connection = server.dsn().connect_without_schema().await.unwrap();
+    for (name, expected) in [
+        ("sort_buffer_size", Scope::Session),
+        ("sql-mode", Scope::Session),
+        ("innodb_flush_log_at_trx_commit", Scope::Global),
+        ("innodb_page_size", Scope::Global),
+    ] {
+        assert_eq!(Undo::scope(&mut connection, name).await.unwrap(), expected, "{name}");
+    }
+    let unknown = Undo::scope(&mut connection, "sort_bufer_size").await.unwrap_err();
+    assert!(matches!(&unknown, Error::UnknownKnob { .. }), "{unknown}");
+    assert_eq!(
+        session_statement("sort-buffer-size", "2M").unwrap(),
+        "SET SESSION sort_buffer_size = 2097152"
+    );
+    assert_eq!(session_statement("sql_mode", "it's").unwrap(), "SET SESSION sql_mode = 'it\\'s'");
+    assert!(session_statement("a b", "1").is_err());
 }

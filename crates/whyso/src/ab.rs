@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::{Args, Parser};
-use whyso_control::{AbPlan, AbSide, Error, ServerPlan, Source, ab, parse_knob};
+use clap::Args;
+use whyso_control::{AbPlan, AbSide, Error, ServerPlan, SideChange, ab};
 
 use crate::exit_codes::INTERRUPTED;
 use crate::plan_args::{knobs, seconds, source, throw_away, workload_options};
 use crate::progress::Bars;
 use crate::run_args::{DataArgs, ServerArgs, WorkloadArgs};
 use crate::user::{ask_password, handle_ctrl_c};
+use crate::versus::{change, of_build, query};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -32,7 +33,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "SQL")]
     query: Option<String>,
 
-    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --users, --server or --dsn
+    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --users, --sql, --server or --dsn
     ///
     /// The rest is as on the first side.
     #[arg(long, value_name = "WHAT", num_args = 1.., allow_hyphen_values = true)]
@@ -78,27 +79,6 @@ pub(crate) struct AbArgs {
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long, help_heading = "Output")]
     json: bool,
-}
-
-/// What follows `--versus`.
-#[derive(Parser, Debug)]
-#[command(name = "--versus", no_binary_name = true, disable_help_flag = true)]
-struct VersusArgs {
-    #[arg(long = "set")]
-    set: Vec<String>,
-    #[arg(long, conflicts_with = "workload")]
-    query: Option<String>,
-    #[arg(long)]
-    workload: Option<String>,
-    #[arg(long, conflicts_with = "dsn")]
-    server: Option<PathBuf>,
-    #[arg(long)]
-    dsn: Option<String>,
-    #[arg(long)]
-    users: Option<u32>,
-    /// An option of the workload.
-    #[arg(long = "option", short = 'O')]
-    option: Vec<String>,
 }
 
 pub(crate) fn run(args: &AbArgs) -> Result<ExitCode> {
@@ -155,64 +135,21 @@ fn baseline(args: &AbArgs) -> Result<AbSide> {
         options: workload_options(&args.options)?,
         users: args.users,
         set: knobs(&args.server)?,
+        prepare: Vec::new(),
     })
 }
 
 /// The other side: as the baseline, but for what stands after `--versus`.
 fn variant(args: &AbArgs, baseline: &AbSide) -> Result<AbSide> {
-    let mut side = baseline.clone();
+    let own_server = throw_away(&args.server, Vec::new());
     if let Some(build) = &args.versus_server {
-        side.server = own_server(args, build);
-        return Ok(side);
+        let change = SideChange { server: Some(of_build(&own_server, build)), ..SideChange::default() };
+        return Ok(change.apply(baseline));
     }
     if args.versus.is_empty() {
         bail!(Error::Plan(
             "there is nothing to compare with: end the line with --versus and what differs, such as --versus --set KNOB=VALUE".to_string()
         ));
     }
-    let versus = VersusArgs::try_parse_from(&args.versus).map_err(|error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string();
-        Error::Plan(format!(
-            "after --versus: {first}; only --set, --query, --workload, --option, --users, --server and --dsn may stand there: put the others before it"
-        ))
-    })?;
-    for knob in &versus.set {
-        let (name, value) = parse_knob(knob)?;
-        side.set.retain(|(known, _)| *known != name);
-        side.set.push((name, value));
-    }
-    for option in &versus.option {
-        let Some((name, value)) = option.split_once('=') else {
-            bail!(Error::Plan(format!("--option {option}: give NAME=VALUE, such as rand-type=uniform")));
-        };
-        side.options.retain(|(known, _)| known != name);
-        side.options.push((name.to_string(), value.to_string()));
-    }
-    side.users = versus.users.unwrap_or(side.users);
-    if let Some(sql) = &versus.query {
-        side.source = query(sql);
-    }
-    if let Some(workload) = &versus.workload {
-        side.source = source(workload)?;
-    }
-    if let Some(build) = &versus.server {
-        side.server = own_server(args, build);
-    }
-    if let Some(dsn) = versus.dsn {
-        side.server = ServerPlan::Dsn { dsn, set: Vec::new() };
-    }
-    Ok(side)
-}
-
-fn own_server(args: &AbArgs, build: &std::path::Path) -> ServerPlan {
-    let mut server = throw_away(&args.server, Vec::new());
-    if let ServerPlan::ThrowAway { build: of_baseline, .. } = &mut server {
-        *of_baseline = Some(build.to_path_buf());
-    }
-    server
-}
-
-fn query(sql: &str) -> Source {
-    Source::Query { name: "query".to_string(), sql: sql.to_string() }
+    Ok(change(&args.versus, &own_server)?.apply(baseline))
 }

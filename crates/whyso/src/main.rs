@@ -68,6 +68,7 @@ mod timeline;
 mod trace_args;
 mod user;
 mod values;
+mod versus;
 mod watch;
 mod why;
 

@@ -1,12 +1,13 @@
 //! `whyso prove`: each suspect of a recording, removed in an experiment.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use whyso_control::{Error, ProvePlan, proposals_for, prove};
+use whyso_control::{Error, ProvePlan, ServerPlan, proposals_for, prove};
 use whyso_remedy::{Cost, SMALLEST_GAIN};
 
 use crate::exit_codes::INTERRUPTED;
@@ -15,7 +16,18 @@ use crate::progress::Bars;
 use crate::recordings::{LATEST, open};
 use crate::user::{ask_password, command_line, handle_ctrl_c};
 use crate::values::Length;
+use crate::versus::change;
 
+/// A server of whyso's own, as it is without options.
+const OWN_SERVER: ServerPlan = ServerPlan::ThrowAway {
+    build: None,
+    parent: None,
+    set: Vec::new(),
+    defaults_file: None,
+    cpus: None,
+    memory_bytes: None,
+    preload: None,
+};
 /// Next to the recording: what experiments showed of it.
 const FILE: &str = "proof.json";
 
@@ -57,6 +69,10 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "FILE.sql")]
     workload: Option<String>,
 
+    /// Your own change against the first suspect, up to the end of the line, as for `whyso ab`
+    #[arg(long, value_name = "WHAT", num_args = 1.., allow_hyphen_values = true)]
+    versus: Vec<OsString>,
+
     /// Permit writing to this schema although whyso did not make it
     #[arg(long, value_name = "SCHEMA")]
     allow_writes: Option<String>,
@@ -92,6 +108,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         smallest: args.smallest_gain,
         until: args.until,
         source: args.workload.as_deref().map(source).transpose()?,
+        own: if args.versus.is_empty() { None } else { Some(change(&args.versus, &OWN_SERVER)?) },
         allow_writes: args.allow_writes.clone(),
         command: command_line(),
     };

@@ -13,7 +13,7 @@ use whyso_explain::ab::{
 use whyso_inference::{AlternationVerdict, settling};
 use whyso_random::SplitMix64;
 
-pub use plan::{AbPlan, AbSide};
+pub use plan::{AbPlan, AbSide, SideChange};
 
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};

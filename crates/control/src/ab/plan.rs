@@ -49,9 +49,80 @@ pub struct AbSide {
     pub options: Vec<(String, String)>,
     pub users: u32,
     pub set: Vec<(String, String)>,
+    /// Statements that are executed once its server has its data, such as one that adds an index. Only a server of whyso's own.
+    pub prepare: Vec<String>,
+}
+
+/// What makes a side from another one; the rest stays as it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SideChange {
+    pub server: Option<ServerPlan>,
+    pub source: Option<Source>,
+    pub options: Vec<(String, String)>,
+    pub users: Option<u32>,
+    pub set: Vec<(String, String)>,
+    pub prepare: Vec<String>,
+}
+
+impl SideChange {
+    /// The side that differs from `baseline` by self.
+    pub fn apply(&self, baseline: &AbSide) -> AbSide {
+        let mut side = baseline.clone();
+        replace(&mut side.set, &self.set);
+        replace(&mut side.options, &self.options);
+        side.users = self.users.unwrap_or(side.users);
+        side.prepare.extend_from_slice(&self.prepare);
+        side.server = self.server.clone().unwrap_or(side.server);
+        side.source = self.source.clone().unwrap_or(side.source);
+        side
+    }
+}
+
+/// Later values in the place of earlier ones.
+fn replace(pairs: &mut Vec<(String, String)>, by: &[(String, String)]) {
+    for (name, value) in by {
+        pairs.retain(|(known, _)| known != name);
+        pairs.push((name.clone(), value.clone()));
+    }
 }
 
 impl AbSide {
+    /// What distinguishes it from the other side, as short as it can be said.
+    pub(crate) fn difference_from(&self, other: &AbSide) -> String {
+        let mut parts = Vec::new();
+        if self.server != other.server {
+            parts.push(self.server.name());
+        }
+        if self.source != other.source {
+            parts.push(match &self.source {
+                Source::Query { sql, .. } => beginning(sql),
+                source => source.name().to_string(),
+            });
+        }
+        for (name, value) in self.options.iter().filter(|option| !other.options.contains(option)) {
+            parts.push(format!("{name}={value}"));
+        }
+        if self.users != other.users {
+            parts.push(whyso_words::users(self.users));
+        }
+        for sql in self.prepare.iter().filter(|sql| !other.prepare.contains(sql)) {
+            parts.push(format!("after {}", beginning(sql)));
+        }
+        for name in knobs([self, other]) {
+            match (self.value(name), other.value(name)) {
+                (Some(value), other) if Some(value) != other => {
+                    parts.push(format!("{name}={}", whyso_watch::mask_variable(name, value)));
+                }
+                (None, Some(_)) => parts.push(format!("{name} as it is")),
+                _ => {}
+            }
+        }
+        if parts.is_empty() {
+            parts.push("the load as it is".to_string());
+        }
+        parts.join(" ")
+    }
+
     /// The value that this side gives a setting.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.set.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -70,6 +141,12 @@ impl AbPlan {
         if self.sides[0] == self.sides[1] {
             return wrong(
                 "both sides are the same: after --versus, say what differs, such as --set KNOB=VALUE, --query SQL or --server NAME"
+                    .to_string(),
+            );
+        }
+        if self.sides.iter().any(|side| !side.prepare.is_empty() && !side.server.is_own()) {
+            return wrong(
+                "--sql changes data, and whyso changes those of its own servers only: leave out --dsn, or name two servers of yours that differ"
                     .to_string(),
             );
         }
@@ -109,57 +186,26 @@ impl AbPlan {
 
     /// Whether both sides can be had on one server: nothing but settings and what is sent differs.
     pub(super) fn is_one_server(&self) -> bool {
-        self.sides[0].server == self.sides[1].server
-    }
-
-    /// The names of all settings of either side, each once.
-    pub(super) fn knobs(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for (name, _) in self.sides.iter().flat_map(|side| &side.set) {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
-        names
+        let [baseline, variant] = &self.sides;
+        baseline.server == variant.server && baseline.prepare == variant.prepare
     }
 
     /// What distinguishes the sides, as short as it can be said.
     pub fn names(&self) -> [String; 2] {
-        [self.name_of(0), self.name_of(1)]
+        let [baseline, variant] = &self.sides;
+        [baseline.difference_from(variant), variant.difference_from(baseline)]
     }
+}
 
-    fn name_of(&self, side: usize) -> String {
-        let (this, other) = (&self.sides[side], &self.sides[1 - side]);
-        let mut parts = Vec::new();
-        if this.server != other.server {
-            parts.push(this.server.name());
+/// The names of all settings of either side, each once.
+pub(super) fn knobs<'a>(sides: [&'a AbSide; 2]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in sides.into_iter().flat_map(|side| &side.set) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
         }
-        if this.source != other.source {
-            parts.push(match &this.source {
-                Source::Query { sql, .. } => beginning(sql),
-                source => source.name().to_string(),
-            });
-        }
-        for (name, value) in this.options.iter().filter(|option| !other.options.contains(option)) {
-            parts.push(format!("{name}={value}"));
-        }
-        if this.users != other.users {
-            parts.push(whyso_words::users(this.users));
-        }
-        for name in self.knobs() {
-            match (this.value(name), other.value(name)) {
-                (Some(value), other) if Some(value) != other => {
-                    parts.push(format!("{name}={}", whyso_watch::mask_variable(name, value)));
-                }
-                (None, Some(_)) => parts.push(format!("{name} as it is")),
-                _ => {}
-            }
-        }
-        if parts.is_empty() {
-            parts.push("the load as it is".to_string());
-        }
-        parts.join(" ")
     }
+    names
 }
 
 /// As much of a statement as the name of a side needs.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
 use tokio::runtime::Runtime;
 use whyso_load::LoadSpec;
-use whyso_server::answers::{answered, log_out};
+use whyso_server::answers::{FILL_TIME_MAX, answered, log_out, within};
 use whyso_server::dataset::Dataset;
 use whyso_server::knobs::{Scope, Undo, session_statement};
 use whyso_server::{CpuSet, Dsn};
 use whyso_workload::Workload;
 
-use super::plan::AbPlan;
+use super::plan::{AbPlan, knobs};
 use super::window::Side;
 use crate::engine::Engine;
 use crate::facts::server_now;
@@ -98,7 +99,13 @@ impl<'a> Setup<'a> {
                 Err(error) => return Err(self.give_up(servers, error)),
             }
         }
-        let prepared = self.runtime.block_on(bring_data(&servers, &mut workloads, self.listener));
+        let prepared = self.runtime.block_on(async {
+            bring_data(&servers, &mut workloads, self.listener).await?;
+            for (tested, side) in servers.iter().zip(&self.plan.sides) {
+                self.execute(&tested.dsn, &side.prepare).await?;
+            }
+            Ok(())
+        });
         match prepared.and_then(|()| self.sides(&servers, &workloads)) {
             Ok(sides) => {
                 Ok(Start { runtime: self.runtime, listener: self.listener, servers, sides, switch: None })
@@ -128,6 +135,24 @@ impl<'a> Setup<'a> {
         prepare_server(self.runtime, &needs, self.listener, self.stop, self.ask_password)
     }
 
+    /// Executes what a side asks for before the first window.
+    async fn execute(&self, dsn: &Dsn, statements: &[String]) -> Result<(), Error> {
+        if statements.is_empty() {
+            return Ok(());
+        }
+        let mut conn = dsn.connect().await?;
+        for sql in statements {
+            self.listener.hear(News::Step(&format!("executing {sql}")));
+            let execute = async {
+                let done = conn.query_drop(sql).await;
+                done.map_err(|error| Error::Plan(format!("the server refused --sql {sql}: {error}")))
+            };
+            within(FILL_TIME_MAX, dsn, "executing what --sql asks for", execute).await?;
+        }
+        log_out(conn).await;
+        Ok(())
+    }
+
     /// Puts back what was prepared, and returns why.
     fn give_up(&self, servers: Vec<ServerUnderTest>, error: Error) -> Error {
         for tested in servers {
@@ -143,10 +168,10 @@ impl<'a> Setup<'a> {
         workloads: &mut [Workload; 2],
     ) -> Result<Option<Switch>, Error> {
         let dsn = tested.dsn.clone();
-        let mut knobs = Vec::new();
+        let mut switched = Vec::new();
         let mut conn = dsn.connect_without_schema().await?;
         let tried = async {
-            for name in self.plan.knobs() {
+            for name in knobs(self.plan.sides.each_ref()) {
                 let values = self.plan.sides.each_ref().map(|side| side.value(name));
                 if Undo::scope(&mut conn, name).await? == Scope::Session {
                     for (workload, value) in workloads.iter_mut().zip(values) {
@@ -159,16 +184,16 @@ impl<'a> Setup<'a> {
                 let given: Vec<&str> = values.iter().flatten().copied().collect();
                 let (before, _) = tested.undo.lock().await.try_values(&mut conn, name, &given).await?;
                 let values = values.map(|value| value.map_or_else(|| before.clone(), str::to_string));
-                knobs.push(Knob { name: name.to_string(), values });
+                switched.push(Knob { name: name.to_string(), values });
             }
             Ok::<_, Error>(())
         };
         answered(&dsn, "trying the settings of both sides", tried).await?;
-        if knobs.is_empty() {
+        if switched.is_empty() {
             log_out(conn).await;
             return Ok(None);
         }
-        Ok(Some(Switch { dsn, conn, undo: Arc::clone(&tested.undo), knobs, side: None }))
+        Ok(Some(Switch { dsn, conn, undo: Arc::clone(&tested.undo), knobs: switched, side: None }))
     }
 
     /// The connections of both sides. Of two servers, each side has its own.

@@ -8,12 +8,14 @@ use whyso_record::run::RunInfo;
 use whyso_remedy::{Change, Cost, Intervention, Proposal, of_cause};
 
 use crate::Error;
-use crate::ab::AbSide;
+use crate::ab::{AbSide, SideChange};
 use crate::server_plan::ServerPlan;
 use crate::source::Source;
 
 /// Suspects that are tested, the first ones first.
 const SUSPECTS_MAX: usize = 5;
+/// Id of an intervention that the user proposes.
+const OWN: &str = "own";
 
 /// A recording whose suspects are to be tested.
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub struct ProvePlan {
     pub until: Option<f64>,
     /// The user's own workload, which is not in the recording.
     pub source: Option<Source>,
+    /// What the user proposes against the first suspect.
+    pub own: Option<SideChange>,
     pub allow_writes: Option<String>,
     pub command: Vec<String>,
 }
@@ -90,7 +94,14 @@ impl ProvePlan {
             Some(source) => source.clone(),
             None => Source::Builtin(name),
         };
-        Ok(AbSide { server: self.server(run)?, source, options: self.options(run), users, set: Vec::new() })
+        Ok(AbSide {
+            server: self.server(run)?,
+            source,
+            options: self.options(run),
+            users,
+            set: Vec::new(),
+            prepare: Vec::new(),
+        })
     }
 
     fn options(&self, run: &RunInfo) -> Vec<(String, String)> {
@@ -127,7 +138,7 @@ fn cpu_list(cpus: &[u32]) -> String {
 /// A suspect, and how it may be tested.
 pub(super) struct Candidate {
     pub(super) suspect: Suspect,
-    pub(super) intervention: &'static Intervention,
+    pub(super) intervention: Intervention,
     /// The side without the cause, or why there is none.
     pub(super) variant: Result<AbSide, String>,
 }
@@ -151,6 +162,7 @@ impl Candidate {
         let Ok(side) = &self.variant else { return String::new() };
         let pairs = match &self.intervention.change {
             Change::Users(_) => return whyso_words::users(side.users),
+            Change::Own(change) => return change.clone(),
             Change::Never(_) => return String::new(),
             Change::Options(_) => &side.options,
             Change::Set(_) | Change::Scale(_) => &side.set,
@@ -168,7 +180,28 @@ pub(super) fn candidates(
     baseline: &AbSide,
 ) -> Vec<Candidate> {
     let suspects = explanation.suspects.iter().take(SUSPECTS_MAX);
-    suspects.filter_map(|suspect| candidate(plan, run, suspect, baseline)).collect()
+    let first = explanation.suspects.first().zip(plan.own.as_ref());
+    let own = first.map(|(suspect, own)| own_candidate(suspect, own, baseline));
+    let known = suspects.filter_map(|suspect| candidate(plan, run, suspect, baseline));
+    own.into_iter().chain(known).collect()
+}
+
+/// What the user proposes against the first suspect.
+fn own_candidate(suspect: &Suspect, own: &SideChange, baseline: &AbSide) -> Candidate {
+    let side = own.apply(baseline);
+    let change = side.difference_from(baseline);
+    Candidate {
+        suspect: suspect.clone(),
+        intervention: Intervention {
+            cause: suspect.id,
+            id: OWN.to_string(),
+            words: change.clone(),
+            costs: Cost::None,
+            also: "what else your change does, whyso does not know".to_string(),
+            change: Change::Own(change),
+        },
+        variant: if side == *baseline { Err("it changes nothing".to_string()) } else { Ok(side) },
+    }
 }
 
 /// The first intervention that can be tried; if there is none, the last one with its reason.
@@ -177,7 +210,7 @@ fn candidate(plan: &ProvePlan, run: &RunInfo, suspect: &Suspect, baseline: &AbSi
     for intervention in of_cause(suspect.id) {
         let variant = variant(plan, run, intervention, baseline);
         let is_possible = variant.is_ok();
-        last = Some(Candidate { suspect: suspect.clone(), intervention, variant });
+        last = Some(Candidate { suspect: suspect.clone(), intervention: intervention.clone(), variant });
         if is_possible {
             break;
         }
@@ -196,6 +229,7 @@ fn variant(
     let variables = &run.server.variables;
     match &intervention.change {
         Change::Never(why) => return Err(why.clone()),
+        Change::Own(_) => return Err("it is the user's".to_string()),
         Change::Set(set) => {
             for (name, value) in set {
                 let now = variables.get(name).ok_or_else(|| no_setting(name))?;

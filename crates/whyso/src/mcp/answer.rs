@@ -1,30 +1,26 @@
 //! What a tool answers: the text of a command, bounded in time and length.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::process::Command;
 
-/// No command takes longer.
-const TIME_MAX: Duration = Duration::from_secs(60);
 /// Longest answer. A token has 2.5 bytes or more in tables of numbers, so that these are at most 4,000 tokens.
 const BYTES_MAX: usize = 10_000;
 
-/// Carries out a command of this program that reads `runs`, and returns what it prints.
+/// Carries out a command of this program, and returns what it prints.
 ///
 /// # Errors
 /// The sentence that the command failed with.
-pub(super) async fn answer(arguments: &[String], runs: &Path) -> Result<String, String> {
+pub(super) async fn answer(arguments: &[String], time_max: Duration) -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| format!("whyso can't find itself: {error}"))?;
     let mut command = Command::new(program);
-    let (name, rest) = arguments.split_first().ok_or("no command")?;
-    command.arg(name).arg("--runs").arg(runs).args(rest).args(["--color", "never"]);
+    command.args(["--color", "never"]).args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let output = match tokio::time::timeout(TIME_MAX, command.output()).await {
+    let output = match tokio::time::timeout(time_max, command.output()).await {
         Ok(output) => output.map_err(|error| format!("whyso can't start itself: {error}"))?,
         Err(_) => {
-            let seconds = TIME_MAX.as_secs();
+            let seconds = time_max.as_secs();
             return Err(format!(
                 "it took longer than {seconds} s: ask for a part of the run, by users or window"
             ));

@@ -70,6 +70,89 @@ pub(super) struct Sides {
     pub(super) metric: Option<String>,
 }
 
+/// Two sides of a load that whyso drives, on a server that it starts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Experiment {
+    /// The load, such as "oltp-read-write" (default), "oltp-read-only", "oltp-point-select", "oltp-update-index".
+    #[serde(default)]
+    pub(super) workload: Option<String>,
+    /// Settings of the baseline, such as ["innodb_flush_log_at_trx_commit=1"].
+    #[serde(default)]
+    pub(super) settings: Vec<String>,
+    /// Settings that the other side has instead.
+    pub(super) versus_settings: Vec<String>,
+    /// Users at work. Default: 8.
+    #[serde(default)]
+    pub(super) users: Option<u32>,
+    /// Longest time, up to 600. Default: 60.
+    #[serde(default)]
+    pub(super) seconds: Option<u32>,
+}
+
+impl Experiment {
+    /// The command line of `whyso ab`.
+    ///
+    /// # Errors
+    /// A text could be taken for an option or for a path.
+    pub(super) fn arguments(&self, seconds: u32) -> Result<Vec<String>, String> {
+        let mut arguments = vec!["ab".to_string()];
+        if let Some(workload) = &self.workload {
+            if workload.contains('/') || workload.ends_with(".sql") {
+                return Err(format!("{workload:?} is a file: give the name of one of whyso's own loads"));
+            }
+            arguments.push(plain_argument(workload)?);
+        }
+        let set = |setting: &String| Ok::<_, String>(["--set".to_string(), plain_argument(setting)?]);
+        arguments.extend(["--seconds".to_string(), seconds.to_string()]);
+        arguments.extend(["--users".to_string(), self.users.unwrap_or(8).to_string()]);
+        for setting in &self.settings {
+            arguments.extend(set(setting)?);
+        }
+        arguments.push("--versus".to_string());
+        for setting in &self.versus_settings {
+            arguments.extend(set(setting)?);
+        }
+        Ok(arguments)
+    }
+}
+
+/// A run whose suspects are tested.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OfProof {
+    /// The run's id, the begin of it, "latest" or "latest~1" for the one before. Default: latest.
+    #[serde(default)]
+    pub(super) run: Option<String>,
+    /// What experiments may cost: "durability", "memory", "semantics". Default: nothing.
+    #[serde(default)]
+    pub(super) accept: Vec<String>,
+    /// Longest time of all experiments, up to 600. Default: 300.
+    #[serde(default)]
+    pub(super) budget_seconds: Option<u32>,
+    /// Only list what would be done.
+    #[serde(default)]
+    pub(super) dry_run: bool,
+}
+
+impl OfProof {
+    /// The arguments of `whyso prove`.
+    ///
+    /// # Errors
+    /// A text could be taken for an option.
+    pub(super) fn arguments(&self, seconds: u32) -> Result<Vec<String>, String> {
+        let mut arguments =
+            vec![run_argument(self.run.as_deref())?, "--budget".to_string(), format!("{seconds}s")];
+        for cost in &self.accept {
+            arguments.extend(["--accept".to_string(), plain_argument(cost)?]);
+        }
+        if self.dry_run {
+            arguments.push("--dry-run".to_string());
+        }
+        Ok(arguments)
+    }
+}
+
 /// A run as an argument.
 ///
 /// # Errors

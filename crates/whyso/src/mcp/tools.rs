@@ -1,33 +1,55 @@
 //! The tools. Each is a command of this program that reads, so that an assistant reads what a user would.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 
 use super::answer::answer;
-use super::request::{Find, OfPart, OfRun, OfView, Sides, limit_arguments, plain_argument, run_argument};
+use super::request::{
+    Experiment, Find, OfPart, OfProof, OfRun, OfView, Sides, limit_arguments, plain_argument, run_argument,
+};
 
 const INSTRUCTIONS: &str = "Recordings of MySQL-compatible servers under load, and why they do not go faster. Begin with list_runs, then \
-    explain_run. A share is of measured time; an estimated gain is untested unless it says so. Nothing here changes a server or a recording.";
+    explain_run. A share is of measured time; an estimated gain is untested unless it says so. Nothing here changes a server of the user or a recording; ab and prove, where they are offered, start servers of their own.";
+
+/// No command that reads takes longer.
+const TIME_MAX: Duration = Duration::from_secs(60);
+/// Tools that load servers.
+const EXPERIMENTS: [&str; 2] = ["ab", "prove"];
+/// What an experiment needs in addition to the time that it was given.
+const START_TIME: Duration = Duration::from_secs(120);
+/// Longest experiment that an assistant may ask for, in seconds.
+const SECONDS_MAX: u32 = 600;
 
 #[derive(Clone, Debug)]
 pub(super) struct Tools {
     runs: PathBuf,
+    router: ToolRouter<Tools>,
 }
 
 type Answer = Result<String, String>;
 
 #[tool_router]
 impl Tools {
-    pub(super) fn new(runs: PathBuf) -> Tools {
-        Tools { runs }
+    pub(super) fn new(runs: PathBuf, allow_experiments: bool) -> Tools {
+        let mut router = Tools::tool_router();
+        if !allow_experiments {
+            EXPERIMENTS.iter().for_each(|name| router.remove_route(name));
+        }
+        Tools { runs, router }
     }
 
     async fn answer(&self, command: &str, arguments: Vec<String>) -> Answer {
-        let arguments: Vec<String> = [command.to_string()].into_iter().chain(arguments).collect();
-        answer(&arguments, &self.runs).await
+        answer(&self.with_runs(command, arguments), TIME_MAX).await
+    }
+
+    fn with_runs(&self, command: &str, arguments: Vec<String>) -> Vec<String> {
+        let runs = self.runs.to_string_lossy().into_owned();
+        [command.to_string(), "--runs".to_string(), runs].into_iter().chain(arguments).collect()
     }
 
     /// The recorded runs, the oldest first: id, name, tags, what was set, throughput, first cause.
@@ -111,9 +133,24 @@ impl Tools {
         }
         self.answer("compare", arguments).await
     }
+
+    /// Two settings against each other on a throw-away server under load: which is faster, and how sure that is. It takes a minute or so.
+    #[tool(annotations(read_only_hint = false, destructive_hint = false))]
+    async fn ab(&self, Parameters(of): Parameters<Experiment>) -> Answer {
+        let seconds = of.seconds.unwrap_or(60).min(SECONDS_MAX);
+        answer(&of.arguments(seconds)?, Duration::from_secs(u64::from(seconds)) + START_TIME).await
+    }
+
+    /// Each suspect of a run removed on a throw-away server like the recorded one: measured gains against predicted ones. It takes minutes.
+    #[tool(annotations(read_only_hint = false, destructive_hint = false))]
+    async fn prove(&self, Parameters(of): Parameters<OfProof>) -> Answer {
+        let seconds = of.budget_seconds.unwrap_or(300).min(SECONDS_MAX);
+        let arguments = self.with_runs("prove", of.arguments(seconds)?);
+        answer(&arguments, Duration::from_secs(u64::from(seconds)) + START_TIME).await
+    }
 }
 
-#[tool_handler]
+#[tool_handler(router = self.router)]
 impl ServerHandler for Tools {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());

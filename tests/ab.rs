@@ -1,0 +1,137 @@
+//! `whyso ab` and `whyso prove`: two sides that alternate on a loaded server, and experiments whose settings are put back.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
+use serde_json::Value;
+
+const BY_INDEX: &str = "SELECT c FROM sbtest1 WHERE id = 7";
+const BY_SCAN: &str = "SELECT c FROM sbtest1 WHERE id + 0 = 7";
+const SETTING: &str = "SELECT @@GLOBAL.innodb_io_capacity";
+const SIGKILL: i32 = 9;
+
+#[test]
+fn a_statement_that_scans_is_slower_and_the_answer_comes_when_it_is_sure() {
+    let place = Place::new();
+    let mut ab = place.whyso(&["ab", "--query", BY_INDEX, "--users", "2", "--tables", "1", "--rows", "2000"]);
+    let ab = ab.args(["--seconds", "60", "--json", "--versus", "--query", BY_SCAN]);
+    let found = json_of(&output(ab));
+    assert_eq!((&found["verdict"], &found["design"]), (&"slower".into(), &"switch-back".into()), "{found}");
+    let [low, value, high] = ["low", "value", "high"].map(|name| found["ratio"][name].as_f64().unwrap());
+    assert!(low <= value && value <= high && high < 0.5, "{found}");
+    assert_eq!(found["ended_early"], true);
+    let pairs = found["pairs"].as_array().unwrap();
+    let first: Vec<bool> = pairs.iter().map(|pair| pair["variant_first"].as_bool().unwrap()).collect();
+    assert!(first.contains(&true) && first.contains(&false), "the order is random: {first:?}");
+    // The CPU time of the server is counted on the side of each.
+    let cpu =
+        found["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == "server_cpu_ms").unwrap();
+    assert!(cpu["ratio"]["low"].as_f64().unwrap() > 2.0, "{cpu}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn settings_of_a_users_server_are_switched_and_put_back_even_after_a_kill() {
+    let place = Place::new();
+    let server = OwnServer::start();
+    let dsn = server.dsn("root", "");
+    let before = server.sql(SETTING);
+    let sides = ["--set", "innodb_io_capacity=301", "--versus", "--set", "innodb_io_capacity=402"];
+    let ab = |seconds: &str| {
+        let mut ab =
+            place.whyso(&["ab", "oltp-point-select", "--dsn", &dsn, "--users", "2", "--tables", "1"]);
+        ab.args(["--rows", "1000", "--seconds", seconds, "--window", "200ms"]).args(sides);
+        ab
+    };
+    let child = spawn(ab("60").stdout(Stdio::null()).stderr(Stdio::null()));
+    let mut seen = Vec::new();
+    let both = wait_until(SOON, || {
+        let now = server.sql(SETTING).trim().to_string();
+        if !seen.contains(&now) {
+            seen.push(now);
+        }
+        ["301", "402"].iter().all(|value| seen.iter().any(|now| now == value))
+    });
+    assert!(both, "the sides alternate: {seen:?}");
+    kill(child.id() as i32, SIGKILL);
+    finish(child, SOON);
+    assert_ne!(server.sql(SETTING), before, "nothing has put it back yet");
+
+    let ended = output(&mut ab("10"));
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    assert!(
+        text(&ended.stderr).contains("an earlier run ended without putting a setting back"),
+        "{}",
+        text(&ended.stderr)
+    );
+    assert_eq!(server.sql(SETTING), before);
+    let printed = text(&ended.stdout);
+    assert!(
+        printed.contains("innodb_io_capacity=402") && printed.contains("holds for this start"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_anything_starts() {
+    let place = Place::new();
+    let refused = |args: &[&str], why: &str| {
+        let refused = output(&mut place.whyso(args));
+        assert_eq!(refused.status.code(), Some(2), "{args:?}");
+        let printed = text(&refused.stderr);
+        assert!(printed.contains(why), "{args:?}: {printed}");
+    };
+    refused(&["ab"], "there is nothing to compare with");
+    refused(&["ab", "--versus", "--json"], "after --versus");
+    refused(&["ab", "--set", "a=1", "--versus", "--set", "a=1"], "both sides are the same");
+    refused(&["ab", "--window", "0.01", "--versus", "--users", "9"], "--window is out of range");
+    refused(&["ab", "--matters", "1", "--versus", "--users", "9"], "--matters 1 is no difference");
+    refused(&["prove", "--until", "fast"], "give one such as 2x");
+    refused(&["prove", "--accept", "everything"], "give durability, memory, semantics");
+}
+
+#[test]
+fn a_suspect_is_removed_and_what_that_gains_is_measured() {
+    let place = Place::new();
+    // One user on a server with room for more: four times the users is the intervention that costs nothing.
+    let run = place
+        .whyso(&[
+            "run",
+            "oltp-point-select",
+            "--users",
+            "1",
+            "--seconds",
+            "3",
+            "--warmup",
+            "1",
+            "--tables",
+            "1",
+        ])
+        .args(["--rows", "1000", "--no-repeat", "--out"])
+        .arg(place.runs())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(run.success());
+    let runs = place.runs();
+    let prove = |more: &[&str]| {
+        let mut prove = place.whyso(&["prove", "--json", "--runs"]);
+        json_of(&output(prove.arg(&runs).args(more)))
+    };
+    let planned = prove(&["--dry-run"]);
+    let proposals = planned["proposals"].as_array().unwrap();
+    assert!(!proposals.is_empty(), "{planned}");
+    let found = prove(&["--budget", "35s", "--accept", "durability,memory,semantics"]);
+    let proofs = found["proofs"].as_array().unwrap();
+    assert_eq!(proofs.len(), proposals.len());
+    for (proof, proposal) in proofs.iter().zip(proposals) {
+        assert_eq!(proof["cause"], proposal["cause"]);
+        assert_eq!(proof["undone"], true);
+        assert_eq!(proof["verdict"] == "not-testable", proof["measured_gain"] == Value::Null, "{proof}");
+    }
+    let kept: Value =
+        serde_json::from_slice(&std::fs::read(place.only_run().join("proof.json")).unwrap()).unwrap();
+    assert_eq!(kept["proofs"], found["proofs"]);
+}
