@@ -28,6 +28,7 @@
 mod ab;
 mod action;
 mod action_runner;
+mod bisect;
 pub mod doctor;
 mod driven_load;
 mod duration;
@@ -69,6 +70,7 @@ mod warmup;
 
 pub use ab::{AbPlan, AbSide, SideChange, ab};
 pub use action::{Action, ActionKind};
+pub use bisect::{BisectPlan, bisect};
 pub use driven_load::{DrivenLoad, LoadRecording};
 pub use error::Error;
 pub use locks_now::{LocksNow, locks_now};

@@ -7,8 +7,10 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod bisection;
 mod catalogue;
 mod proof;
 
+pub use bisection::{Bisection, SettingDifference, Step};
 pub use catalogue::{Change, Cost, Intervention, UnknownCost, catalogue, of_cause};
 pub use proof::{After, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};

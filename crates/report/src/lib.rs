@@ -22,6 +22,7 @@
 pub mod ab;
 mod answer;
 mod axis;
+pub mod bisect;
 pub mod codec;
 mod compare;
 mod derived;

@@ -8,7 +8,7 @@ whyso finds out why a database does not go faster.
   whyso record --dsn DSN --for 60s     watch your server for a minute: what does it wait for?
   whyso watch --dsn DSN                see your server now, in the terminal
 
-  do       run, record, watch, load, ab, prove, sysbench, study, note
+  do       run, record, watch, load, ab, prove, bisect, sysbench, study, note
   look     why, status, locks, statements, pfs, functions, callers, callees, source, classes, wakers, threads,
            timeline, stacks
   share    report, serve, plot, compare, history, export, sql, runs, mcp, schema

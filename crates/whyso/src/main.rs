@@ -13,6 +13,7 @@ mod addon;
 mod against;
 mod answer;
 mod args;
+mod bisect;
 mod choice_args;
 mod clock_time;
 mod commands;
@@ -107,6 +108,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
         Command::Ab(args) => ab::run(&args),
+        Command::Bisect(args) => bisect::run(&args),
         Command::Prove(args) => prove::run(&args),
         Command::Sysbench(args) => sysbench::run(&args),
         Command::Record(args) => record::record(&args),

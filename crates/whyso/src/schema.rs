@@ -19,6 +19,7 @@ schemas! {
     "run": "whyso run, whyso record, whyso report --format json",
     "load": "whyso load",
     "ab": "whyso ab",
+    "bisect": "whyso bisect",
     "prove": "whyso prove",
     "prove-plan": "whyso prove --dry-run",
     "why": "whyso why",

@@ -16,6 +16,7 @@ use whyso_server::answers::{answered, log_out};
 use whyso_trace::StackSampling;
 
 pub use plan::ProvePlan;
+pub(crate) use plan::own_baseline;
 
 use crate::ab::{AbPlan, AbSide, ab};
 use crate::login::AskPassword;

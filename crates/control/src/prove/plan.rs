@@ -75,60 +75,71 @@ impl ProvePlan {
 
     /// The recording's load and server, as the baseline of every experiment.
     pub(super) fn baseline(&self, run: &RunInfo, users: u32) -> Result<AbSide, Error> {
-        let spec = &run.spec;
-        if run.is_recorded() || spec.recorded {
-            return Err(Error::Plan(format!(
-                "{} holds a load that whyso did not drive, so it can't be repeated: record it with whyso run, or compare settings by hand with \
-                 whyso ab",
-                run.id
-            )));
-        }
-        if spec.rates_per_s.first().is_some() {
-            return Err(Error::Plan(format!(
-                "{} has an open loop, whose throughput no change can raise: run it again with --users and without --rate",
-                run.id
-            )));
-        }
-        let name = spec.workload.clone().unwrap_or_default();
-        let source = match &self.source {
-            Some(source) => source.clone(),
-            None => Source::Builtin(name),
-        };
-        Ok(AbSide {
-            server: self.server(run)?,
-            source,
-            options: self.options(run),
-            users,
-            set: Vec::new(),
-            prepare: Vec::new(),
-        })
-    }
-
-    fn options(&self, run: &RunInfo) -> Vec<(String, String)> {
-        let pairs = run.spec.options.iter().filter_map(|option| option.split_once('='));
-        pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect()
-    }
-
-    fn server(&self, run: &RunInfo) -> Result<ServerPlan, Error> {
-        let asked = run.spec.settings.iter().filter(|setting| setting.is_asked());
-        let set: Vec<_> = asked.map(|setting| (setting.name.clone(), setting.value.clone())).collect();
+        let baseline = baseline_of(run, users, self.source.as_ref())?;
         match &self.dsn {
-            Some(dsn) => Ok(ServerPlan::Dsn { dsn: dsn.clone(), set }),
-            None if run.server.throw_away => Ok(ServerPlan::ThrowAway {
-                build: run.server.variables.get("basedir").map(PathBuf::from),
-                parent: None,
-                set,
-                defaults_file: None,
-                cpus: (!run.spec.server_cpus_words.is_empty()).then(|| cpu_list(&run.spec.server_cpus)),
-                memory_bytes: None,
-                preload: None,
+            Some(dsn) => Ok(AbSide {
+                server: ServerPlan::Dsn { dsn: dsn.clone(), set: asked_settings(run) },
+                ..baseline
             }),
-            None => Err(Error::Plan(format!(
-                "{} is of a server that whyso did not start: name it with --dsn, and permit experiments on it with --allow-experiments",
-                run.id
-            ))),
+            None => Ok(AbSide { server: own_server(run)?, ..baseline }),
         }
     }
+}
+
+/// The recording's load on a server like its own, which whyso starts. `source`: where it was the user's own.
+///
+/// # Errors
+/// The load was not whyso's, or the server was the user's.
+pub(crate) fn own_baseline(run: &RunInfo, users: u32, source: Option<&Source>) -> Result<AbSide, Error> {
+    Ok(AbSide { server: own_server(run)?, ..baseline_of(run, users, source)? })
+}
+
+/// Without a server yet.
+fn baseline_of(run: &RunInfo, users: u32, source: Option<&Source>) -> Result<AbSide, Error> {
+    let spec = &run.spec;
+    if run.is_recorded() || spec.recorded {
+        return Err(Error::Plan(format!(
+            "{} holds a load that whyso did not drive, so it can't be repeated: record it with whyso run, or compare settings by hand with \
+             whyso ab",
+            run.id
+        )));
+    }
+    if !spec.rates_per_s.is_empty() {
+        return Err(Error::Plan(format!(
+            "{} has an open loop, whose throughput no change can raise: run it again with --users and without --rate",
+            run.id
+        )));
+    }
+    let source =
+        source.cloned().unwrap_or_else(|| Source::Builtin(spec.workload.clone().unwrap_or_default()));
+    let pairs = spec.options.iter().filter_map(|option| option.split_once('='));
+    let options = pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let server = ServerPlan::Dsn { dsn: String::new(), set: Vec::new() };
+    Ok(AbSide { server, source, options, users, set: Vec::new(), prepare: Vec::new() })
+}
+
+fn asked_settings(run: &RunInfo) -> Vec<(String, String)> {
+    let asked = run.spec.settings.iter().filter(|setting| setting.is_asked());
+    asked.map(|setting| (setting.name.clone(), setting.value.clone())).collect()
+}
+
+/// A server like the recorded one, where whyso started that.
+fn own_server(run: &RunInfo) -> Result<ServerPlan, Error> {
+    if !run.server.throw_away {
+        return Err(Error::Plan(format!(
+            "{} is of a server that whyso did not start: whyso prove tests it with --dsn and --allow-experiments",
+            run.id
+        )));
+    }
+    Ok(ServerPlan::ThrowAway {
+        build: run.server.variables.get("basedir").map(PathBuf::from),
+        parent: None,
+        set: asked_settings(run),
+        defaults_file: None,
+        cpus: (!run.spec.server_cpus_words.is_empty()).then(|| cpu_list(&run.spec.server_cpus)),
+        memory_bytes: None,
+        preload: None,
+    })
 }
 
 fn cpu_list(cpus: &[u32]) -> String {
