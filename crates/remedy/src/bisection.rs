@@ -35,7 +35,7 @@ pub struct Bisection {
     pub whole: Option<MeasuredGain>,
     /// The setting, or the group that shares the effect. Empty where the settings make no difference.
     pub found: Vec<SettingDifference>,
-    /// What it makes alone.
+    /// What it makes if nothing else is changed.
     pub effect: Option<MeasuredGain>,
     /// Its share of the whole, by logarithms.
     pub share: Option<f64>,

@@ -1,4 +1,4 @@
-//! The answer of `whyso ab`: one sentence, what it rests on, and what else differs.
+//! The answer of `whyso ab`: one sentence, what it is based on, and what else differs.
 
 use serde_json::{Value, json};
 use whyso_explain::ab::{AbAnswer, AbMetric, AbOutcome, AbRatio, AbVerdict};

@@ -82,10 +82,10 @@ fn sentence(found: &Bisection) -> String {
 
 fn change(difference: &SettingDifference) -> String {
     let SettingDifference { name, first, second } = difference;
-    format!("{} {} → {}", escape(name), shown(first), shown(second))
+    format!("{} {} → {}", escape(name), value_text(first), value_text(second))
 }
 
-fn shown(value: &str) -> String {
+fn value_text(value: &str) -> String {
     if value.is_empty() { "''".to_string() } else { escape(value) }
 }
 

@@ -139,7 +139,7 @@ fn baseline(args: &AbArgs) -> Result<AbSide> {
     })
 }
 
-/// The other side: as the baseline, but for what stands after `--versus`.
+/// The other side: as the baseline, except for what stands after `--versus`.
 fn variant(args: &AbArgs, baseline: &AbSide) -> Result<AbSide> {
     let own_server = throw_away(&args.server, Vec::new());
     if let Some(build) = &args.versus_server {

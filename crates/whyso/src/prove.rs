@@ -61,7 +61,7 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "RATIO", default_value_t = SMALLEST_GAIN)]
     smallest_gain: f64,
 
-    /// Go on with what remains until throughput is this multiple of what it was, such as 2x
+    /// Continue with what remains until throughput is this multiple of what it was, such as 2x
     #[arg(long, value_name = "RATIO", value_parser = multiple)]
     until: Option<f64>,
 

@@ -80,7 +80,7 @@ impl<'a> Setup<'a> {
         match self.sides(&servers, &workloads) {
             Ok(sides) => Ok(Start { runtime: self.runtime, listener: self.listener, servers, sides, switch }),
             Err(error) => {
-                self.runtime.block_on(leave(switch));
+                self.runtime.block_on(close(switch));
                 Err(self.give_up(std::mem::take(&mut servers), error))
             }
         }
@@ -244,7 +244,7 @@ impl Start<'_> {
     pub(super) fn end(self) -> bool {
         let Start { runtime, listener, servers, sides, switch } = self;
         drop(sides);
-        runtime.block_on(leave(switch));
+        runtime.block_on(close(switch));
         let mut is_back = true;
         for tested in servers {
             is_back &= runtime.block_on(put_everything_back(tested, listener));
@@ -253,7 +253,7 @@ impl Start<'_> {
     }
 }
 
-async fn leave(switch: Option<Switch>) {
+async fn close(switch: Option<Switch>) {
     if let Some(switch) = switch {
         log_out(switch.conn).await;
     }

@@ -96,7 +96,8 @@ pub fn prove(
         baseline = side;
         let Some((found, recorded)) = prover.record_after(&case.run, &baseline, &change)? else { break };
         after = Some(found);
-        let goes_on = plan.until.is_some_and(|until| gain_so_far < until) && prover.left() > EXPERIMENT_MIN;
+        let goes_on =
+            plan.until.is_some_and(|until| gain_so_far < until) && prover.time_left() > EXPERIMENT_MIN;
         if !goes_on {
             break;
         }
@@ -125,7 +126,7 @@ struct Prover<'a> {
 }
 
 impl Prover<'_> {
-    fn left(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
@@ -175,7 +176,7 @@ impl Prover<'_> {
                 return proof;
             }
         };
-        let length = (self.left() / rest.max(1) as u32).saturating_sub(START_TIME);
+        let length = (self.time_left() / rest.max(1) as u32).saturating_sub(START_TIME);
         if self.stop.is_asked() || length < EXPERIMENT_MIN {
             proof.why = "the budget was used up before: give more with --budget".to_string();
             return proof;

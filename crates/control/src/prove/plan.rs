@@ -34,7 +34,7 @@ pub struct ProvePlan {
     pub accept: Vec<Cost>,
     /// The smallest gain that matters, as a multiple of the throughput.
     pub smallest: f64,
-    /// Go on with what remains until throughput is this multiple of what it was.
+    /// Continue with what remains until throughput is this multiple of what it was.
     pub until: Option<f64>,
     /// The user's own workload, which is not in the recording.
     pub source: Option<Source>,
