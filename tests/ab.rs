@@ -123,7 +123,7 @@ fn a_suspect_is_removed_and_what_that_gains_is_measured() {
     let planned = prove(&["--dry-run"]);
     let proposals = planned["proposals"].as_array().unwrap();
     assert!(!proposals.is_empty(), "{planned}");
-    let found = prove(&["--budget", "35s", "--accept", "durability,memory,semantics"]);
+    let found = prove(&["--budget", "30s", "--accept", "durability,memory,semantics"]);
     let proofs = found["proofs"].as_array().unwrap();
     assert_eq!(proofs.len(), proposals.len());
     for (proof, proposal) in proofs.iter().zip(proposals) {

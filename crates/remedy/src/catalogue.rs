@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(ids.len(), all.len(), "an id occurs twice");
         for intervention in &all {
             let Intervention { id, words, also, change, .. } = intervention;
-            assert!(id.starts_with(intervention.cause.name()) || id.starts_with("redo-log"), "{id}");
+            assert!(id.starts_with(intervention.cause.name()), "{id}");
             assert!(!words.ends_with('.') && !words.is_empty(), "{id}: {words}");
             assert_eq!(also.is_empty(), matches!(change, Change::Never(_)), "{id} says what else it changes");
         }

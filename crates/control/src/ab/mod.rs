@@ -25,11 +25,11 @@ use window::{Lengths, Window, window};
 /// Bins of a window's course.
 const BIN: Duration = Duration::from_millis(100);
 /// Windows of the pilot, which show how long the server takes to settle after a switch; tried in turn until it does.
-const PILOT_WINDOWS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
+const PILOT_WINDOWS: [Duration; 2] = [Duration::from_millis(800), Duration::from_secs(4)];
 const PILOT_SWITCHES: usize = 10;
 /// Windows of each side that warm it up, at most.
 const WARMUP_PAIRS_MAX: usize = 6;
-const WARMUP_WINDOW: Duration = Duration::from_millis(1500);
+const WARMUP_WINDOW: Duration = Duration::from_secs(1);
 /// Two windows of a side that differ by less than this ratio are warm.
 const WARM: f64 = 1.03;
 const WINDOW_MIN: Duration = Duration::from_millis(500);
