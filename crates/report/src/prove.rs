@@ -37,13 +37,11 @@ pub fn prove_text(proofs: &Proofs) -> String {
     }
     text.push('\n');
     for proof in &proofs.proofs {
-        text.push_str(&format!("  {:20} {}", proof.cause.name(), proof.words));
-        if !proof.why.is_empty() {
-            text.push_str(&format!(": {}", escape(&proof.why)));
-        } else {
-            text.push_str(&format!("; {}", proof.also));
-        }
-        text.push('\n');
+        let about = match proof.why.as_str() {
+            "" => format!("{}; {}", proof.words, proof.also),
+            why => why.to_string(),
+        };
+        text.push_str(&format!("  {:20} {}\n", proof.cause.name(), escape(&about)));
     }
     if proofs.proofs.iter().any(|proof| !proof.undone) {
         text.push_str(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use whyso_remedy::SettingDifference;
 
 /// Variables that say where or who a server is, or what it is doing now.
-const PLACES: [&str; 34] = [
+const PLACES: [&str; 35] = [
     "basedir",
     "build_id",
     "character_sets_dir",
@@ -32,6 +32,7 @@ const PLACES: [&str; 34] = [
     "port",
     "report_host",
     "report_port",
+    "secure_file_priv",
     "server_id",
     "server_uid",
     "server_uuid",
@@ -41,12 +42,13 @@ const PLACES: [&str; 34] = [
     "timestamp",
     "tmpdir",
 ];
-/// Begins of names of the same kind; versions, and what a build has.
-const PLACE_BEGINS: [&str; 11] = [
+/// Begins of names of the same kind; versions, what a build has, and the sizes that a server computes from other settings.
+const PLACE_BEGINS: [&str; 12] = [
     "version",
     "innodb_version",
     "have_",
     "log_bin_",
+    "performance_schema_",
     "relay_log",
     "slave_load_",
     "replica_load_",
