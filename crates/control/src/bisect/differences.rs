@@ -58,13 +58,16 @@ const PLACE_BEGINS: [&str; 12] = [
     "wsrep_",
 ];
 
-/// Settings that both servers have and that differ, by name.
+/// Settings that both servers have and that differ, by name. Paths are places, too.
 pub(super) fn differences(
     first: &BTreeMap<String, String>,
     second: &BTreeMap<String, String>,
 ) -> Vec<SettingDifference> {
     let both = first.iter().filter_map(|(name, value)| Some((name, value, second.get(name)?)));
-    let differ = both.filter(|(name, first, second)| first != second && is_setting(name));
+    let is_place = |value: &str| value.starts_with('/');
+    let differ = both.filter(|(name, first, second)| {
+        first != second && is_setting(name) && !is_place(first) && !is_place(second)
+    });
     let difference = |(name, first, second): (&String, &String, &String)| SettingDifference {
         name: name.clone(),
         first: first.clone(),
@@ -92,6 +95,7 @@ mod tests {
         let first = of(&[
             ("sync_binlog", "0"),
             ("datadir", "/a"),
+            ("aria_log_dir_path", "/a"),
             ("version_comment", "x"),
             ("old", "1"),
             ("same", "1"),
@@ -99,6 +103,7 @@ mod tests {
         let second = of(&[
             ("sync_binlog", "1"),
             ("datadir", "/b"),
+            ("aria_log_dir_path", "/b"),
             ("version_comment", "y"),
             ("new", "1"),
             ("same", "1"),
