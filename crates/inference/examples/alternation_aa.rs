@@ -80,7 +80,7 @@ fn plan(arguments: &[String]) -> Result<Plan, String> {
     let (window_s, comparison_s) = (seconds(window)?, seconds(comparison)?);
     let logs = logs(file)?;
     let pairs = (comparison_s / window_s / 2.0) as usize;
-    if pairs < 2 * PILOT || pairs > 100_000 {
+    if !(2 * PILOT..=100_000).contains(&pairs) {
         return Err(format!(
             "{pairs} pairs of windows in a comparison are too few or too many: give 20 to 100,000"
         ));
@@ -189,17 +189,13 @@ fn print(plan: &Plan, mut tally: Tally) {
         share(tally.sequences[0].len())
     );
     println!("planted   found   by theory   by a sequence   after (median)");
-    for at in 1..PLANTED.len() {
-        let theory = power(plan.pairs as u32, (PLANTED[at] / 100.0).ln_1p(), sd_log);
+    for (at, planted) in PLANTED.iter().enumerate().skip(1) {
+        let theory = power(plan.pairs as u32, (planted / 100.0).ln_1p(), sd_log);
         let found = share(tally.different[at] as usize);
         let by_sequence = share(tally.sequences[at].len());
         let pairs =
             median(&mut tally.sequences[at]).map_or("-".to_string(), |pairs| format!("{pairs} pairs"));
-        println!(
-            "{:>5.1} % {found:>6.1} % {:>9.1} % {by_sequence:>13.1} %   {pairs}",
-            PLANTED[at],
-            100.0 * theory
-        );
+        println!("{planted:>5.1} % {found:>6.1} % {:>9.1} % {by_sequence:>13.1} %   {pairs}", 100.0 * theory);
     }
 }
 

@@ -284,9 +284,9 @@ impl<'a> Comparison<'a> {
         let mut before: Option<[f64; 2]> = None;
         for _ in 0..WARMUP_PAIRS_MAX {
             let mut rates = [0.0; 2];
-            for side in 0..2 {
+            for (side, rate) in rates.iter_mut().enumerate() {
                 let Some(window) = self.window(start, side, lengths)? else { return Ok(false) };
-                rates[side] = window.result.transactions as f64 / window.result.seconds;
+                *rate = window.result.transactions as f64 / window.result.seconds;
             }
             let is_warm = |before: [f64; 2]| (0..2).all(|side| rates[side] < before[side] * WARM);
             if before.is_some_and(is_warm) {

@@ -198,7 +198,7 @@ impl AbPlan {
 }
 
 /// The names of all settings of either side, each once.
-pub(super) fn knobs<'a>(sides: [&'a AbSide; 2]) -> Vec<&'a str> {
+pub(super) fn knobs(sides: [&AbSide; 2]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in sides.into_iter().flat_map(|side| &side.set) {
         if !names.contains(&name.as_str()) {

@@ -128,7 +128,7 @@ impl Search<'_> {
     /// What these settings of the second recording make of the first one's server.
     fn test(&mut self, part: &[usize], length: Duration) -> Result<LogEffect, Error> {
         if self.stop.is_asked() {
-            return Err(Error::Interrupted);
+            return Err(Error::Failed("the search was interrupted before it had an answer".to_string()));
         }
         if Instant::now() >= self.deadline {
             return Err(Error::Failed(
