@@ -87,7 +87,8 @@ class Help:
             self.options[names] = set(re.findall(r"--[a-z][a-z0-9-]*", self.text(names))) | {"--help", "--version"}
         typed = []
         for word in words:
-            if word == "--":
+            # What follows is the command's own, and what differs on the other side of a comparison.
+            if word == "--" or word == "--versus" and names[0] in ("ab", "prove"):
                 break
             found = re.match(r"--[a-z][a-z0-9-]*", word)
             if found and names[0] != "sysbench":

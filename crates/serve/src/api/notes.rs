@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use ts_rs::TS;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
@@ -72,12 +73,23 @@ pub(super) async fn note(
 #[serde(deny_unknown_fields)]
 pub(super) struct NoteChange {
     /// Monotonic nanoseconds of the note, as `GET /runs/{id}/events` has them.
+    #[serde(deserialize_with = "whole_number")]
     t_ns: i64,
     /// The note's text, as `GET /runs/{id}/events` has it.
     before: String,
     /// The new text; null removes the note.
     #[schema(required, min_length = 1, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
     text: Option<String>,
+}
+
+/// Reads a whole number: to JSON, 3.0 is one, too.
+fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    // Beyond this, a floating point number does not say which one is meant.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    let number = serde_json::Number::deserialize(deserializer)?;
+    let of_float = || number.as_f64().filter(|value| value.fract() == 0.0 && value.abs() <= EXACT_MAX);
+    let whole = number.as_i64().or_else(|| of_float().map(|value| value as i64));
+    whole.ok_or_else(|| D::Error::custom(format!("{number} is no whole number of nanoseconds")))
 }
 
 /// Gives a note another text, or removes it.
@@ -191,4 +203,27 @@ pub(super) async fn set(
         Ok(Json(labels.into()))
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_may_be_written_as_any_whole_number() {
+        let time = |text: &str| {
+            let body = format!(r#"{{"t_ns": {text}, "before": "x", "text": null}}"#);
+            serde_json::from_str::<NoteChange>(&body)
+                .map(|change| change.t_ns)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(time("40805"), Ok(40_805));
+        assert_eq!(time("40805.0"), Ok(40_805));
+        assert_eq!(time("-1e3"), Ok(-1_000));
+        assert_eq!(time("9223372036854775807"), Ok(i64::MAX));
+        for wrong in ["1.5", "1e300", "9223372036854775808"] {
+            assert!(time(wrong).unwrap_err().contains("is no whole number"), "{wrong}");
+        }
+        assert!(time("\"1\"").is_err() && time("null").is_err());
+    }
 }
