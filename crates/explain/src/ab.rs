@@ -11,6 +11,8 @@ use whyso_inference::{
 
 /// Pairs whose spread scales the sequence, and which it does not judge.
 const PILOT_PAIRS: usize = 8;
+/// A carry-over matters from this share of the effect on, both as logarithms.
+const CARRY_OVER_SHARE: f64 = 0.1;
 
 /// What one side did in one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -198,12 +200,14 @@ fn numbers(pair: &PairResult, of: Measure) -> Option<Pair> {
     Some(Pair { start, variant_first, baseline: of(&pair.baseline)?, variant: of(&pair.variant)? })
 }
 
-/// The factor by which windows before change the ratio, where that is sure and as large as what matters.
+/// The factor by which windows before change the ratio, where that is sure and as large as what matters. Next to a large effect, a small one does not.
 pub fn harmful_carry_over(pairs: &[PairResult], matters: f64) -> Option<AbRatio> {
     let numbers: Vec<Pair> = pairs.iter().filter_map(|pair| numbers(pair, throughput)).collect();
     let bias = carry_over(&numbers)?.bias;
     let is_sure = bias.low95 > 1.0 || bias.high95 < 1.0;
-    let is_large = bias.value > matters || bias.value < 1.0 / matters;
+    let logs: Vec<f64> = numbers.iter().filter_map(Pair::log_ratio).collect();
+    let effect = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+    let is_large = bias.value.ln().abs() > matters.ln().max(effect.abs() * CARRY_OVER_SHARE);
     (is_sure && is_large).then(|| bias.into())
 }
 
@@ -355,5 +359,9 @@ mod tests {
         let carried = found.carry_over.unwrap();
         assert!(carried.low > 1.0 || carried.high < 1.0, "{carried:?}");
         assert!(harmful_carry_over(&all, 1.5).is_none(), "too little to matter there");
+        for pair in &mut all {
+            pair.variant.transactions *= 50;
+        }
+        assert!(harmful_carry_over(&all, 1.01).is_none(), "too little next to a factor of 50");
     }
 }
