@@ -226,14 +226,15 @@ impl Prover<'_> {
         proof
     }
 
-    /// Records the load with what was confirmed, on a server of whyso's own. `None`: on a server of the user nothing more is changed.
+    /// Records the load with what was confirmed, on a server of whyso's own. `None`: on a server of the user nothing more is changed, and a run
+    /// executes no statements that prepare its data.
     fn record_after(
         &self,
         run: &RunInfo,
         side: &AbSide,
         change: &str,
     ) -> Result<Option<(After, Case)>, Error> {
-        if !side.server.is_own() {
+        if !side.server.is_own() || !side.prepare.is_empty() {
             return Ok(None);
         }
         self.listener.hear(News::Step("recording what remains"));
