@@ -87,6 +87,8 @@ fn what_cannot_be_compared_is_refused_before_anything_starts() {
     refused(&["ab", "--set", "a=1", "--versus", "--set", "a=1"], "both sides are the same");
     refused(&["ab", "--window", "0.01", "--versus", "--users", "9"], "--window is out of range");
     refused(&["ab", "--matters", "1", "--versus", "--users", "9"], "--matters 1 is no difference");
+    let slow = ["--set", "innodb-buffer-pool-size=64M", "--versus", "--set", "innodb_buffer_pool_size=128M"];
+    refused(&[&["ab", "--dsn", "mysql://root@localhost/"], &slow[..]].concat(), "takes effect over minutes");
     refused(&["prove", "--until", "fast"], "give one such as 2x");
     refused(&["prove", "--accept", "everything"], "give durability, memory, semantics");
 }

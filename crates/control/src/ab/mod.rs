@@ -13,6 +13,7 @@ use whyso_explain::ab::{
 use whyso_inference::{AlternationVerdict, settling};
 use whyso_random::SplitMix64;
 
+use plan::slow_knob;
 pub use plan::{AbPlan, AbSide, SideChange};
 
 use crate::login::AskPassword;
@@ -99,7 +100,14 @@ impl<'a> Comparison<'a> {
     fn new(setup: &'a Setup<'a>) -> Result<Comparison<'a>, Error> {
         let plan = setup.plan;
         let mut first = None;
-        if plan.is_one_server() {
+        let slow = slow_knob(plan.sides.each_ref()).filter(|_| plan.is_one_server());
+        if let Some(name) = slow.filter(|_| !plan.sides[0].server.is_own()) {
+            return Err(Error::Plan(format!(
+                "{name} takes effect over minutes, so windows of seconds would show nothing: leave out --dsn to compare two servers of whyso's \
+                 own, or change it yourself between two recordings"
+            )));
+        }
+        if plan.is_one_server() && slow.is_none() {
             first = match setup.one_server() {
                 Ok(start) => Some(start),
                 // A throw-away server can be started with each of the values.
@@ -277,7 +285,7 @@ impl<'a> Comparison<'a> {
         window(&mut start.sides[side], lengths, self.setup.stop)
     }
 
-    /// Loads both sides until neither gets faster. Returns whether the comparison goes on.
+    /// Loads both sides until neither gets faster. Returns false if the user broke it off.
     fn warm_up(&self, start: &mut Start<'_>) -> Result<bool, Error> {
         self.setup.listener.hear(News::Step("warming both sides up"));
         let lengths = Lengths { cut: Duration::ZERO, measured: WARMUP_WINDOW };

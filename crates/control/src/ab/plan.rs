@@ -17,6 +17,21 @@ const STARTS_MAX: u32 = 100;
 /// Characters of a statement in the name of a side.
 const QUERY_CHARS: usize = 60;
 
+/// Settings of what a server fills or empties over minutes: windows of seconds would show what it held before the switch.
+const SLOW: [&str; 11] = [
+    "innodb_adaptive_hash_index",
+    "innodb_buffer_pool_size",
+    "innodb_log_file_size",
+    "innodb_old_blocks_pct",
+    "innodb_old_blocks_time",
+    "innodb_redo_log_capacity",
+    "key_buffer_size",
+    "query_cache_size",
+    "query_cache_type",
+    "table_definition_cache",
+    "table_open_cache",
+];
+
 /// Two sides, and how long they may alternate.
 #[derive(Clone, Debug)]
 pub struct AbPlan {
@@ -206,6 +221,12 @@ pub(super) fn knobs(sides: [&AbSide; 2]) -> Vec<&str> {
         }
     }
     names
+}
+
+/// The first setting that a server can't be switched between in windows of seconds.
+pub(super) fn slow_knob(sides: [&AbSide; 2]) -> Option<&str> {
+    let is_slow = |name: &&str| SLOW.contains(&name.to_ascii_lowercase().replace('-', "_").as_str());
+    knobs(sides).into_iter().find(is_slow)
 }
 
 /// As much of a statement as the name of a side needs.
