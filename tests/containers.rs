@@ -117,7 +117,9 @@ fn a_server_in_a_container_is_recorded_by_name_with_its_symbols() {
         return;
     }
     let run = place.only_run();
-    let functions = json_of(&output(&mut place.whyso(&["functions", run.to_str().unwrap(), "--json"])));
+    // All of them: those that only call others come after the thirty that are shown.
+    let all = ["functions", run.to_str().unwrap(), "--json", "--limit", "100000"];
+    let functions = json_of(&output(&mut place.whyso(&all)));
     let named = functions["functions"].as_array().unwrap().iter().any(|function| {
         function["module"] == "mariadbd"
             && function["name"].as_str().is_some_and(|name| {
