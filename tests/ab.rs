@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
 use serde_json::Value;
@@ -32,12 +32,19 @@ fn a_statement_that_scans_is_slower_and_costs_the_server_more_cpu_time() {
 }
 
 #[test]
-fn settings_of_a_users_server_are_switched_and_put_back_even_after_a_kill() {
+fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
     let place = Place::new();
+    let mut neighbour = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+    let pid = neighbour.id().to_string();
+    let is_paused = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit(')').next().unwrap().trim_start().starts_with('T')
+    };
     let server = OwnServer::start();
     let dsn = server.dsn("root", "");
     let before = server.sql(SETTING);
-    let sides = ["--set", "innodb_io_capacity=301", "--versus", "--set", "innodb_io_capacity=402"];
+    let sides =
+        ["--set", "innodb_io_capacity=301", "--versus", "--set", "innodb_io_capacity=402", "--pause", &pid];
     let ab = |seconds: &str| {
         let mut ab =
             place.whyso(&["ab", "oltp-point-select", "--dsn", &dsn, "--users", "2", "--tables", "1"]);
@@ -45,18 +52,20 @@ fn settings_of_a_users_server_are_switched_and_put_back_even_after_a_kill() {
         ab
     };
     let child = spawn(ab("60").stdout(Stdio::null()).stderr(Stdio::null()));
-    let mut seen = Vec::new();
+    let (mut seen, mut was_paused) = (Vec::new(), false);
     let both = wait_until(SOON, || {
         let now = server.sql(SETTING).trim().to_string();
+        was_paused |= is_paused();
         if !seen.contains(&now) {
             seen.push(now);
         }
-        ["301", "402"].iter().all(|value| seen.iter().any(|now| now == value))
+        was_paused && ["301", "402"].iter().all(|value| seen.iter().any(|now| now == value))
     });
     assert!(both, "the sides alternate: {seen:?}");
     kill(child.id() as i32, SIGKILL);
     finish(child, SOON);
     assert_ne!(server.sql(SETTING), before, "nothing has put it back yet");
+    assert!(wait_until(SOON, || !is_paused()), "the program stands still");
 
     let ended = output(&mut ab("10"));
     assert!(ended.status.success(), "{}", text(&ended.stderr));
@@ -66,6 +75,9 @@ fn settings_of_a_users_server_are_switched_and_put_back_even_after_a_kill() {
         text(&ended.stderr)
     );
     assert_eq!(server.sql(SETTING), before);
+    assert!(!is_paused());
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
     let printed = text(&ended.stdout);
     assert!(
         printed.contains("innodb_io_capacity=402") && printed.contains("holds for this start"),
@@ -135,4 +147,6 @@ fn a_suspect_is_removed_and_what_that_gains_is_measured() {
     let kept: Value =
         serde_json::from_slice(&std::fs::read(place.only_run().join("proof.json")).unwrap()).unwrap();
     assert_eq!(kept["proofs"], found["proofs"]);
+    let page = std::fs::read_to_string(place.only_run().join("report.html")).unwrap();
+    assert!(page.contains("\"proofs\":[{\"cause\""), "the page shows them");
 }

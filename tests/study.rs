@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::served::RunServer;
-use common::{Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
+use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
 use serde_json::Value;
 
 const STUDY: &str = r#"
@@ -25,6 +25,7 @@ warmup = 0
 repeats = 2
 baseline = "off"
 trace = false
+design = "blocks"
 matters_percent = 5
 
 [[variant]]
@@ -246,4 +247,58 @@ fn a_session_s_knob_is_swept_within_each_start() {
     );
     let shown = text(&output(&mut place.whyso(&["study", "show", "sort-buffer"])).stdout);
     assert!(shown.contains("Sort_merge_passes/execution") && shown.contains("16,777,216"), "{shown}");
+}
+
+#[test]
+fn servers_that_stand_ready_together_are_loaded_in_turns() {
+    let place = Place::new();
+    let duet =
+        STUDY.replace("\"blocks\"", "\"duet\"\nshow = [\"server_cpu_us_per_transaction\"]\npair = false");
+    fs::write(place.path().join("binlog.toml"), duet).unwrap();
+    let plan = output(&mut place.whyso(&["study", "run", "binlog.toml", "--dry-run"]));
+    assert!(text(&plan.stdout).contains("block 1, the load in turns: "), "{plan:?}");
+    let answer =
+        json_of(&output(&mut place.whyso(&["study", "run", "binlog.toml", "--out", "study", "--json"])));
+    let lines = answer["lines"].as_array().unwrap();
+    assert_eq!((lines.len(), starts_done(&place)), (3, 6), "{answer:#}");
+    for line in lines {
+        assert_eq!(line["spread"]["starts"], 2, "a block is one fresh start of each: {line}");
+        assert!(line["beside"]["server_cpu_us_per_transaction"].as_f64().unwrap() > 1.0, "{line}");
+    }
+    let of = |at: usize| lines[at]["compared"]["effect"]["ratio"].as_f64().unwrap();
+    assert!(of(2) < 0.9 * of(1), "the binary log costs something: {answer:#}");
+    assert!(
+        !place.path().join("study/runs").exists()
+            || fs::read_dir(place.path().join("study/runs")).unwrap().next().is_none()
+    );
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_study_of_a_users_own_server_changes_settings_and_puts_them_back() {
+    const SETTING: &str = "SELECT @@GLOBAL.innodb_io_capacity";
+    let place = Place::new();
+    let server = OwnServer::start();
+    let before = server.sql(SETTING);
+    let study =
+        STUDY.split("[[variant]]").next().unwrap().replace("oltp-update-non-index", "oltp-point-select");
+    let variants = "[[variant]]\nname = \"off\"\nset = { innodb_io_capacity = 301 }\n[[variant]]\nname = \"on\"\nset = { innodb_io_capacity = 402 }\n";
+    fs::write(place.path().join("own.toml"), format!("{study}pair = false\n{variants}")).unwrap();
+    let dsn = server.dsn("root", "");
+    let run = |more: &[&str]| {
+        output(
+            &mut place
+                .whyso(&[&["study", "run", "own.toml", "--out", "study", "--dsn", &dsn], more].concat()),
+        )
+    };
+    assert!(text(&run(&[]).stderr).contains("--allow-experiments"));
+    let answer = json_of(&run(&["--allow-experiments", "--json"]));
+    assert_eq!(answer["starts_done"], 4, "{answer:#}");
+    assert!(answer["notes"][0].as_str().unwrap().contains("is not restarted"), "{answer:#}");
+    assert_eq!(server.sql(SETTING), before);
+    let resumed = output(&mut place.whyso(&["study", "resume", "study"]));
+    assert!(text(&resumed.stderr).contains("give its --dsn"), "{resumed:?}");
+    fs::write(place.path().join("own.toml"), format!("{study}cold = true\n{variants}")).unwrap();
+    let refused = run(&["--allow-experiments"]);
+    assert!(text(&refused.stderr).contains("needs servers that whyso starts"), "{refused:?}");
 }

@@ -1,9 +1,13 @@
 //! What a report has of a run in addition to its series. Level by level these are statements, lock waits and the Performance Schema's
 //! views. The text of sources is added to them.
 
+use std::path::Path;
+
 use whyso_explain::statements::{CommandMetric, by_statement};
 use whyso_record::Recording;
+use whyso_record::private::read_file;
 use whyso_record::run::{Purpose, Window};
+use whyso_remedy::Proofs;
 use whyso_report::{Excerpt, Extras, LevelLocks, LevelStatements, RunPfs, RunStatements, Source, SourceText};
 
 use crate::Error;
@@ -12,6 +16,10 @@ use crate::pfs::every_view;
 use crate::source_files::{SourcePath, source_file};
 use crate::statements::{CommandFilter, commands_in, sql_trace_cost};
 
+/// Next to a recording: what experiments showed of it.
+pub const PROOFS: &str = "proof.json";
+const PROOFS_BYTES_MAX: u64 = 4 << 20;
+
 /// What [`ForReport::lend`] lends to a report.
 #[derive(Clone, Debug, Default)]
 pub struct ForReport {
@@ -19,6 +27,8 @@ pub struct ForReport {
     /// By the level's index; `None`: all of a recording in which no level ended.
     locks: Vec<(Option<u32>, LocksOver)>,
     pfs: Option<RunPfs>,
+    /// Of the whole run.
+    proofs: Option<Proofs>,
     source_paths: Vec<SourcePath>,
 }
 
@@ -28,7 +38,11 @@ impl ForReport {
     /// # Errors
     /// The recording's files can't be read.
     pub fn new(recording: &Recording, source_paths: &[SourcePath]) -> Result<ForReport, Error> {
-        Ok(ForReport { source_paths: source_paths.to_vec(), ..ForReport::of(recording, &parts(recording))? })
+        Ok(ForReport {
+            source_paths: source_paths.to_vec(),
+            proofs: proofs(recording.dir()),
+            ..ForReport::of(recording, &parts(recording))?
+        })
     }
 
     /// The same over one window, whatever levels lie in it.
@@ -61,6 +75,7 @@ impl ForReport {
             statements: statements(recording, parts)?,
             locks,
             pfs: every_view(recording, parts)?,
+            proofs: None,
             source_paths: Vec::new(),
         })
     }
@@ -83,8 +98,15 @@ impl ForReport {
             statements: self.statements.as_ref(),
             locks: &locks,
             pfs: self.pfs.as_ref(),
+            proofs: self.proofs.as_ref(),
         })
     }
+}
+
+/// What `whyso prove` found; `None` where nothing was tested, or it can't be read.
+pub fn proofs(dir: &Path) -> Option<Proofs> {
+    let bytes = read_file(&dir.join(PROOFS), PROOFS_BYTES_MAX).ok()?;
+    serde_json::from_slice(&bytes).ok()
 }
 
 /// The parts of a run that a report shows one by one: its levels, or all of it.

@@ -47,7 +47,7 @@ pub use error::Error;
 pub use evidence::{explain, explain_at, input, judge_alone, level_input, machine};
 pub use excerpt::{excerpt, explain_excerpt};
 pub use file_waits::{MainFiles, main_files};
-pub use for_report::ForReport;
+pub use for_report::{ForReport, PROOFS, proofs};
 pub use level_series::add_chosen;
 pub use locks::{LocksOver, locks_in};
 pub use pfs::{PfsOver, pfs_in, timing_in, timing_is_known};

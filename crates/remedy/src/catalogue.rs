@@ -35,6 +35,12 @@ pub enum Change {
     Options(BTreeMap<String, String>),
     /// The users are multiplied.
     Users(f64),
+    /// A kind of statement is left out.
+    LeaveOut(LeftOut),
+    /// The server may use every CPU.
+    AllCpus,
+    /// The programs of others that the user named are paused.
+    PauseNeighbours,
     /// What the user proposes, as text. Not in the file.
     Own(String),
     /// There is no safe intervention, for this reason.
@@ -47,9 +53,24 @@ impl Change {
         match self {
             Change::Set(pairs) | Change::Options(pairs) => pairs.contains_key(name),
             Change::Scale(scale) => scale.contains_key(name),
-            Change::Users(_) | Change::Own(_) | Change::Never(_) => false,
+            Change::Users(_)
+            | Change::LeaveOut(_)
+            | Change::AllCpus
+            | Change::PauseNeighbours
+            | Change::Own(_)
+            | Change::Never(_) => false,
         }
     }
+}
+
+/// Which kind of statement is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    /// The one with the largest part of the response time.
+    Slowest,
+    /// The making of connections.
+    Reconnects,
 }
 
 /// What a user gives up.
@@ -127,6 +148,11 @@ struct Entry {
     scale: Option<BTreeMap<String, u64>>,
     options: Option<BTreeMap<String, String>>,
     users: Option<f64>,
+    leave_out: Option<LeftOut>,
+    #[serde(default)]
+    all_cpus: bool,
+    #[serde(default)]
+    pause_neighbours: bool,
     never: Option<String>,
 }
 
@@ -142,11 +168,17 @@ impl Entry {
             self.scale.map(Change::Scale),
             self.options.map(Change::Options),
             self.users.map(Change::Users),
+            self.leave_out.map(Change::LeaveOut),
+            self.all_cpus.then_some(Change::AllCpus),
+            self.pause_neighbours.then_some(Change::PauseNeighbours),
             self.never.map(Change::Never),
         ];
         let mut changes = changes.into_iter().flatten();
         let (Some(change), None) = (changes.next(), changes.next()) else {
-            return Err(format!("{}: give one of set, scale, options, users and never", self.id));
+            return Err(format!(
+                "{}: give one of set, scale, options, users, leave_out, all_cpus, pause_neighbours and never",
+                self.id
+            ));
         };
         let Entry { cause, id, words, costs, also, .. } = self;
         Ok(Intervention { cause, id, words, costs, also, change })

@@ -12,5 +12,5 @@ mod catalogue;
 mod proof;
 
 pub use bisection::{Bisection, SettingDifference, Step};
-pub use catalogue::{Change, Cost, Intervention, UnknownCost, catalogue, of_cause};
+pub use catalogue::{Change, Cost, Intervention, LeftOut, UnknownCost, catalogue, of_cause};
 pub use proof::{After, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};

@@ -1,5 +1,7 @@
 //! What a report takes in addition to a recording and its findings.
 
+use whyso_remedy::Proofs;
+
 use crate::locks::LevelLocks;
 use crate::pfs::RunPfs;
 use crate::profile::ReadSource;
@@ -19,4 +21,6 @@ pub struct Extras<'a> {
     pub locks: &'a [LevelLocks<'a>],
     /// What the Performance Schema counted, level by level.
     pub pfs: Option<&'a RunPfs>,
+    /// What experiments showed of the suspects.
+    pub proofs: Option<&'a Proofs>,
 }

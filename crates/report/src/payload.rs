@@ -19,6 +19,7 @@ use crate::answer::{Answer, answer};
 use crate::flame::{self, Flame, FlameHead, Places};
 use crate::locks::{LocksHead, locks_heads};
 use crate::pfs::{PfsHead, pfs_view_blocks};
+use crate::prove::{ProofHead, proof_heads};
 use crate::source::{Source, Stacks, level_edges};
 use crate::statements::{StatementsHead, statements_head};
 use crate::threads::{self, ThreadsHead};
@@ -99,6 +100,8 @@ struct TablesHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pfs: Option<PfsHead<'a>>,
+    /// What experiments showed of the run's suspects; none of a window.
+    proofs: Vec<ProofHead>,
 }
 
 /// Where in the blocks something lies.
@@ -200,6 +203,7 @@ fn add_profile(
 fn add_tables<'b>(blocks: &mut Blocks, extras: &Extras<'b>) -> Result<TablesHead<'b>, Error> {
     Ok(TablesHead {
         statements: statements_head(extras.statements),
+        proofs: extras.proofs.map_or_else(Vec::new, proof_heads),
         locks: locks_heads(extras.locks),
         pfs: add_pfs(blocks, extras)?,
     })

@@ -1,6 +1,8 @@
 //! What experiments showed of a recording's suspects, and what they would be.
 
+use serde::Serialize;
 use serde_json::{Value, json};
+use ts_rs::TS;
 use whyso_explain::model::Gain;
 use whyso_remedy::{Proof, ProofVerdict, Proofs, Proposal};
 use whyso_words::terminal::escape;
@@ -89,6 +91,40 @@ fn bar(proof: &Proof) -> String {
         cells[cell(gain.low)..=cell(gain.high)].fill('█');
     }
     cells.iter().collect::<String>().trim_end().to_string()
+}
+
+/// A suspect that was tested, as the page shows it. Gains are multiples of the throughput.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub(crate) struct ProofHead {
+    cause: &'static str,
+    verdict: &'static str,
+    /// What was done.
+    words: String,
+    /// What else that changed.
+    also: String,
+    /// Why it was not tested; else empty.
+    why: String,
+    /// Lowest and highest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    predicted: Option<[f64; 2]>,
+    /// Value, and the ends of its 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    measured: Option<[f64; 3]>,
+}
+
+pub(crate) fn proof_heads(proofs: &Proofs) -> Vec<ProofHead> {
+    let head = |proof: &Proof| ProofHead {
+        cause: proof.cause.name(),
+        verdict: proof.verdict.name(),
+        words: proof.words.clone(),
+        also: proof.also.clone(),
+        why: proof.why.clone(),
+        predicted: proof.predicted_gain.map(|gain| [gain.low, gain.high]),
+        measured: proof.measured_gain.map(|gain| [gain.value, gain.low, gain.high]),
+    };
+    proofs.proofs.iter().map(head).collect()
 }
 
 /// The proofs as one JSON object.

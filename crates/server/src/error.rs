@@ -49,6 +49,10 @@ pub enum Error {
     #[error("{0}")]
     Container(String),
 
+    /// A program of others that can't be paused.
+    #[error("{0}")]
+    Neighbour(String),
+
     /// What a session executes is not what was wanted of it.
     #[error("whyso can't {doing}: {why}")]
     Session { doing: String, why: String },

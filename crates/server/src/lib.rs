@@ -4,7 +4,7 @@
 //! Only this crate changes a server's settings and files, and only when asked. These are a schema that it created and
 //! marked ([`schema`]), settings that it puts back ([`knobs`]), and servers of its own ([`throwaway`]). It ends a
 //! statement of somebody else only where the user allowed it ([`sessions`]). It never
-//! measures, and never starts or stops a server that it did not create. It writes into a schema that holds anything
+//! measures, and never starts or stops a server that it did not create. It pauses a program of others only where the user named it ([`pause`]). It writes into a schema that holds anything
 //! else only where the user named that schema. It answers no server's request for a file except for the rows that it
 //! loads.
 //!
@@ -33,9 +33,12 @@ pub mod dataset;
 pub mod dsn;
 mod error;
 pub mod find;
+mod forked;
 pub mod knobs;
 mod page_cache;
 mod paths;
+pub mod pause;
+mod process;
 pub mod redact;
 pub mod schema;
 pub mod sessions;
@@ -51,4 +54,5 @@ pub use error::{Error, Result};
 pub use find::{Binary, Flavor, Launch};
 pub use page_cache::drop_page_cache;
 pub use paths::{FileSystem, cache_dir, file_system, state_dir};
+pub use pause::{Neighbour, Pauser};
 pub use throwaway::{Death, StartSpec, ThrowAway, sweep};

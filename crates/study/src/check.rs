@@ -2,6 +2,7 @@
 
 use whyso_model::measures;
 
+use crate::design::{DUET_CUT, DUET_WINDOW, Design};
 use crate::hints::{hint, nearest};
 use crate::setup::{At, Part};
 use crate::spec::{Before, Repeats, Spec};
@@ -47,6 +48,11 @@ impl Spec {
             if self.users != [1] || !self.best_of.is_empty() || !self.over_time.is_empty() {
                 return wrong("[inside] sweeps a knob for one session: remove users, best_of and over_time");
             }
+        }
+        if self.asked_design == Some(Design::Duet)
+            && let Some(why) = self.duet_obstacle()
+        {
+            return wrong(format!("design = \"duet\": {why}: leave design out, or give \"blocks\""));
         }
         self.check_cells()
     }
@@ -144,6 +150,7 @@ impl Spec {
         };
         check_variant("baseline", &self.baseline)?;
         self.steps.iter().try_for_each(|step| check_variant("steps", step))?;
+        self.interactions.iter().flatten().try_for_each(|name| check_variant("interactions", name))?;
         let spreads = cells.iter().any(|cell| cell.setup.endpoints > 1);
         for cell in &cells {
             check_variant("against", &cell.against)?;
@@ -169,6 +176,11 @@ impl Spec {
     pub fn measured_s_of_start(&self) -> f64 {
         match &self.session_sweep {
             Some(_) => 0.0,
+            None if self.design() == Design::Duet => {
+                let (warm, measured) = self.duet_rounds();
+                let window_s = (DUET_WINDOW + DUET_CUT).as_secs_f64();
+                self.users.len() as f64 * f64::from(warm + measured) * window_s
+            }
             None => self.users.len() as f64 * (self.seconds + self.warmup),
         }
     }

@@ -169,6 +169,9 @@ pub struct StoredStudy {
     pub files: BTreeMap<String, String>,
     /// What its readers have to know, such as what was left out.
     pub notes: Vec<String>,
+    /// The server of the user's own that it is carried out on; empty where whyso starts the servers.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub endpoint: String,
 }
 
 impl Journal {
@@ -343,7 +346,12 @@ mod tests {
     }
 
     fn stored(repeats: u32) -> StoredStudy {
-        StoredStudy { spec: spec(repeats), files: BTreeMap::new(), notes: Vec::new() }
+        StoredStudy {
+            spec: spec(repeats),
+            files: BTreeMap::new(),
+            notes: Vec::new(),
+            endpoint: String::new(),
+        }
     }
 
     fn record_of(start: Start) -> StartRecord {
@@ -365,8 +373,11 @@ mod tests {
         let parsed = Spec::parse(&format!("{text}[grid]\n{grid}"), false);
         assert!(parsed.is_err_and(|error| error.to_string().contains("cells")));
         let dir = folder.path().join("study");
-        Journal::create(&dir, StoredStudy { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() })
-            .unwrap();
+        Journal::create(
+            &dir,
+            StoredStudy { spec: spec(1), files: BTreeMap::new(), notes: Vec::new(), endpoint: String::new() },
+        )
+        .unwrap();
         let text = fs::read_to_string(dir.join(SPEC)).unwrap();
         let changed = text.replace("\"repeats\": 1", "\"repeats\": 4000000000");
         assert_ne!(changed, text);
@@ -378,8 +389,11 @@ mod tests {
     fn only_plain_files_of_a_bounded_length_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("study");
-        Journal::create(&dir, StoredStudy { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() })
-            .unwrap();
+        Journal::create(
+            &dir,
+            StoredStudy { spec: spec(1), files: BTreeMap::new(), notes: Vec::new(), endpoint: String::new() },
+        )
+        .unwrap();
         let starts = dir.join(STARTS);
         std::os::unix::fs::symlink("/dev/zero", &starts).unwrap();
         assert!(Journal::open(&dir).is_err());

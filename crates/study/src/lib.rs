@@ -4,7 +4,7 @@
 //!
 //! - A *cell* is one server with one variant under one condition, tuned in one way.
 //! - A *start* is one fresh start of a cell, and its whole sweep.
-//! - A *block* is one start of every cell, in random order ([`Spec::block`]).
+//! - A *block* is one start of every cell, in random order ([`Spec::block`]), one after the other or all at once ([`Design`]).
 //! - A *pair* is two starts of the baseline, with which a study begins. They show whether the machine differs from itself.
 //!
 //! A [`Journal`] stores what was done. So a study can be stopped at any moment, and continues where it was. [`answer`] turns what its starts
@@ -17,6 +17,7 @@
 mod answer;
 mod cells;
 mod check;
+mod design;
 mod hints;
 mod journal;
 mod journal_answer;
@@ -26,10 +27,11 @@ mod spec;
 mod suggest;
 
 pub use answer::{
-    Answer, Course, Curve, CurvePoint, CurveStep, Evenness, Line, Pair, PairLevel, Peak, SettingChange,
-    StartSummary, Step, Tops, answer,
+    Answer, Course, Curve, CurvePoint, CurveStep, Evenness, Interaction, Line, Pair, PairLevel, Peak,
+    SettingChange, StartSummary, Step, Tops, answer,
 };
 pub use cells::{Cell, Start};
+pub use design::{DUET_CUT, DUET_WINDOW, Design};
 pub use hints::suggest_word;
 pub use journal::{
     Journal, LevelRecord, LockEvenness, Machine, Moment, PeakRecord, PointRecord, StartRecord, StoredStudy,

@@ -7,6 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Error;
+use crate::design::Design;
 use crate::hints;
 use crate::session_sweep::SessionSweep;
 use crate::setup::{Part, Scalar, Values};
@@ -63,6 +64,12 @@ pub struct Spec {
     /// Variants, each of which is also compared with the one before it.
     #[serde(default)]
     pub steps: Vec<String>,
+    /// Three variants each: one, another, and both at once, to see whether together they do more or less than each by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interactions: Vec<[String; 3]>,
+    /// How a block's starts are carried out; where it is left out, whyso chooses.
+    #[serde(default, rename = "design", skip_serializing_if = "Option::is_none")]
+    pub asked_design: Option<Design>,
     /// What is compared, by the name of a measure.
     #[serde(default = "metric")]
     pub metric: String,

@@ -109,7 +109,12 @@ impl StoredStudy {
             before: Vec::new(),
             ..spec.clone()
         };
-        Ok(StoredStudy { spec, files: self.files.clone(), notes: Vec::new() })
+        Ok(StoredStudy {
+            spec,
+            files: self.files.clone(),
+            notes: Vec::new(),
+            endpoint: self.endpoint.clone(),
+        })
     }
 }
 
@@ -121,7 +126,12 @@ mod tests {
     fn stored() -> StoredStudy {
         let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\nrepeats = 2\nusers = [8, 64, 256, 1024]\n[suggest]\nknob = 'innodb_thread_concurrency'\n\
                     [[variant]]\nname = 'a'\nset = { x = 1 }\n[[variant]]\nname = 'b'\n[best_of]\nspin = [6, 96]\n";
-        StoredStudy { spec: Spec::parse(text, false).unwrap(), files: BTreeMap::new(), notes: Vec::new() }
+        StoredStudy {
+            spec: Spec::parse(text, false).unwrap(),
+            files: BTreeMap::new(),
+            notes: Vec::new(),
+            endpoint: String::new(),
+        }
     }
 
     fn measured(study: &StoredStudy, best: u32) -> Vec<StartRecord> {

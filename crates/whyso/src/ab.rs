@@ -33,7 +33,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "SQL")]
     query: Option<String>,
 
-    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --users, --sql, --server or --dsn
+    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --users, --sql, --leave-out, --pause, --server, --server-cpus or --dsn
     ///
     /// The rest is as on the first side.
     #[arg(long, value_name = "WHAT", num_args = 1.., allow_hyphen_values = true)]
@@ -113,6 +113,7 @@ fn plan(args: &AbArgs) -> Result<AbPlan> {
         length: seconds("--seconds", args.seconds)?,
         starts: args.starts,
         matters: args.matters,
+        threshold: None,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
     })
@@ -136,6 +137,8 @@ fn baseline(args: &AbArgs) -> Result<AbSide> {
         users: args.users,
         set: knobs(&args.server)?,
         prepare: Vec::new(),
+        left_out: Vec::new(),
+        paused: Vec::new(),
     })
 }
 
@@ -143,7 +146,8 @@ fn baseline(args: &AbArgs) -> Result<AbSide> {
 fn variant(args: &AbArgs, baseline: &AbSide) -> Result<AbSide> {
     let own_server = throw_away(&args.server, Vec::new());
     if let Some(build) = &args.versus_server {
-        let change = SideChange { server: Some(of_build(&own_server, build)), ..SideChange::default() };
+        let change =
+            SideChange { server: Some(of_build(&own_server, Some(build), None)), ..SideChange::default() };
         return Ok(change.apply(baseline));
     }
     if args.versus.is_empty() {

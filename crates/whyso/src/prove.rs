@@ -16,7 +16,7 @@ use crate::progress::Bars;
 use crate::recordings::{LATEST, open};
 use crate::user::{ask_password, command_line, handle_ctrl_c};
 use crate::values::Length;
-use crate::versus::change;
+use crate::versus::{change, neighbours};
 
 /// A server of whyso's own, as it is without options.
 const OWN_SERVER: ServerPlan = ServerPlan::ThrowAway {
@@ -28,8 +28,6 @@ const OWN_SERVER: ServerPlan = ServerPlan::ThrowAway {
     memory_bytes: None,
     preload: None,
 };
-/// Next to the recording: what experiments showed of it.
-const FILE: &str = "proof.json";
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -69,9 +67,13 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "FILE.sql")]
     workload: Option<String>,
 
-    /// Your own change against the first suspect, up to the end of the line, as for `whyso ab`
+    /// Test your own change against the first suspect, and nothing else: up to the end of the line, as for `whyso ab`
     #[arg(long, value_name = "WHAT", num_args = 1.., allow_hyphen_values = true)]
     versus: Vec<OsString>,
+
+    /// A program of others that may be paused in some windows, to see what it costs: PID or PID@START; several times for several
+    #[arg(long, value_name = "PID")]
+    pause: Vec<String>,
 
     /// Permit writing to this schema although whyso did not make it
     #[arg(long, value_name = "SCHEMA")]
@@ -97,7 +99,7 @@ fn multiple(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
-    let (_, path) = open(args.run.as_deref().unwrap_or(Path::new(LATEST)), &args.runs)?;
+    let (recording, path) = open(args.run.as_deref().unwrap_or(Path::new(LATEST)), &args.runs)?;
     let plan = ProvePlan {
         recording: path.clone(),
         out: args.runs.clone(),
@@ -109,6 +111,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         until: args.until,
         source: args.workload.as_deref().map(source).transpose()?,
         own: if args.versus.is_empty() { None } else { Some(change(&args.versus, &OWN_SERVER)?) },
+        pause: neighbours(&args.pause)?,
         allow_writes: args.allow_writes.clone(),
         command: command_line(),
     };
@@ -131,8 +134,13 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         return Err(Error::Interrupted.into());
     }
     let object = whyso_report::prove::prove_json(&outcome);
-    let mut file = whyso_record::private::create_file(&path.join(FILE))?;
+    let mut file = whyso_record::private::create_file(&path.join(whyso_query::PROOFS))?;
     serde_json::to_writer(&mut file, &object)?;
+    drop(file);
+    let report = path.join("report.html");
+    if report.exists() {
+        crate::run::write_report(&recording, &whyso_query::explain(&recording)?, &report)?;
+    }
     match args.json {
         true => crate::json::write(&mut out, "prove", object)?,
         false => write!(out, "{}", whyso_report::prove::prove_text(&outcome))?,

@@ -110,7 +110,7 @@ pub(crate) fn print_json(
     crate::json::write(out, "run", object)
 }
 
-fn write_report(recording: &Recording, explanation: &Explanation, path: &Path) -> Result<()> {
+pub(crate) fn write_report(recording: &Recording, explanation: &Explanation, path: &Path) -> Result<()> {
     let file = whyso_record::private::create_file(path)
         .with_context(|| format!("can't write {}", path.display()))?;
     let mut out = std::io::BufWriter::new(file);

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use whyso_control::Error;
-use whyso_study::{Answer, Journal, Repeats, Spec, StoredStudy};
+use whyso_study::{Answer, Design, Journal, Repeats, Spec, StoredStudy};
 use whyso_words::rough_time;
 
 use crate::exit_codes::INTERRUPTED;
@@ -38,6 +38,12 @@ enum StudyCommand {
         /// Run the programs that the file names: servers, libraries, plugins and add-ons that are not part of whyso
         #[arg(long)]
         allow_programs: bool,
+        /// Carry it out on a server of your own, which is not restarted: its settings are changed and put back
+        #[arg(long, value_name = "DSN", requires = "allow_experiments")]
+        dsn: Option<String>,
+        /// Permit experiments on the server of --dsn
+        #[arg(long, requires = "dsn")]
+        allow_experiments: bool,
         /// Folder of this study; it must be new [default: studies-run/ and the file's name]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
@@ -52,6 +58,12 @@ enum StudyCommand {
         /// Run the programs that the study names: servers, libraries, plugins and add-ons that are not part of whyso
         #[arg(long)]
         allow_programs: bool,
+        /// The server of your own that it was begun on
+        #[arg(long, value_name = "DSN", requires = "allow_experiments")]
+        dsn: Option<String>,
+        /// Permit experiments on the server of --dsn
+        #[arg(long, requires = "dsn")]
+        allow_experiments: bool,
         #[arg(long)]
         json: bool,
     },
@@ -86,7 +98,7 @@ const PAGE: &str = "report.html";
 pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
     let form = |json: bool| if json { TextFormat::Json } else { TextFormat::Text };
     match &args.command {
-        StudyCommand::Run { file, quick, dry_run, allow_programs, out, json } => {
+        StudyCommand::Run { file, quick, dry_run, allow_programs, dsn, out, json, .. } => {
             let text =
                 std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
             let spec = Spec::parse(&text, *quick)
@@ -95,18 +107,19 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
                 return print_unchecked(spec);
             }
             check_programs(&spec, *allow_programs)?;
-            let study = whyso_control::plan_study(spec, file.parent().unwrap_or(Path::new(".")))?;
+            let folder = file.parent().unwrap_or(Path::new("."));
+            let study = whyso_control::plan_study(spec, folder, dsn.as_deref())?;
             if *dry_run {
                 return print_plan(&study);
             }
             let name = file.file_stem().unwrap_or_default();
             let dir = out.clone().unwrap_or_else(|| Path::new(FOLDER).join(name));
-            carry_out(Journal::create(&dir, study).map_err(wrong_study)?, form(*json))
+            carry_out(Journal::create(&dir, study).map_err(wrong_study)?, dsn.as_deref(), form(*json))
         }
-        StudyCommand::Resume { dir, allow_programs, json } => {
+        StudyCommand::Resume { dir, allow_programs, dsn, json, .. } => {
             let journal = Journal::open(dir).map_err(wrong_study)?;
             check_programs(journal.spec(), *allow_programs)?;
-            carry_out(journal, form(*json))
+            carry_out(journal, dsn.as_deref(), form(*json))
         }
         StudyCommand::Show { dir, format } => {
             print_answer(&Journal::open(dir).map_err(wrong_study)?, format.chosen())?;
@@ -148,7 +161,7 @@ fn print_unchecked(spec: Spec) -> Result<ExitCode> {
             .to_string(),
     ];
     notes.extend(whyso_control::study_programs(&spec).iter().map(|program| format!("  {program}")));
-    print_plan(&StoredStudy { spec, files: BTreeMap::new(), notes })
+    print_plan(&StoredStudy { spec, files: BTreeMap::new(), notes, endpoint: String::new() })
 }
 
 fn print_plan(study: &StoredStudy) -> Result<ExitCode> {
@@ -165,7 +178,11 @@ fn print_plan(study: &StoredStudy) -> Result<ExitCode> {
     }
     for block in 0..spec.blocks_least() {
         let names: Vec<String> = spec.block(block).iter().map(|start| cells[start.cell].name()).collect();
-        writeln!(out, "block {}: {}", block + 1, names.join("; "))?;
+        let (between, how) = match spec.design() {
+            Design::Blocks => ("; ", ""),
+            Design::Duet => (" · ", ", the load in turns"),
+        };
+        writeln!(out, "block {}{how}: {}", block + 1, names.join(between))?;
     }
     if let Repeats::Until { .. } = spec.repeats {
         writeln!(out, "and more blocks, {} at most, {}", spec.blocks_max(), spec.repeats)?;
@@ -193,11 +210,11 @@ fn print_plan(study: &StoredStudy) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn carry_out(mut journal: Journal, form: TextFormat) -> Result<ExitCode> {
+fn carry_out(mut journal: Journal, dsn: Option<&str>, form: TextFormat) -> Result<ExitCode> {
     let stop = handle_ctrl_c()?;
     let bars = Bars::new();
     let command = crate::user::command_line();
-    let done = whyso_control::study(&mut journal, &command, &bars, stop, &ask_password);
+    let done = whyso_control::study(&mut journal, dsn, &command, &bars, stop, &ask_password);
     bars.clear();
     print_answer(&journal, form)?;
     if done.is_ok() {

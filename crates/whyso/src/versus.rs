@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Parser;
 use whyso_control::{Error, ServerPlan, SideChange, Source, parse_knob};
+use whyso_server::Neighbour;
 
 use crate::plan_args::source;
 
@@ -30,6 +31,15 @@ struct VersusArgs {
     /// A statement that prepares its server.
     #[arg(long)]
     sql: Vec<String>,
+    /// A kind of statement that is not sent.
+    #[arg(long)]
+    leave_out: Vec<String>,
+    /// CPUs of a server of whyso's own.
+    #[arg(long, conflicts_with = "dsn")]
+    server_cpus: Option<String>,
+    /// A program of others that stands still in its windows.
+    #[arg(long)]
+    pause: Vec<String>,
 }
 
 /// Reads what follows `--versus`. `own_server`: a server of whyso's own, for builds.
@@ -38,7 +48,7 @@ pub(crate) fn change(arguments: &[OsString], own_server: &ServerPlan) -> Result<
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string();
         Error::Plan(format!(
-            "after --versus: {first}; only --set, --query, --workload, --option, --users, --sql, --server and --dsn may stand there: put the \
+            "after --versus: {first}; only --set, --query, --workload, --option, --users, --sql, --leave-out, --pause, --server, --server-cpus and --dsn may stand there: put the \
              others before it"
         ))
     })?;
@@ -50,9 +60,10 @@ pub(crate) fn change(arguments: &[OsString], own_server: &ServerPlan) -> Result<
         options.push((name.to_string(), value.to_string()));
     }
     Ok(SideChange {
-        server: match (versus.server, versus.dsn) {
-            (Some(build), _) => Some(of_build(own_server, &build)),
-            (None, dsn) => dsn.map(|dsn| ServerPlan::Dsn { dsn, set: Vec::new() }),
+        server: match (versus.server, versus.dsn, versus.server_cpus) {
+            (None, None, None) => None,
+            (None, Some(dsn), _) => Some(ServerPlan::Dsn { dsn, set: Vec::new() }),
+            (build, _, cpus) => Some(of_build(own_server, build.as_deref(), cpus)),
         },
         source: match (&versus.query, &versus.workload) {
             (Some(sql), _) => Some(query(sql)),
@@ -62,14 +73,26 @@ pub(crate) fn change(arguments: &[OsString], own_server: &ServerPlan) -> Result<
         users: versus.users,
         set: versus.set.iter().map(|knob| parse_knob(knob)).collect::<Result<_, _>>()?,
         prepare: versus.sql,
+        left_out: versus.leave_out,
+        paused: neighbours(&versus.pause)?,
     })
 }
 
-/// A server of whyso's own, of another build.
-pub(crate) fn of_build(own_server: &ServerPlan, other: &Path) -> ServerPlan {
+/// Reads the values of `--pause`.
+pub(crate) fn neighbours(pids: &[String]) -> Result<Vec<Neighbour>> {
+    pids.iter().map(|pid| Ok(Neighbour::named(pid)?)).collect()
+}
+
+/// A server of whyso's own, of another build or on other CPUs.
+pub(crate) fn of_build(
+    own_server: &ServerPlan,
+    other: Option<&Path>,
+    other_cpus: Option<String>,
+) -> ServerPlan {
     let mut server = own_server.clone();
-    if let ServerPlan::ThrowAway { build, .. } = &mut server {
-        *build = Some(other.to_path_buf());
+    if let ServerPlan::ThrowAway { build, cpus, .. } = &mut server {
+        *build = other.map(Path::to_path_buf).or_else(|| build.take());
+        *cpus = other_cpus.or_else(|| cpus.take());
     }
     server
 }

@@ -26,6 +26,9 @@ pub enum WorkloadError {
          load a larger one with --tables and --rows, or ask for less"
     )]
     DataTooSmall { workload: String, tables: u32, rows: u64, have_tables: u32, have_rows: u64 },
+    /// A kind of statement that can't be left out.
+    #[error("{kind} can't be left out: {why}")]
+    LeftOut { kind: String, why: String },
     /// A dictionary that is to be filled and that the workload does not have.
     #[error("the workload has no dictionary '{name}'{}", did_you_mean(.nearest))]
     UnknownDictionary { name: String, nearest: Option<String> },

@@ -430,6 +430,8 @@ export type Head = {
   locks: Array<LocksHead>;
   /** Absent where nothing was read of the Performance Schema. */
   pfs?: PfsHead;
+  /** What experiments showed of the run's suspects; none of a window. */
+  proofs: Array<ProofHead>;
 };
 
 /** The statement that held an object most often while others waited for it. */
@@ -926,6 +928,22 @@ export type ProcessTime = {
   states: Array<StateTime>;
   /** Waits by file, over all threads, the longest first; a folder's path ends in a slash. */
   files: Array<FileWait>;
+};
+
+/** A suspect that was tested, as the page shows it. Gains are multiples of the throughput. */
+export type ProofHead = {
+  cause: string;
+  verdict: string;
+  /** What was done. */
+  words: string;
+  /** What else that changed. */
+  also: string;
+  /** Why it was not tested; else empty. */
+  why: string;
+  /** Lowest and highest. */
+  predicted?: [number, number];
+  /** Value, and the ends of its 95 % interval. */
+  measured?: [number, number, number];
 };
 
 export type Purpose = "sweep" | "repeat" | "switch";

@@ -3,7 +3,7 @@
 mod guard;
 mod plan;
 mod start;
-mod window;
+pub(crate) mod window;
 
 use std::time::{Duration, Instant};
 
@@ -45,19 +45,30 @@ const DUET_STARTS: u32 = 3;
 const PAIRS_MIN: usize = 8;
 /// An answer's interval is as narrow as this share of the effect, or of what matters, both by their logarithms.
 const WIDTH_SHARE: f64 = 0.25;
+/// Where only a threshold is asked about, this suffices.
+const WIDTH_SHARE_OF_VERDICT: f64 = 0.5;
+/// A server counts as settled once it differs by less than this ratio, whatever matters.
+const SETTLED_MAX: f64 = 1.02;
 /// Pairs between two looks for a carry-over.
 const CARRY_OVER_EVERY: usize = 8;
 
-/// Whether a comparison may end: the sides are equivalent, or differ and it is known how much.
-fn is_answer(seen: AlternationVerdict, ratio: Option<AbRatio>, matters: f64) -> bool {
+/// Whether a comparison may end: the sides are equivalent, or differ and it is known how much. Where a threshold is asked about: it is known on
+/// which side of it the ratio lies.
+fn is_answer(seen: AlternationVerdict, ratio: Option<AbRatio>, plan: &AbPlan) -> bool {
+    let Some(ratio) = ratio else { return false };
+    let width = (ratio.high / ratio.low).ln();
+    let effect = ratio.value.ln().abs();
+    if let Some(threshold) = plan.threshold {
+        return ratio.high <= threshold
+            || (ratio.low > threshold && width <= effect * WIDTH_SHARE_OF_VERDICT);
+    }
     match seen {
         AlternationVerdict::Undecided => false,
         AlternationVerdict::Equivalent => true,
-        AlternationVerdict::Higher | AlternationVerdict::Lower => ratio.is_some_and(|ratio| {
+        AlternationVerdict::Higher | AlternationVerdict::Lower => {
             let leaves_out_one = ratio.low > 1.0 || ratio.high < 1.0;
-            let width = (ratio.high / ratio.low).ln();
-            leaves_out_one && width <= (ratio.value.ln().abs() * WIDTH_SHARE).max(2.0 * matters.ln())
-        }),
+            leaves_out_one && width <= (effect * WIDTH_SHARE).max(2.0 * plan.matters.ln())
+        }
     }
 }
 
@@ -246,7 +257,7 @@ impl<'a> Comparison<'a> {
             }
             let Some(pair) = self.pair(start, number, lengths)? else { return Ok(None) };
             self.pairs.push(pair);
-            let is_sure = is_answer(decision.push(&pair), decision.ratio(), plan.matters);
+            let is_sure = is_answer(decision.push(&pair), decision.ratio(), plan);
             self.setup.listener.hear(News::Pair { ratio: decision.ratio(), left: left() });
             if is_sure && self.starts == 1 {
                 self.ended_early = true;
@@ -321,7 +332,8 @@ impl<'a> Comparison<'a> {
                 courses[number % 2]
                     .push(window.bins_100ms.iter().take(bins).map(|count| f64::from(*count)).collect());
             }
-            let cuts = courses.map(|courses: Vec<Vec<f64>>| settling(&courses, plan.matters));
+            let cuts =
+                courses.map(|courses: Vec<Vec<f64>>| settling(&courses, plan.matters.min(SETTLED_MAX)));
             if let [Some(to_baseline), Some(to_variant)] = cuts {
                 let cut = BIN * to_baseline.max(to_variant).max(1) as u32;
                 let enough =

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use whyso_server::Neighbour;
 use whyso_workload::Workload;
 
 use crate::Error;
@@ -50,6 +51,8 @@ pub struct AbPlan {
     pub starts: Option<u32>,
     /// The smallest ratio that matters, above 1.
     pub matters: f64,
+    /// It ends once it is sure on which side of this ratio the truth lies; `None`: once it is known how much the sides differ.
+    pub threshold: Option<f64>,
     pub client_cpus: Option<String>,
     pub allow_writes: Option<String>,
 }
@@ -66,6 +69,10 @@ pub struct AbSide {
     pub set: Vec<(String, String)>,
     /// Statements that are executed once its server has its data, such as one that adds an index. Only a server of whyso's own.
     pub prepare: Vec<String>,
+    /// Kinds of statements that its transactions do not send.
+    pub left_out: Vec<String>,
+    /// Programs of others that are paused during its windows.
+    pub paused: Vec<Neighbour>,
 }
 
 /// What makes a side from another one; the rest stays as it is.
@@ -77,6 +84,8 @@ pub struct SideChange {
     pub users: Option<u32>,
     pub set: Vec<(String, String)>,
     pub prepare: Vec<String>,
+    pub left_out: Vec<String>,
+    pub paused: Vec<Neighbour>,
 }
 
 impl SideChange {
@@ -87,6 +96,8 @@ impl SideChange {
         replace(&mut side.options, &self.options);
         side.users = self.users.unwrap_or(side.users);
         side.prepare.extend_from_slice(&self.prepare);
+        side.left_out.extend_from_slice(&self.left_out);
+        side.paused.extend_from_slice(&self.paused);
         side.server = self.server.clone().unwrap_or(side.server);
         side.source = self.source.clone().unwrap_or(side.source);
         side
@@ -122,6 +133,12 @@ impl AbSide {
         }
         for sql in self.prepare.iter().filter(|sql| !other.prepare.contains(sql)) {
             parts.push(format!("after {}", beginning(sql)));
+        }
+        for kind in self.left_out.iter().filter(|kind| !other.left_out.contains(kind)) {
+            parts.push(format!("without {kind}"));
+        }
+        for neighbour in self.paused.iter().filter(|neighbour| !other.paused.contains(neighbour)) {
+            parts.push(format!("without {neighbour}"));
         }
         for name in knobs([self, other]) {
             match (self.value(name), other.value(name)) {
@@ -187,13 +204,17 @@ impl AbPlan {
     pub(super) fn workloads(&self) -> Result<[Workload; 2], Error> {
         let servers = self.sides.each_ref().map(|side| side.server.clone());
         let workload = |side: &AbSide| {
-            side.source.workload(&WorkloadContext {
+            let mut workload = side.source.workload(&WorkloadContext {
                 options: &side.options,
                 tables: self.tables,
                 rows: self.rows,
                 servers: &servers,
                 allow_writes: self.allow_writes.as_deref(),
-            })
+            })?;
+            for kind in &side.left_out {
+                workload.leave_out(kind)?;
+            }
+            Ok::<_, Error>(workload)
         };
         let [baseline, variant] = &self.sides;
         Ok([workload(baseline)?, workload(variant)?])

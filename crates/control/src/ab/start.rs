@@ -9,7 +9,7 @@ use whyso_load::LoadSpec;
 use whyso_server::answers::{FILL_TIME_MAX, answered, log_out, within};
 use whyso_server::dataset::Dataset;
 use whyso_server::knobs::{Scope, Undo, session_statement};
-use whyso_server::{CpuSet, Dsn};
+use whyso_server::{CpuSet, Dsn, Neighbour, Pauser};
 use whyso_workload::Workload;
 
 use super::plan::{AbPlan, knobs};
@@ -42,6 +42,8 @@ pub(super) struct Start<'a> {
     servers: Vec<ServerUnderTest>,
     pub(super) sides: [Side; 2],
     switch: Option<Switch>,
+    /// Of each side, what pauses programs of others during its windows.
+    pausers: [Option<Pauser>; 2],
 }
 
 /// Settings of one server that differ between the sides.
@@ -68,21 +70,14 @@ impl<'a> Setup<'a> {
         let plan = self.plan;
         let mut workloads = plan.workloads()?;
         let tested = self.prepare(&plan.sides[0].server, &workloads)?;
-        let mut servers = vec![tested];
+        let servers = vec![tested];
         let prepared = self.runtime.block_on(async {
             bring_data(&servers, &mut workloads, self.listener).await?;
             self.switch(&servers[0], &mut workloads).await
         });
-        let switch = match prepared {
-            Ok(switch) => switch,
-            Err(error) => return Err(self.give_up(servers, error)),
-        };
-        match self.sides(&servers, &workloads) {
-            Ok(sides) => Ok(Start { runtime: self.runtime, listener: self.listener, servers, sides, switch }),
-            Err(error) => {
-                self.runtime.block_on(close(switch));
-                Err(self.give_up(std::mem::take(&mut servers), error))
-            }
+        match prepared {
+            Ok(switch) => self.start(servers, switch, &workloads),
+            Err(error) => Err(self.give_up(servers, error)),
         }
     }
 
@@ -106,12 +101,42 @@ impl<'a> Setup<'a> {
             }
             Ok(())
         });
-        match prepared.and_then(|()| self.sides(&servers, &workloads)) {
-            Ok(sides) => {
-                Ok(Start { runtime: self.runtime, listener: self.listener, servers, sides, switch: None })
-            }
+        match prepared {
+            Ok(()) => self.start(servers, None, &workloads),
             Err(error) => Err(self.give_up(servers, error)),
         }
+    }
+
+    /// Connects the users of both sides, once the servers are ready.
+    fn start(
+        &self,
+        servers: Vec<ServerUnderTest>,
+        switch: Option<Switch>,
+        workloads: &[Workload; 2],
+    ) -> Result<Start<'a>, Error> {
+        let pausers = self.pausers(&servers);
+        match pausers.and_then(|pausers| Ok((pausers, self.sides(&servers, workloads)?))) {
+            Ok((pausers, sides)) => {
+                Ok(Start { runtime: self.runtime, listener: self.listener, servers, sides, switch, pausers })
+            }
+            Err(error) => {
+                self.runtime.block_on(close(switch));
+                Err(self.give_up(servers, error))
+            }
+        }
+    }
+
+    fn pausers(&self, servers: &[ServerUnderTest]) -> Result<[Option<Pauser>; 2], Error> {
+        let pauser = |neighbours: &[Neighbour]| {
+            let tested =
+                |neighbour: &&Neighbour| servers.iter().any(|server| server.pid == Some(neighbour.pid()));
+            if let Some(server) = neighbours.iter().find(tested) {
+                return Err(Error::Plan(format!("{server} is the server itself: pause other programs")));
+            }
+            if neighbours.is_empty() { Ok(None) } else { Ok(Some(Pauser::start(neighbours)?)) }
+        };
+        let [baseline, variant] = &self.plan.sides;
+        Ok([pauser(&baseline.paused)?, pauser(&variant.paused)?])
     }
 
     fn prepare(&self, server: &ServerPlan, workloads: &[Workload]) -> Result<ServerUnderTest, Error> {
@@ -219,11 +244,17 @@ impl<'a> Setup<'a> {
 }
 
 impl Start<'_> {
-    /// Gives the server the settings of a side.
+    /// Gives the server the settings of a side, and pauses the programs that do not run in its windows.
     ///
     /// # Errors
-    /// The server refuses, or does not answer.
+    /// The server refuses, or does not answer; a program to pause has ended.
     pub(super) fn switch_to(&mut self, side: usize) -> Result<(), Error> {
+        // Those of the other side run first: a program may be paused on both.
+        for number in [1 - side, side] {
+            if let Some(pauser) = &mut self.pausers[number] {
+                pauser.set_paused(number == side)?;
+            }
+        }
         let Some(switch) = &mut self.switch else { return Ok(()) };
         if switch.side == Some(side) {
             return Ok(());
@@ -242,7 +273,8 @@ impl Start<'_> {
 
     /// Ends the start: connections, settings, servers of whyso's own. Returns whether all settings are as they were.
     pub(super) fn end(self) -> bool {
-        let Start { runtime, listener, servers, sides, switch } = self;
+        let Start { runtime, listener, servers, sides, switch, pausers } = self;
+        drop(pausers);
         drop(sides);
         runtime.block_on(close(switch));
         let mut is_back = true;

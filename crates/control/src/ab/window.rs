@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use whyso_explain::ab::WindowResult;
-use whyso_load::{LevelSpec, Running};
+use whyso_load::{Histogram, LevelSpec, Running};
 use whyso_watch::process_cpu_ns;
 
 use super::guard::Guard;
@@ -15,41 +15,46 @@ use crate::{Error, Stop};
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What is the same for all windows of a side.
-pub(super) struct Side {
-    pub(super) engine: Engine,
-    pub(super) users: u32,
+pub(crate) struct Side {
+    pub(crate) engine: Engine,
+    pub(crate) users: u32,
     /// Transactions per second in its last window.
-    pub(super) rate_per_s: Option<f64>,
+    pub(crate) rate_per_s: Option<f64>,
     /// The server's process, where it runs on this machine.
-    pub(super) pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
 }
 
 /// How long the parts of a window are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lengths {
+pub(crate) struct Lengths {
     /// After the switch, not measured.
-    pub(super) cut: Duration,
-    pub(super) measured: Duration,
+    pub(crate) cut: Duration,
+    pub(crate) measured: Duration,
 }
 
 impl Lengths {
-    pub(super) fn whole(self) -> Duration {
+    pub(crate) fn whole(self) -> Duration {
         self.cut + self.measured
     }
 }
 
 /// A window and its course.
-pub(super) struct Window {
-    pub(super) result: WindowResult,
+pub(crate) struct Window {
+    pub(crate) result: WindowResult,
     /// Transactions in each 100 ms.
-    pub(super) bins_100ms: Vec<u32>,
+    pub(crate) bins_100ms: Vec<u32>,
+    pub(crate) queries: u64,
+    /// Response times of its transactions.
+    pub(crate) response: Histogram,
+    /// Why it says more of the load generator than of the server.
+    pub(crate) invalid_why: Option<String>,
 }
 
 /// Runs one window. `None`: the user broke it off.
 ///
 /// # Errors
 /// The load failed, or the server answered nothing.
-pub(super) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<Option<Window>, Error> {
+pub(crate) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<Option<Window>, Error> {
     let mut running = side.engine.begin(&LevelSpec::users(side.users))?;
     let begin = Instant::now();
     let mut guard = Guard::new(side.rate_per_s, side.pid.is_some());
@@ -97,6 +102,9 @@ pub(super) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<O
             p99_ms: quantile_ms(0.99),
             server_cpu_s: cpu_ns.map(|cpu_ns| cpu_ns as f64 / 1e9),
         },
+        queries: outcome.queries,
+        invalid_why: outcome.invalid_why(),
+        response: outcome.response,
         bins_100ms: outcome.bins_100ms,
     }))
 }

@@ -156,6 +156,7 @@ impl Search<'_> {
                 length,
                 starts: Some(1),
                 matters: MATTERS,
+                threshold: None,
                 client_cpus: None,
                 allow_writes: None,
             },

@@ -196,7 +196,8 @@ impl Prover<'_> {
             window: None,
             length,
             starts: Some(1),
-            matters: MATTERS,
+            matters: self.plan.smallest.max(MATTERS_MIN),
+            threshold: Some(self.plan.smallest),
             client_cpus: None,
             allow_writes: self.plan.allow_writes.clone(),
         };
@@ -227,14 +228,18 @@ impl Prover<'_> {
     }
 
     /// Records the load with what was confirmed, on a server of whyso's own. `None`: on a server of the user nothing more is changed, and a run
-    /// executes no statements that prepare its data.
+    /// executes no statements that prepare its data, leaves none out, and pauses nobody.
     fn record_after(
         &self,
         run: &RunInfo,
         side: &AbSide,
         change: &str,
     ) -> Result<Option<(After, Case)>, Error> {
-        if !side.server.is_own() || !side.prepare.is_empty() {
+        if !side.server.is_own()
+            || !side.prepare.is_empty()
+            || !side.left_out.is_empty()
+            || !side.paused.is_empty()
+        {
             return Ok(None);
         }
         self.listener.hear(News::Step("recording what remains"));
@@ -294,8 +299,8 @@ impl Prover<'_> {
     }
 }
 
-/// Ends an experiment as equivalent: gains within 1 % are none.
-const MATTERS: f64 = 1.01;
+/// What may be carried over between windows without harm, and is no difference.
+const MATTERS_MIN: f64 = 1.01;
 
 /// Refuses a server other than the recording's.
 fn check_server(run: &RunInfo, server: &ServerPlan) -> Result<(), Error> {

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use whyso_explain::model::{Explanation, Suspect};
-use whyso_record::run::RunInfo;
-use whyso_remedy::{Change, Cost, Intervention, Proposal, of_cause};
+use whyso_record::run::{RunInfo, StatementResult};
+use whyso_remedy::{Change, Cost, Intervention, LeftOut, Proposal, of_cause};
+use whyso_server::Neighbour;
+use whyso_workload::RECONNECTS;
 
 use crate::Error;
 use crate::ab::{AbSide, SideChange};
@@ -14,6 +16,8 @@ use crate::source::Source;
 
 /// Suspects that are tested, the first ones first.
 const SUSPECTS_MAX: usize = 5;
+/// Kinds of statements that begin and end transactions, and connections.
+const ENDS: [&str; 6] = ["begin", "start transaction", "commit", "rollback", "connect", "retry"];
 /// Id of an intervention that the user proposes.
 const OWN: &str = "own";
 
@@ -40,6 +44,8 @@ pub struct ProvePlan {
     pub source: Option<Source>,
     /// What the user proposes against the first suspect.
     pub own: Option<SideChange>,
+    /// Programs of others that may be paused.
+    pub pause: Vec<Neighbour>,
     pub allow_writes: Option<String>,
     pub command: Vec<String>,
 }
@@ -115,7 +121,16 @@ fn baseline_of(run: &RunInfo, users: u32, source: Option<&Source>) -> Result<AbS
     let pairs = spec.options.iter().filter_map(|option| option.split_once('='));
     let options = pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let server = ServerPlan::Dsn { dsn: String::new(), set: Vec::new() };
-    Ok(AbSide { server, source, options, users, set: Vec::new(), prepare: Vec::new() })
+    Ok(AbSide {
+        server,
+        source,
+        options,
+        users,
+        set: Vec::new(),
+        prepare: Vec::new(),
+        left_out: Vec::new(),
+        paused: Vec::new(),
+    })
 }
 
 fn asked_settings(run: &RunInfo) -> Vec<(String, String)> {
@@ -174,6 +189,11 @@ impl Candidate {
         let pairs = match &self.intervention.change {
             Change::Users(_) => return whyso_words::users(side.users),
             Change::Own(change) => return change.clone(),
+            Change::LeaveOut(_) => return format!("without {}", side.left_out.join(", ")),
+            Change::AllCpus => return "every CPU".to_string(),
+            Change::PauseNeighbours => {
+                return side.paused.iter().map(Neighbour::to_string).collect::<Vec<_>>().join(", ");
+            }
             Change::Never(_) => return String::new(),
             Change::Options(_) => &side.options,
             Change::Set(_) | Change::Scale(_) => &side.set,
@@ -183,7 +203,7 @@ impl Candidate {
     }
 }
 
-/// How the suspects of a recording may be tested, the first one first.
+/// How the suspects of a recording may be tested, the first one first. Where the user proposes a change, that alone.
 pub(super) fn candidates(
     plan: &ProvePlan,
     run: &RunInfo,
@@ -194,7 +214,7 @@ pub(super) fn candidates(
     let first = explanation.suspects.first().zip(plan.own.as_ref());
     let own = first.map(|(suspect, own)| own_candidate(suspect, own, baseline));
     let known = suspects.filter_map(|suspect| candidate(plan, run, suspect, baseline));
-    own.into_iter().chain(known).collect()
+    if plan.own.is_some() { own.into_iter().collect() } else { known.collect() }
 }
 
 /// What the user proposes against the first suspect.
@@ -274,6 +294,24 @@ fn variant(
                 side.options.push((name.clone(), value.clone()));
             }
         }
+        Change::LeaveOut(which) => {
+            let kind = match which {
+                LeftOut::Reconnects => RECONNECTS.to_string(),
+                LeftOut::Slowest => slowest_statement(run, baseline)?,
+            };
+            side.left_out.push(kind);
+        }
+        Change::AllCpus => match &mut side.server {
+            ServerPlan::ThrowAway { cpus: cpus @ Some(_), .. } => *cpus = None,
+            ServerPlan::ThrowAway { .. } => return Err("the server may use every CPU already".to_string()),
+            ServerPlan::Dsn { .. } => return Err("CPUs are given only to servers of whyso's own".to_string()),
+        },
+        Change::PauseNeighbours => {
+            if plan.pause.is_empty() {
+                return Err("programs of others are paused only where you name them: --pause PID, and top shows their numbers".to_string());
+            }
+            side.paused.extend_from_slice(&plan.pause);
+        }
         Change::Users(factor) => {
             side.users = ((f64::from(baseline.users) * factor).round() as u32).max(1);
             if side.users == baseline.users {
@@ -285,6 +323,22 @@ fn variant(
         return Err(format!("it costs {0}: permit that with --accept {0}", intervention.costs));
     }
     Ok(side)
+}
+
+/// The kind of statement with the largest part of the response time at the baseline's users. Those that begin and end transactions are not
+/// asked about.
+fn slowest_statement(run: &RunInfo, baseline: &AbSide) -> Result<String, String> {
+    let level = run.levels.iter().find(|level| level.users == baseline.users);
+    let kinds = level.map_or(&[][..], |level| &level.result.by_statement);
+    let time_ms = |kind: &&StatementResult| kind.latency_ms.mean * kind.count as f64;
+    let ends = |kind: &&StatementResult| ENDS.contains(&kind.kind.to_ascii_lowercase().as_str());
+    let mut candidates: Vec<&StatementResult> = kinds.iter().filter(|kind| !ends(kind)).collect();
+    candidates.sort_by(|one, other| time_ms(other).total_cmp(&time_ms(one)));
+    match candidates[..] {
+        [] => Err("the recording has no times of its statements".to_string()),
+        [_] => Err("it is the only statement".to_string()),
+        [slowest, ..] => Ok(slowest.kind.clone()),
+    }
 }
 
 fn no_setting(name: &str) -> String {

@@ -6,11 +6,13 @@ mod measurement;
 mod pfs_counts;
 mod plan;
 mod programs;
+mod rotation;
 mod session_sweep;
 
 use std::time::Instant;
 
-use whyso_study::{Answer, Cell, Journal, Repeats, Spec, Start, StartRecord, answer, journal_answer};
+use whyso_server::Dsn;
+use whyso_study::{Answer, Cell, Design, Journal, Repeats, Spec, Start, StartRecord, answer, journal_answer};
 
 use crate::Stop;
 use crate::login::AskPassword;
@@ -24,17 +26,20 @@ use measurement::{Measurement, read_measurement};
 use plan::{KnownKnobs, plan_of};
 
 /// Carries out what a study still has to do. Each finished start is stored, whatever happens later. Returns why the study ended early, where it did.
+/// `dsn`: the server of the user's own that it is carried out on.
 ///
 /// # Errors
 /// A start failed, or the user broke off: what is missing can be done later.
 pub fn study(
     journal: &mut Journal,
+    dsn: Option<&str>,
     command: &[String],
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Option<String>, Error> {
-    let ended = carry_out(journal, command, listener, stop, ask_password)?;
+    check_endpoint(journal, dsn)?;
+    let ended = carry_out(journal, dsn, command, listener, stop, ask_password)?;
     let begun = journal.suggested().map_err(wrong_study)?;
     let suggested = match (begun, journal.stored().suggested(journal.finished_starts())) {
         (Some(begun), _) => Some(begun),
@@ -44,13 +49,27 @@ pub fn study(
         (None, _) => None,
     };
     if let Some(mut suggested) = suggested {
-        carry_out(&mut suggested, command, listener, stop, ask_password)?;
+        carry_out(&mut suggested, dsn, command, listener, stop, ask_password)?;
     }
     Ok(ended)
 }
 
+/// Refuses to mix starts of several servers.
+fn check_endpoint(journal: &Journal, dsn: Option<&str>) -> Result<(), Error> {
+    let begun_on = &journal.stored().endpoint;
+    let now = dsn.map(|dsn| Dsn::resolve(dsn).map(|dsn| dsn.endpoint())).transpose()?.unwrap_or_default();
+    if now == *begun_on {
+        return Ok(());
+    }
+    Err(Error::Plan(match begun_on.as_str() {
+        "" => "this study was begun on servers of whyso's own: leave out --dsn".to_string(),
+        _ => format!("this study was begun on {begun_on}: give its --dsn"),
+    }))
+}
+
 fn carry_out(
     journal: &mut Journal,
+    dsn: Option<&str>,
     command: &[String],
     listener: &dyn Listener,
     stop: &Stop,
@@ -58,10 +77,11 @@ fn carry_out(
 ) -> Result<Option<String>, Error> {
     journal.remove_unfinished().map_err(wrong_study)?;
     let cells = journal.spec().cells();
-    let mut knobs = KnownKnobs::default();
+    let mut knobs = KnownKnobs::of_study(dsn);
     let mut blocks = count_begun_blocks(journal).max(journal.spec().blocks_least());
     loop {
-        let Some(start) = journal.todo(blocks).first().copied() else {
+        let todo = journal.todo(blocks);
+        let Some(start) = todo.first().copied() else {
             if !wants_more(journal, blocks) {
                 return Ok(None);
             }
@@ -72,8 +92,19 @@ fn carry_out(
             return Ok(Some(why));
         }
         let cell = &cells[start.cell];
+        if journal.spec().design() == Design::Duet {
+            let together = journal.spec().together(&todo, &cells);
+            listener.hear(News::Step(&describe_starts(journal, &together, &cells, todo.len())));
+            for done in
+                starts_together(journal, &together, &cells, &mut knobs, (listener, stop, ask_password))?
+            {
+                check_errors(journal.spec(), &cells[done.start.cell], &done)?;
+                journal.finish(done).map_err(wrong_study)?;
+            }
+            continue;
+        }
         listener.hear(News::Step(&describe_start(journal, start, cell, blocks)));
-        let done = one_start(journal, start, cell, &mut knobs, &|plan| {
+        let done = one_start(journal, start, cell, dsn, &mut knobs, &|plan| {
             let plan = Plan { command: command.to_vec(), ..plan };
             begin(&plan, cell.setup.endpoints, journal.spec(), start, listener, stop, ask_password)
         })?;
@@ -135,13 +166,14 @@ fn one_start(
     journal: &Journal,
     start: Start,
     cell: &Cell,
+    dsn: Option<&str>,
     knobs: &mut KnownKnobs,
     begin: &dyn Fn(Plan) -> Result<StartOutcome, Error>,
 ) -> Result<StartRecord, Error> {
     let began = Instant::now();
     let machine = machine::machine_now();
     let unknown_knobs = knobs.unknown(cell)?;
-    let plan = plan_of(journal.stored(), &journal.runs(), cell, &unknown_knobs)?;
+    let plan = plan_of(journal.stored(), &journal.runs(), cell, &unknown_knobs, dsn)?;
     let outcome = begin(plan).map_err(|error| match error {
         Error::Failed(why) => Error::Failed(format!("{}: {why}", cell.name())),
         other => other,
@@ -161,6 +193,65 @@ fn one_start(
         evenness: outcome.measurement.evenness,
         warnings: outcome.measurement.warnings,
     })
+}
+
+/// Starts the servers of several cells, and loads them in turns.
+fn starts_together(
+    journal: &Journal,
+    starts: &[Start],
+    cells: &[Cell],
+    knobs: &mut KnownKnobs,
+    (listener, stop, ask_password): (&dyn Listener, &Stop, &AskPassword),
+) -> Result<Vec<StartRecord>, Error> {
+    let began = Instant::now();
+    let machine = machine::machine_now();
+    let mut plans = Vec::new();
+    let mut unknown_knobs = Vec::new();
+    for start in starts {
+        let cell = &cells[start.cell];
+        let unknown = knobs.unknown(cell)?;
+        plans.push(plan_of(journal.stored(), &journal.runs(), cell, &unknown, None)?);
+        unknown_knobs.push(unknown);
+    }
+    let block = starts.first().map_or(0, |start| start.block);
+    let seed = journal.spec().seed ^ u64::from(block).wrapping_mul(whyso_random::GOLDEN_GAMMA);
+    let measured =
+        rotation::rotate(&plans, journal.spec().duet_rounds(), seed, listener, stop, ask_password)?;
+    let seconds = began.elapsed().as_secs_f64() / starts.len().max(1) as f64;
+    let record = |((start, unknown_knobs), measurement): ((&Start, Vec<String>), Measurement)| StartRecord {
+        start: *start,
+        run: String::new(),
+        version: measurement.version,
+        seconds,
+        measured_s: measurement.measured_s,
+        machine,
+        levels: measurement.levels,
+        peak: None,
+        points: Vec::new(),
+        unknown_knobs,
+        tops: Vec::new(),
+        evenness: Vec::new(),
+        warnings: Vec::new(),
+    };
+    Ok(starts.iter().zip(unknown_knobs).zip(measured).map(record).collect())
+}
+
+/// Describes starts that are carried out together. `todo`: those that are left, these included.
+fn describe_starts(journal: &Journal, together: &[Start], cells: &[Cell], todo: usize) -> String {
+    let (spec, done) = (journal.spec(), journal.finished_starts().len());
+    let (bound, seconds) = match done {
+        0 => ("at most", spec.measured_s_of_start() * todo as f64),
+        done => ("about", journal.seconds() / done as f64 * todo as f64),
+    };
+    let left = format!("{bound} {} left", whyso_words::rough_time(seconds));
+    let names: Vec<&str> =
+        together.iter().filter_map(|start| Some(cells.get(start.cell)?.variant.as_str())).collect();
+    let place = match together.first() {
+        Some(start) if start.pair => "the machine against itself".to_string(),
+        Some(start) => format!("block {}", start.block + 1),
+        None => String::new(),
+    };
+    format!("{} in turns ({place}); {left}", names.join(" · "))
 }
 
 fn count_begun_blocks(journal: &Journal) -> u32 {

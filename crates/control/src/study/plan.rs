@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use whyso_load::{Arrivals, EngineKind, Think, Tuning};
-use whyso_server::Binary;
 use whyso_server::knobs::pfs;
-use whyso_study::{At, Cell, Spec, StoredStudy, Suggest};
+use whyso_server::{Binary, Dsn};
+use whyso_study::{At, Cell, Design, Spec, StoredStudy, Suggest};
 use whyso_trace::StackSampling;
 use whyso_watch::AddOn;
 
@@ -21,12 +21,21 @@ const INTERVAL_OVER_TIME: Duration = Duration::from_millis(500);
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reads what a study's file names, leaves out servers that are optional and not available, and checks every cell.
-/// `folder`: the file's, which paths of workloads are relative to.
+/// `folder`: the file's, which paths of workloads are relative to. `dsn`: a server of the user's own that it is carried out on.
 ///
 /// # Errors
 /// One sentence for the first thing that is wrong, with the cell that it is wrong with.
-pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<StoredStudy, Error> {
+pub fn plan_study(mut spec: Spec, folder: &Path, dsn: Option<&str>) -> Result<StoredStudy, Error> {
     let mut notes = Vec::new();
+    let mut endpoint = String::new();
+    if let Some(dsn) = dsn {
+        check_on_own_server(&spec)?;
+        spec.asked_design = Some(Design::Blocks);
+        endpoint = Dsn::resolve(dsn)?.endpoint();
+        notes.push(format!(
+            "It is carried out on {endpoint}, which is not restarted: its starts are repetitions, and what it finds holds for this start of the server."
+        ));
+    }
     let is_at_hand =
         |server: &str| whyso_server::find((!server.is_empty()).then(|| Path::new(server))).is_ok();
     if spec.where_at_hand {
@@ -57,6 +66,7 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<StoredStudy, Error> {
     }
     spec.variants.retain(|variant| !absent.contains(&variant.name));
     spec.steps.retain(|step| !absent.contains(step));
+    spec.interactions.retain(|names| !names.iter().any(|name| absent.contains(name)));
     let cells = spec.cells();
     if let Some(cell) = cells.iter().find(|cell| absent.contains(&cell.against)) {
         return Err(Error::Plan(format!(
@@ -65,20 +75,48 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<StoredStudy, Error> {
             cell.against
         )));
     }
-    let mut knobs = KnownKnobs::default();
+    let mut knobs = KnownKnobs::of_study(dsn);
     resolve_suggestion(&mut spec, &mut knobs, &mut notes)?;
-    let mut study = StoredStudy { spec, files: BTreeMap::new(), notes };
+    let mut study = StoredStudy { spec, files: BTreeMap::new(), notes, endpoint };
     for cell in &cells {
         read_workload(&mut study.files, &cell.setup.workload, folder)?;
     }
     for cell in &cells {
         let unknown = knobs.unknown(cell)?;
-        let plan = plan_of(&study, Path::new("."), cell, &unknown)?;
+        let plan = plan_of(&study, Path::new("."), cell, &unknown, dsn)?;
         plan.check()
             .and_then(|()| crate::describe(&plan).map(|_| ()))
             .map_err(|error| of_cell(cell, &error))?;
     }
     Ok(study)
+}
+
+/// What only servers of whyso's own can be started with.
+fn check_on_own_server(spec: &Spec) -> Result<(), Error> {
+    let refused = |what: &str| {
+        Err(Error::Plan(format!(
+            "--dsn: {what} needs servers that whyso starts: leave out --dsn, or take it out of the study's file"
+        )))
+    };
+    if spec.asked_design == Some(Design::Duet) {
+        return refused("design = \"duet\"");
+    }
+    if spec.servers != [""] || spec.variants.iter().any(|variant| variant.server.is_some()) {
+        return refused("a choice of servers");
+    }
+    if spec.cold || spec.session_sweep.is_some() || spec.data_dir.is_some() {
+        return refused("cold, [inside] or data_dir");
+    }
+    for cell in spec.cells() {
+        let setup = &cell.setup;
+        if setup.cpus.is_some() || setup.memory.is_some() || setup.preload.is_some() || setup.endpoints > 1 {
+            return refused(&format!("{}: cpus, memory, preload or endpoints", cell.name()));
+        }
+        if setup.pfs.as_deref().is_some_and(|preset| ["not-started", "compiled-out"].contains(&preset)) {
+            return refused(&format!("{}: a server without the Performance Schema", cell.name()));
+        }
+    }
+    Ok(())
 }
 
 /// Chooses the server for which a limit of concurrency is suggested: one that has the knob. Where none has it, adds a note.
@@ -114,9 +152,15 @@ fn read_workload(files: &mut BTreeMap<String, String>, name: &str, folder: &Path
 #[derive(Default)]
 pub(super) struct KnownKnobs {
     of: BTreeMap<String, (Binary, BTreeMap<String, String>)>,
+    /// It is carried out on a server that is reached, which refuses what it does not know.
+    is_reached: bool,
 }
 
 impl KnownKnobs {
+    pub(super) fn of_study(dsn: Option<&str>) -> KnownKnobs {
+        KnownKnobs { is_reached: dsn.is_some(), ..KnownKnobs::default() }
+    }
+
     fn of(&mut self, cell: &Cell) -> Result<&(Binary, BTreeMap<String, String>), Error> {
         match self.of.entry(cell.server.clone()) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
@@ -131,6 +175,9 @@ impl KnownKnobs {
 
     /// Whether a cell's server has a knob.
     fn has(&mut self, cell: &Cell, knob: &str) -> Result<bool, Error> {
+        if self.is_reached {
+            return Ok(true);
+        }
         Ok(self.of(cell)?.1.contains_key(&knob.to_lowercase().replace('-', "_")))
     }
 
@@ -139,6 +186,9 @@ impl KnownKnobs {
     /// # Errors
     /// A knob that it does not know and has to, with the nearest that it knows.
     pub(super) fn unknown(&mut self, cell: &Cell) -> Result<Vec<String>, Error> {
+        if self.is_reached {
+            return Ok(Vec::new());
+        }
         let (binary, knobs) = self.of(cell)?;
         let mut unknown = Vec::new();
         for (name, _) in &cell.setup.set {
@@ -182,6 +232,7 @@ pub(super) fn plan_of(
     runs: &Path,
     cell: &Cell,
     unknown_knobs: &[String],
+    dsn: Option<&str>,
 ) -> Result<Plan, Error> {
     let (spec, setup) = (&study.spec, &cell.setup);
     let preset = setup.pfs.as_ref().map(|preset| preset.parse().map(pfs::PfsRequest::new)).transpose();
@@ -230,19 +281,22 @@ pub(super) fn plan_of(
         // Cells are compared at the same number of event loops.
         check_loops: false,
         actions,
-        server: ServerPlan::ThrowAway {
-            build: (!cell.server.is_empty()).then(|| cell.server.clone().into()),
-            parent: spec.data_dir.as_ref().map(PathBuf::from),
-            set: set.cloned().collect(),
-            defaults_file: None,
-            cpus: setup.cpus.clone(),
-            memory_bytes: setup
-                .memory
-                .as_deref()
-                .map(parse_size)
-                .transpose()
-                .map_err(|error| of_cell(cell, &error))?,
-            preload: setup.preload.as_ref().map(PathBuf::from),
+        server: match dsn {
+            Some(dsn) => ServerPlan::Dsn { dsn: dsn.to_string(), set: set.cloned().collect() },
+            None => ServerPlan::ThrowAway {
+                build: (!cell.server.is_empty()).then(|| cell.server.clone().into()),
+                parent: spec.data_dir.as_ref().map(PathBuf::from),
+                set: set.cloned().collect(),
+                defaults_file: None,
+                cpus: setup.cpus.clone(),
+                memory_bytes: setup
+                    .memory
+                    .as_deref()
+                    .map(parse_size)
+                    .transpose()
+                    .map_err(|error| of_cell(cell, &error))?,
+                preload: setup.preload.as_ref().map(PathBuf::from),
+            },
         },
         pfs: wanted,
         client_cpus: setup.client_cpus.clone(),

@@ -241,13 +241,25 @@ impl System {
         capacity.is_finite().then_some(capacity)
     }
 
-    /// Without one suspect, with the least work, and with no queue that another suspect was not measured to hold.
+    /// Without one suspect, with the least work, and with no queue that another suspect was not measured to hold. What goes may lie within the
+    /// time for which a transaction holds its locks: then whoever waits for these waits for less, too.
     fn at_best(&self, held: HeldTime, all: &[HeldTime], least_ms: [f64; 2]) -> Option<f64> {
         let stay = |other: &&HeldTime| {
             other.cause != held.cause && is_wait(other.cause) && !is_same_file(other.cause, held.cause)
         };
-        let others_ms: f64 = all.iter().filter(stay).map(|other| other.ms).sum();
+        let gone_ms = held.ms + (self.demand_ms[0] - least_ms[0]).max(0.0);
+        let waits_left = 1.0 - (gone_ms / self.hold_ms(all)).clamp(0.0, 1.0);
+        let left_ms = |other: &HeldTime| if is_held_lock(other.cause) { other.ms * waits_left } else { other.ms };
+        let others_ms: f64 = all.iter().filter(stay).map(left_ms).sum();
         self.closed(least_ms, others_ms + self.unclaimed_ms + self.pause_ms).bound()
+    }
+
+    /// How long a transaction may hold its locks, at most: what is left of it without waits for such locks. Where all want one lock, no longer
+    /// than the time from one transaction to the next.
+    fn hold_ms(&self, all: &[HeldTime]) -> f64 {
+        let waits_ms: f64 = all.iter().filter(|held| is_held_lock(held.cause)).map(|held| held.lock_ms).sum();
+        let cycle_ms = self.users / self.per_ms - self.pause_ms;
+        (cycle_ms - waits_ms).min(1.0 / self.per_ms).max(1e-9)
     }
 
     /// CPU time of a transaction, at least and at most, if its statements found the rows that they send by an index. At most,
@@ -322,6 +334,11 @@ fn unclaimed_ms(case: &Case, all: &[HeldTime]) -> f64 {
     let waited_ms: f64 = PARTS.iter().map(|part| case.ms(*part)).sum();
     let claimed = all.iter().filter(|held| is_wait(held.cause) && held.cause != Cause::Network);
     (waited_ms - claimed.map(|held| held.ms - held.lock_ms).sum::<f64>()).max(0.0)
+}
+
+/// Whether it is a lock that a transaction or a session holds while it does other things.
+fn is_held_lock(cause: Cause) -> bool {
+    matches!(cause, Cause::RowLock | Cause::Deadlock | Cause::TableLock | Cause::UserLock | Cause::MetadataLock)
 }
 
 /// Whether what a cause holds is a wait for something else than a CPU.

@@ -5,7 +5,7 @@ use whyso_model::measures::{self, Better};
 use whyso_study::{Answer, Curve, Line, Pair};
 use whyso_words::{count, milliseconds, number, percent, seconds, users};
 
-use super::sheets::words;
+use super::sheets::{difference, words};
 
 /// Most curves and changes during a run that have a sentence; the tables have all.
 const SENTENCES_MAX: usize = 3;
@@ -132,6 +132,7 @@ fn compared(answer: &Answer, sentences: &mut Vec<String>) {
         ));
     }
     steps(answer, sentences);
+    interactions(answer, sentences);
 }
 
 fn steps(answer: &Answer, sentences: &mut Vec<String>) {
@@ -150,6 +151,25 @@ fn steps(answer: &Answer, sentences: &mut Vec<String>) {
             step.to,
             users(step.users),
             sentence(&answer.metric, &step.to, &step.from, comparison)
+        ));
+    }
+}
+
+/// The interactions that were found, each in a sentence.
+fn interactions(answer: &Answer, sentences: &mut Vec<String>) {
+    for interaction in &answer.interactions {
+        let Some(comparison) =
+            interaction.compared.as_ref().filter(|comparison| comparison.verdict.is_found())
+        else {
+            continue;
+        };
+        let [one, other, _] = &interaction.names;
+        let place =
+            if interaction.place.is_empty() { String::new() } else { format!(" ({})", interaction.place) };
+        sentences.push(format!(
+            "{one} and {other} depend on each other: at {}{place}, both at once differ by {} from the product of what each does by itself.",
+            users(interaction.users),
+            difference(comparison.effect.ratio)
         ));
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn sheets(answer: &Answer) -> Vec<Sheet> {
         sheets.push(other_measures(answer, &place));
     }
     sheets.extend(answer.before.iter().map(before));
-    sheets.extend([steps(answer), peaks(answer)]);
+    sheets.extend([steps(answer), interactions(answer), peaks(answer)]);
     for users in users_of(answer) {
         sheets.extend(
             over_time::measures(answer).iter().map(|measure| over_time::course(answer, users, measure)),
@@ -316,6 +316,43 @@ fn steps(answer: &Answer) -> Sheet {
             row.cells.remove(1);
         });
         sheet.words = vec![1, 6];
+    }
+    sheet
+}
+
+fn interactions(answer: &Answer) -> Sheet {
+    let row = |interaction: &whyso_study::Interaction| {
+        let compared = |of: fn(&VariantComparison) -> Option<String>| {
+            interaction.compared.as_ref().and_then(of).unwrap_or_else(dash)
+        };
+        let [one, other, _] = &interaction.names;
+        Row {
+            cells: vec![
+                whole(u64::from(interaction.users)),
+                interaction.place.clone(),
+                format!("{one} × {other}"),
+                compared(|comparison| Some(difference(comparison.effect.ratio))),
+                compared(|comparison| {
+                    comparison.effect.t95.map(|[low, high]| interval(comparison.effect.ratio, low, high))
+                }),
+                compared(|comparison| comparison.p_corrected.map(p_value)),
+            ],
+            muted: false,
+        }
+    };
+    let mut sheet = Sheet {
+        title: "Both at once: against the product of what each does by itself".to_string(),
+        head: ["users", "where", "together", "difference", "95 %", "p"].map(str::to_string).to_vec(),
+        words: vec![1, 2],
+        rows: answer.interactions.iter().map(row).collect(),
+        note: String::new(),
+    };
+    if answer.interactions.iter().all(|interaction| interaction.place.is_empty()) {
+        sheet.head.remove(1);
+        sheet.rows.iter_mut().for_each(|row| {
+            row.cells.remove(1);
+        });
+        sheet.words = vec![1];
     }
     sheet
 }

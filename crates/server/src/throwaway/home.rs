@@ -5,11 +5,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::lock;
-use super::state::{KeptAs, ProcessId, State};
+use super::state::{KeptAs, State};
 use super::supervise::Supervisor;
 use crate::cpus::{Cgroup, CpuSet, Means};
 use crate::error::{Error, Result, io};
 use crate::paths::{FileSystem, cache_dir, file_system, unique_name};
+use crate::process::ProcessId;
 
 /// Folders of throw-away servers begin with this.
 pub(crate) const FOLDER_PREFIX: &str = "whyso-server";

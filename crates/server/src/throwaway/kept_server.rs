@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::home::{FOLDER_PREFIX, SOCKET, default_parent_dir};
 use super::lock;
-use super::state::{KeptAs, ProcessId, State};
+use super::state::{KeptAs, State};
 use super::sweep::{end, is_ours};
 use super::{StartSpec, ThrowAway};
 use crate::dsn::{DEFAULT_SCHEMA, Dsn};
 use crate::error::{Error, Result, io};
+use crate::process::ProcessId;
 
 /// How long a kept server may take to shut down before it is killed.
 const STOP_BOUND: Duration = Duration::from_secs(60);

@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::argv::argument_range;
 use crate::error::{Result, io};
+use crate::forked::detach;
 
 /// Children that a supervisor can watch over at one time: the server, and what prepares its data.
 const MAX_CHILDREN: usize = 4;
@@ -28,9 +29,6 @@ const KILL_SECONDS: i64 = 5;
 const MAX_DEPTH: u32 = 8;
 /// Passes over one folder, should something still write into it.
 const MAX_PASSES: u32 = 1000;
-
-/// Descriptors that are closed one by one where the kernel can't close a range.
-const OLD_KERNEL_DESCRIPTORS: i32 = 4096;
 
 const MESSAGE_LENGTH: usize = 5;
 const ADD: u8 = b'+';
@@ -104,7 +102,7 @@ fn send(pipe: BorrowedFd<'_>, operation: u8, pid: i32) -> std::io::Result<()> {
 /// What the supervisor does from its birth to its end. Runs in a forked child: no allocation, no
 /// panic, system calls only.
 fn supervise(pipe: RawFd, folder: &CString, cgroups: &[CString], arguments: Option<(u64, u64)>) {
-    detach(pipe, arguments);
+    detach(pipe, c"whyso-keeper", arguments);
     let mut children: [Option<Pid>; MAX_CHILDREN] = [None; MAX_CHILDREN];
     // SAFETY: `detach` kept this one descriptor open.
     let pipe = unsafe { BorrowedFd::borrow_raw(pipe) };
@@ -136,37 +134,6 @@ fn supervise(pipe: RawFd, folder: &CString, cgroups: &[CString], arguments: Opti
     remove_tree(CWD, folder, MAX_DEPTH);
     for cgroup in cgroups {
         let _ = unlinkat(CWD, cgroup.as_c_str(), AtFlags::REMOVEDIR);
-    }
-}
-
-/// Cuts the child off from what it has inherited: signals, terminal, descriptors, name and arguments.
-fn detach(pipe: RawFd, arguments: Option<(u64, u64)>) {
-    // SAFETY: system calls on local memory. A handler of the parent must not run here, as it would
-    // write to descriptors that it shares with the parent.
-    unsafe {
-        let mut every_signal: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut every_signal);
-        libc::sigprocmask(libc::SIG_SETMASK, &every_signal, std::ptr::null_mut());
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"whyso-keeper".as_ptr());
-        let pipe = pipe as libc::c_uint;
-        let nothing = 0 as libc::c_uint;
-        let mut closed = libc::syscall(libc::SYS_close_range, pipe + 1, libc::c_uint::MAX, nothing) == 0;
-        if pipe > 0 {
-            closed = closed && libc::syscall(libc::SYS_close_range, nothing, pipe - 1, nothing) == 0;
-        }
-        if !closed {
-            // kernels before 5.9; above all our own copy of the pipe's other end must go
-            for descriptor in (0..OLD_KERNEL_DESCRIPTORS).filter(|descriptor| *descriptor != pipe as i32) {
-                libc::close(descriptor);
-            }
-        }
-        libc::chdir(c"/".as_ptr());
-    }
-    if let Some((start, end)) = arguments {
-        // SAFETY: the kernel's own statement of where the arguments lie, in memory that is ours and
-        // writable; nothing in this process reads them again. They may hold a password.
-        unsafe { std::ptr::write_bytes(start as *mut u8, 0, (end - start) as usize) };
     }
 }
 

@@ -8,8 +8,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::home::FOLDER_PREFIX;
 use super::lock::{self, Owner};
-use super::state::{ProcessId, State};
+use super::state::State;
 use crate::error::{Result, io};
+use crate::process::ProcessId;
 
 /// How long an orphaned server gets to end, first by itself and then killed.
 const END_BOUND: Duration = Duration::from_secs(5);

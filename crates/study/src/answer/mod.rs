@@ -2,6 +2,7 @@
 
 mod curve;
 mod events;
+mod interactions;
 mod over_time;
 mod pair;
 mod starts;
@@ -18,6 +19,7 @@ use crate::spec::{Before, Repeats, Spec};
 
 pub use curve::{Curve, CurvePoint, CurveStep};
 pub use events::{Evenness, Tops};
+pub use interactions::Interaction;
 pub use over_time::{Course, SettingChange};
 pub use pair::{Pair, PairLevel};
 pub use starts::StartSummary;
@@ -38,6 +40,8 @@ pub struct Answer {
     pub lines: Vec<Line>,
     /// Each of the study's steps against the one before, by users.
     pub steps: Vec<Step>,
+    /// Variants together, against what each does by itself, by users.
+    pub interactions: Vec<Interaction>,
     /// What else the lines show, by the names of measures.
     pub show: Vec<String>,
     /// Where each cell's throughput peaks, and on what it stops growing.
@@ -163,6 +167,8 @@ pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
     let mut baselines: Vec<Option<Spread>> = Vec::new();
     let mut pairs: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut pairs_of_steps: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut interactions: Vec<Interaction> = Vec::new();
+    let mut pairs_of_interactions: Vec<Vec<(f64, f64)>> = Vec::new();
     for &users in &spec.users {
         let best: Vec<usize> =
             groups.iter().map(|group| best_of(group, users, &measured, is_lower_better)).collect();
@@ -199,9 +205,30 @@ pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
                 pairs_of_steps.push(paired(&values[from_at], &values[to_at]));
             }
         }
+        for names in &spec.interactions {
+            for (both_at, group) in
+                groups.iter().enumerate().filter(|(_, group)| group.first.variant == names[2])
+            {
+                let at = |name: &str| group_of(&groups, group.first, name);
+                let (Some(base), Some(one), Some(other)) =
+                    (at(&group.first.against), at(&names[0]), at(&names[1]))
+                else {
+                    continue;
+                };
+                interactions.push(Interaction {
+                    users,
+                    place: place(spec, group.first),
+                    names: names.clone(),
+                    compared: None,
+                });
+                let of = [base, one, other, both_at].map(|at| values[at].as_slice());
+                pairs_of_interactions.push(interactions::expected_and_seen(of));
+            }
+        }
     }
     // One family: the chance of a wrong finding is that of all comparisons of the study together.
     pairs.extend(pairs_of_steps);
+    pairs.extend(pairs_of_interactions);
     let matters = 1.0 + spec.matters_percent / 100.0;
     let comparisons = compare(&pairs, matters).into_iter().map(|comparison| {
         comparison.map(|comparison| {
@@ -211,6 +238,7 @@ pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
     });
     let places = lines.iter_mut().map(|line| &mut line.compared);
     let places = places.chain(steps.iter_mut().map(|step| &mut step.compared));
+    let places = places.chain(interactions.iter_mut().map(|interaction| &mut interaction.compared));
     places.zip(comparisons).for_each(|(place, compared)| *place = compared);
     for (line, baseline) in lines.iter_mut().zip(baselines) {
         // What drifts from block to block is in both of a pair: a difference that is found there all the same means something.
@@ -230,6 +258,7 @@ pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
         pair: pair::pair(spec, done),
         lines,
         steps,
+        interactions,
         show: spec.show.clone(),
         peaks: groups.iter().filter_map(|group| peak(group, done)).collect(),
         curves: curve::curves(spec, &cells, done),

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Are causes that were planted confirmed by their experiments, and decoys refuted?
+
+    bench/proof/plants.py run [--minutes N] [--family NAME]   # as root, with BPF; appends to plants.jsonl, and goes on where it ended
+    bench/proof/plants.py table                               # PLANTS.md, from plants.jsonl
+
+The set-ups are those of bench/causes, each family as often as the others. A set-up is recorded. Then `whyso prove` gets five minutes for the suspects that
+whyso names, and with --versus it gets a minute for each of two changes: the one that truly removes the cause, and a decoy, a setting that changes nothing.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "causes"))
+
+from attempt import Failed, output, record
+from generate import in_turn, setups
+from limits import limited
+
+RESULTS = HERE / "plants.jsonl"
+TABLE = HERE / "PLANTS.md"
+SUSPECTS_BUDGET, CHANGE_BUDGET = "5m", "75s"
+# What the longest budget, its servers' starts and the recording afterwards may take together.
+PROVE_SECONDS_MAX = 480
+# Settings that no load of bench/causes depends on.
+DECOYS = [
+    ("group_concat_max_len", "2000"),
+    ("lock_wait_timeout", "40000"),
+    ("net_write_timeout", "61"),
+    ("max_connect_errors", "150"),
+    ("wait_timeout", "28000"),
+]
+# What bench/causes calls ordinary, and entries of several causes that one change removes.
+SMALLEST_GAIN = 1.05
+
+
+@contextmanager
+def neighbours(count):
+    """Like those of bench/causes, with the numbers of their processes."""
+    spin = ["taskset", "-c", "0", sys.executable, "-c", "while True: pass"]
+    started = [subprocess.Popen(spin) for _ in range(count)]
+    try:
+        yield [str(one.pid) for one in started]
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+def remedy(planted, without, folder, pids):
+    """Returns what stands after --versus, or why the change can't be expressed there."""
+    if planted.neighbours:
+        return [word for pid in pids for word in ("--pause", pid)], ""
+    if planted.flags != without.flags:
+        return None, "it lies in options of the run"
+    if planted.quota_cpus != without.quota_cpus:
+        return None, "it lies in a limit around the server"
+    words = []
+    for name, value in without.settings.items():
+        if planted.settings.get(name) != value:
+            words += ["--set", f"{name}={value}"]
+    if planted.sql != without.sql:
+        file = folder / "without.sql"
+        file.write_text(without.sql)
+        words += ["--workload", str(file)]
+    return (words, "") if words else (None, "it is not known")
+
+
+def prove(whyso, run, folder, recording, budget, enter, words):
+    typed = [whyso, "prove", str(folder / recording), "--runs", str(folder), "--workload", str(folder / "workload.sql"), "--budget", budget]
+    typed += ["--accept", "durability,memory,semantics", "--json", *words]
+    program = subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=enter)
+    try:
+        printed, complaint = program.communicate(timeout=PROVE_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.communicate()
+        return {"failed": f"it did not end within {PROVE_SECONDS_MAX} s"}
+    if program.returncode != 0 or not printed:
+        return {"failed": complaint.strip().splitlines()[-1] if complaint.strip() else f"exit {program.returncode}"}
+    found = json.loads(printed)
+    kept = ("cause", "share", "intervention", "design", "predicted_gain", "measured_gain", "verdict", "why", "undone")
+    return {"proofs": [{key: proof.get(key) for key in kept} for proof in found["proofs"]]}
+
+
+def attempt(whyso, setup, folder):
+    planted = setup.planted
+    recorded = record(whyso, setup.build, planted, folder)
+    result = {"setup": setup.name, "family": setup.family.name, "cause": setup.family.cause, "sealed": setup.is_sealed, "build": setup.build}
+    result |= {"strength": setup.strength, "per_s": recorded["per_s"], "users": recorded["users"]}
+    name = random.Random(setup.name).choice(DECOYS)
+    with limited(folder, planted.writes_per_s, planted.reads_per_s, planted.quota_cpus) as enter, neighbours(planted.neighbours) as pids:
+        pause = [word for pid in pids for word in ("--pause", pid)]
+        result["suspects"] = prove(whyso, planted, folder, recorded["recording"], SUSPECTS_BUDGET, enter, pause)
+        own, why = remedy(planted, setup.without, folder, pids)
+        result["remedy"] = {"why": why} if own is None else prove(whyso, planted, folder, recorded["recording"], CHANGE_BUDGET, enter, ["--versus", *own])
+        decoy = ["--versus", "--set", "=".join(name)]
+        result["decoy"] = {"setting": name[0]} | prove(whyso, planted, folder, recorded["recording"], CHANGE_BUDGET, enter, decoy)
+    return result
+
+
+def stored():
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+
+
+def run(options):
+    done = {result["setup"] for result in stored()}
+    deadline = time.monotonic() + 60 * options.minutes
+    here = json.loads(output([options.whyso, "server", "list", "--json"]))["builds"]
+    builds = {build["name"] for build in here if build["at_hand"]}
+    longest = 0.0
+    for setup in in_turn(setups()):
+        if setup.name in done or (options.family and setup.family.name not in options.family) or setup.build not in builds:
+            continue
+        began = time.monotonic()
+        if began + longest > deadline:
+            break
+        with tempfile.TemporaryDirectory(prefix="whyso-plants-", dir="/var/tmp") as folder:
+            try:
+                result = attempt(options.whyso, setup, Path(folder))
+            except Failed as error:
+                result = {"setup": setup.name, "family": setup.family.name, "cause": setup.family.cause, "build": setup.build, "failed": str(error)}
+        longest = max(longest, time.monotonic() - began)
+        result |= {"date": time.strftime("%Y-%m-%d"), "seconds": round(time.monotonic() - began), "load_average": round(os.getloadavg()[1], 1)}
+        with RESULTS.open("a") as out:
+            out.write(json.dumps(result) + "\n")
+        print(line_of(result), flush=True)
+
+
+def proofs_of(result, part):
+    return result.get(part, {}).get("proofs", [])
+
+
+def line_of(result):
+    def words(proof):
+        gain = proof["measured_gain"]
+        return f"{proof['cause']} {proof['verdict']}" + (f" x{gain['value']:.2f} ({gain['low']:.2f} to {gain['high']:.2f})" if gain else "")
+
+    parts = [f"{part}: " + "; ".join(words(proof) for proof in proofs_of(result, part)) for part in ("suspects", "remedy", "decoy")]
+    return f"{result['setup']} {result['seconds']} s | " + (result.get("failed") or " | ".join(parts))
+
+
+def share(part, whole):
+    return f"{part} of {whole}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
+
+
+def holds(proof):
+    """Whether the measured gain lies within the predicted bounds; None where one is missing."""
+    predicted, measured = proof["predicted_gain"], proof["measured_gain"]
+    return None if not predicted or not measured else predicted["low"] <= measured["value"] <= predicted["high"]
+
+
+def table():
+    all_results = stored()
+    results = [result for result in all_results if "failed" not in result]
+    lines = ["# Planted causes, tested", "", "Made by `bench/proof/plants.py table` from [plants.jsonl](plants.jsonl).", ""]
+    dates = sorted({result["date"] for result in all_results})
+    builds = Counter(result["build"] for result in all_results)
+    lines += [f"{len(all_results)} set-ups of {len({result['family'] for result in all_results})} families, from {dates[0]} to {dates[-1]}: "
+              + ", ".join(f"{count} on {build}" for build, count in sorted(builds.items())) + f". {len(all_results) - len(results)} failed.", ""]
+    own = [(result, proof) for result in results for proof in proofs_of(result, "remedy")]
+    decoys = [(result, proof) for result in results for proof in proofs_of(result, "decoy")]
+    # Remedies that truly gain something: what is planted may cost little next to its background.
+    tested = [(result, proof) for result in results for proof in proofs_of(result, "suspects") if proof["cause"] == result["cause"]]
+    measured = [(result, proof) for result, proof in tested if proof["measured_gain"]]
+    verdicts = lambda some: Counter(proof["verdict"] for _, proof in some)
+    lines += ["| question | answer |", "| --- | --- |"]
+    count = verdicts(own)
+    lines.append(f"| the true remedy is confirmed | {share(count['confirmed'], len(own))}; refuted {count['refuted']}, too small {count['too-small']}, not testable {count['not-testable']} |")
+    count = verdicts(measured)
+    lines.append(f"| the planted cause, by whyso's own intervention, where there is one | {share(count['confirmed'], len(measured))}; refuted {count['refuted']}, too small {count['too-small']} |")
+    lines.append(f"| the planted cause is among the suspects | {share(len({result['setup'] for result, _ in tested}), len(results))} |")
+    count = verdicts(decoys)
+    lines.append(f"| the decoy is refuted | {share(count['refuted'], len(decoys))}; confirmed {count['confirmed']}, too small {count['too-small']}, not testable {count['not-testable']} |")
+    best = 0
+    comparable = 0
+    for result in results:
+        gains = [(proof["measured_gain"]["value"], place) for place, proof in enumerate(proofs_of(result, "suspects")) if proof["measured_gain"]]
+        if len(gains) > 1 and gains[0][1] == 0:
+            comparable += 1
+            best += max(gains)[0] <= 1.1 * gains[0][0]
+    lines.append(f"| of several suspects that were tested, the first gains most (within a tenth) | {share(best, comparable)} |")
+    every = [proof for result in results for proof in proofs_of(result, "suspects")]
+    first = [proofs_of(result, "suspects")[0] for result in results if proofs_of(result, "suspects")]
+    lines.append(f"| the first suspect has a predicted gain | {share(sum(bool(proof['predicted_gain']) for proof in first), len(first))} |")
+    known = [holds(proof) for proof in every if holds(proof) is not None]
+    lines.append(f"| a suspect's measured gain lies within the predicted bounds | {share(sum(known), len(known))} |")
+    true = [proof | {"predicted_gain": first_of(result)["predicted_gain"]} for result, proof in own if first_of(result) and first_of(result)["cause"] == result["cause"]]
+    known = [holds(proof) for proof in true if holds(proof) is not None]
+    lines.append(f"| the true remedy's gain lies within what was predicted for the planted cause, where it came first | {share(sum(known), len(known))} |")
+    widths = sorted(proof["predicted_gain"]["high"] / proof["predicted_gain"]["low"] for proof in first if proof["predicted_gain"])
+    if widths:
+        lines.append(f"| median of high/low of the first suspect's predicted gain | {widths[len(widths) // 2]:.2f} |")
+    undone = all(proof["undone"] for part in ("suspects", "remedy", "decoy") for result in results for proof in proofs_of(result, part))
+    lines.append(f"| everything was put back | {'yes' if undone else 'no'} |")
+    seconds = sorted(result["seconds"] for result in results)
+    lines.append(f"| seconds a set-up, all three proofs (median) | {seconds[len(seconds) // 2]} |")
+    lines += ["", "| set-up | true remedy | decoy | suspects, in whyso's order |", "| --- | --- | --- | --- |"]
+    for result in all_results:
+        if "failed" in result:
+            lines.append(f"| {result['setup']} | {result['failed']} | | |")
+            continue
+        def cell(part):
+            return "; ".join(proof_words(proof) for proof in proofs_of(result, part)) or result[part].get("failed") or result[part].get("why") or "no suspect"
+        suspects = "; ".join(f"{proof['cause']} {proof_words(proof)}" for proof in proofs_of(result, "suspects")) or result["suspects"].get("failed", "none")
+        lines.append(f"| {result['setup']} | {cell('remedy')} | {cell('decoy')} | {suspects} |")
+    TABLE.write_text("\n".join(lines) + "\n")
+    print("\n".join(lines[: 4 + 16]))
+
+
+def first_of(result):
+    proofs = proofs_of(result, "suspects")
+    return proofs[0] if proofs else None
+
+
+def proof_words(proof):
+    gain, predicted = proof["measured_gain"], proof["predicted_gain"]
+    text = proof["verdict"]
+    if gain:
+        text += f" ×{gain['value']:.2f} ({gain['low']:.2f} to {gain['high']:.2f})"
+    if predicted:
+        text += f", predicted {predicted['low']:.2f} to {predicted['high']:.2f}"
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing that would end later")
+    parser.add_argument("--family", action="append", help="only set-ups of this family; may be repeated")
+    parser.add_argument("--whyso", default="whyso", help="the program [default: the one on the PATH]")
+    options = parser.parse_args()
+    table() if options.what == "table" else run(options)
+
+
+if __name__ == "__main__":
+    main()
