@@ -11,6 +11,6 @@ mod bisection;
 mod catalogue;
 mod proof;
 
-pub use bisection::{Bisection, SettingDifference, Step};
+pub use bisection::{Bisection, BuildSearch, BuildStep, Difference, DifferenceKind, MovedTime, Step};
 pub use catalogue::{Change, Cost, Intervention, LeftOut, UnknownCost, catalogue, of_cause};
 pub use proof::{After, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};

@@ -1,9 +1,9 @@
-//! Which setting makes the difference between two recordings, as text and as JSON.
+//! What makes the difference between two recordings, as text and as JSON.
 
 use serde_json::{Value, json};
-use whyso_remedy::{Bisection, MeasuredGain, SettingDifference};
+use whyso_remedy::{Bisection, BuildSearch, Difference, DifferenceKind, MeasuredGain};
 use whyso_words::terminal::escape;
-use whyso_words::{count, number, percent};
+use whyso_words::{count, milliseconds, number, percent};
 
 /// Settings that are listed.
 const LISTED_MAX: usize = 8;
@@ -17,19 +17,37 @@ pub fn bisect_text(found: &Bisection) -> String {
             "all",
             format!(
                 "{} of {} make {}",
-                count(found.differences.len() as u64, "setting"),
+                count(found.differences.len() as u64, "difference"),
                 escape(&found.second),
                 factor(whole)
             ),
         );
     }
     for step in &found.steps {
-        line("tested", format!("{:>12}  {}", count(step.settings as u64, "setting"), factor(step.gain)));
+        line("tested", format!("{:>12}  {}", count(step.settings as u64, "difference"), factor(step.gain)));
     }
-    if found.version_differs {
+    if let Some(builds) = &found.builds {
+        for step in &builds.steps {
+            line("tested", format!("{} → {}  {}", escape(&step.from), escape(&step.to), factor(step.gain)));
+        }
+    } else if found.version_differs && !found.is_answer {
         line(
             "note",
-            "the versions differ, too: what the build makes is not in this, compare builds with whyso ab --versus --server NAME".to_string(),
+            "the versions differ, too: search the builds between them with --builds OLDEST,…,NEWEST"
+                .to_string(),
+        );
+    }
+    if let Some(moved) = found.moved {
+        line(
+            "moved",
+            format!(
+                "{}: {} of a transaction in {}, {} in {}",
+                moved.part.words(),
+                milliseconds(moved.first_ms),
+                escape(&found.first),
+                milliseconds(moved.second_ms),
+                escape(&found.second)
+            ),
         );
     }
     text
@@ -43,15 +61,18 @@ pub fn bisect_json(found: &Bisection) -> Value {
 }
 
 fn sentence(found: &Bisection) -> String {
+    if let Some(builds) = &found.builds {
+        return sentence_of_builds(builds);
+    }
     let (first, second) = (escape(&found.first), escape(&found.second));
     if found.differences.is_empty() {
         return format!(
-            "{first} and {second} have the same settings: the difference is in the build, the load or the machine."
+            "{first} and {second} have the same settings and load: the difference is in the build or the machine."
         );
     }
     match (&found.found[..], found.effect, found.whole) {
         ([], _, _) => format!(
-            "The settings do not make the difference: all {} of {second} make {}.",
+            "Settings and load do not make the difference: all {} of {second} make {}.",
             found.differences.len(),
             found.whole.map_or("nothing that was measured".to_string(), factor)
         ),
@@ -63,7 +84,7 @@ fn sentence(found: &Bisection) -> String {
         ),
         ([one], Some(effect), _) => {
             format!(
-                "No setting is surely the one. {} is left, and makes {} alone.",
+                "None of them is surely the one. {} is left, and makes {} alone.",
                 change(one),
                 factor(effect)
             )
@@ -73,15 +94,40 @@ fn sentence(found: &Bisection) -> String {
             let more = if group.len() > LISTED_MAX { ", …" } else { "" };
             format!(
                 "{} share the difference: {}{more}.",
-                count(group.len() as u64, "setting"),
+                count(group.len() as u64, "difference"),
                 named.join(", ")
             )
         }
     }
 }
 
-fn change(difference: &SettingDifference) -> String {
-    let SettingDifference { name, first, second } = difference;
+fn sentence_of_builds(search: &BuildSearch) -> String {
+    match (&search.found, search.effect, search.whole) {
+        (Some((from, to)), Some(effect), _) if search.is_answer => format!(
+            "The step from {} to {} makes {} of the difference between the builds: {}.",
+            escape(from),
+            escape(to),
+            search.share.map_or(String::new(), |share| percent(share.clamp(0.0, 1.0))),
+            factor(effect)
+        ),
+        (Some((from, to)), _, _) => format!(
+            "No single step is surely the one: between {} and {}, several share the difference.",
+            escape(from),
+            escape(to)
+        ),
+        (None, _, whole) => format!(
+            "The builds do not make the difference: the last one makes {} of the first.",
+            whole.map_or("nothing that was measured".to_string(), factor)
+        ),
+    }
+}
+
+fn change(difference: &Difference) -> String {
+    let Difference { kind, name, first, second } = difference;
+    if *kind == DifferenceKind::Option {
+        let text = |value: &str| if value.is_empty() { "its default".to_string() } else { escape(value) };
+        return format!("the load's {} {} → {}", escape(name), text(first), text(second));
+    }
     format!("{} {} → {}", escape(name), value_text(first), value_text(second))
 }
 

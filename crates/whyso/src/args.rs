@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Ab(Box<crate::ab::AbArgs>),
     /// Test the suspects of a run: remove each in an experiment, and measure what that gains
     Prove(crate::prove::ProveArgs),
-    /// Find the setting that makes two runs of the same load differ, by halving
+    /// Find what makes two runs of the same workload differ, by halving: a setting, an option of the load, a build
     Bisect(crate::bisect::BisectArgs),
     /// Run sysbench's own command line and Lua scripts: `whyso sysbench --help` lists its options
     #[command(disable_help_flag = true)]

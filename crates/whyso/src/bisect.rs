@@ -1,4 +1,4 @@
-//! `whyso bisect`: which setting makes the difference between two recordings.
+//! `whyso bisect`: what makes the difference between two recordings.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -30,6 +30,14 @@ pub(crate) struct BisectArgs {
     #[arg(long, value_name = "FILE.sql")]
     workload: Option<String>,
 
+    /// Builds to search if settings and load do not make the difference, the oldest first: names of `whyso server list`, or folders
+    #[arg(long, value_name = "BUILD,…", value_delimiter = ',')]
+    builds: Vec<String>,
+
+    /// A program that makes a build: it is called with a name of --builds, such as a commit, and prints the build's folder last
+    #[arg(long, value_name = "PROGRAM", requires = "builds")]
+    build_command: Option<String>,
+
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long)]
     json: bool,
@@ -46,6 +54,8 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode> {
         first,
         second,
         budget: args.budget.0,
+        builds: args.builds.clone(),
+        build_command: args.build_command.clone(),
         source: args.workload.as_deref().map(source).transpose()?,
     };
     let bars = Bars::new();

@@ -45,8 +45,9 @@ const DUET_STARTS: u32 = 3;
 const PAIRS_MIN: usize = 8;
 /// An answer's interval is as narrow as this share of the effect, or of what matters, both by their logarithms.
 const WIDTH_SHARE: f64 = 0.25;
-/// Where only a threshold is asked about, this suffices.
+/// Where only a threshold is asked about, this suffices, or an interval that is no wider than this ratio.
 const WIDTH_SHARE_OF_VERDICT: f64 = 0.5;
+const WIDTH_OF_VERDICT: f64 = 1.2;
 /// A server counts as settled once it differs by less than this ratio, whatever matters.
 const SETTLED_MAX: f64 = 1.02;
 /// Pairs between two looks for a carry-over.
@@ -59,8 +60,8 @@ fn is_answer(seen: AlternationVerdict, ratio: Option<AbRatio>, plan: &AbPlan) ->
     let width = (ratio.high / ratio.low).ln();
     let effect = ratio.value.ln().abs();
     if let Some(threshold) = plan.threshold {
-        return ratio.high <= threshold
-            || (ratio.low > threshold && width <= effect * WIDTH_SHARE_OF_VERDICT);
+        let is_narrow = width <= (effect * WIDTH_SHARE_OF_VERDICT).max(WIDTH_OF_VERDICT.ln());
+        return ratio.high <= threshold || (ratio.low > threshold && is_narrow);
     }
     match seen {
         AlternationVerdict::Undecided => false,

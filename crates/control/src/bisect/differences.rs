@@ -1,8 +1,9 @@
-//! Effective settings in which two servers differ, without what only says where they are.
+//! In what two runs differ: effective settings without what only says where a server is, options of the load, and users.
 
 use std::collections::BTreeMap;
 
-use whyso_remedy::SettingDifference;
+use whyso_model::RunSpec;
+use whyso_remedy::{Difference, DifferenceKind};
 
 /// Variables that say where or who a server is, or what it is doing now.
 const PLACES: [&str; 35] = [
@@ -59,21 +60,48 @@ const PLACE_BEGINS: [&str; 12] = [
 ];
 
 /// Settings that both servers have and that differ, by name. Paths are places, too.
-pub(super) fn differences(
+pub(super) fn setting_differences(
     first: &BTreeMap<String, String>,
     second: &BTreeMap<String, String>,
-) -> Vec<SettingDifference> {
+) -> Vec<Difference> {
     let both = first.iter().filter_map(|(name, value)| Some((name, value, second.get(name)?)));
     let is_place = |value: &str| value.starts_with('/');
     let differ = both.filter(|(name, first, second)| {
         first != second && is_setting(name) && !is_place(first) && !is_place(second)
     });
-    let difference = |(name, first, second): (&String, &String, &String)| SettingDifference {
+    let difference = |(name, first, second): (&String, &String, &String)| Difference {
+        kind: DifferenceKind::Setting,
         name: name.clone(),
         first: first.clone(),
         second: second.clone(),
     };
     differ.map(difference).collect()
+}
+
+/// Options of the load that differ, by name; one that a run did not name is empty there. And the users of the compared levels.
+pub(super) fn load_differences(first: (&RunSpec, u32), second: (&RunSpec, u32)) -> Vec<Difference> {
+    let options = |spec: &RunSpec| -> BTreeMap<String, String> {
+        let pairs = spec.options.iter().filter_map(|option| option.split_once('='));
+        pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    };
+    let (of_first, of_second) = (options(first.0), options(second.0));
+    let names: std::collections::BTreeSet<&String> = of_first.keys().chain(of_second.keys()).collect();
+    let value = |of: &BTreeMap<String, String>, name: &String| of.get(name).cloned().unwrap_or_default();
+    let option = |name: &String| Difference {
+        kind: DifferenceKind::Option,
+        name: name.clone(),
+        first: value(&of_first, name),
+        second: value(&of_second, name),
+    };
+    let mut found: Vec<Difference> = names.into_iter().map(option).collect();
+    found.push(Difference {
+        kind: DifferenceKind::Users,
+        name: "users".to_string(),
+        first: first.1.to_string(),
+        second: second.1.to_string(),
+    });
+    found.retain(|difference| difference.first != difference.second);
+    found
 }
 
 fn is_setting(name: &str) -> bool {
@@ -108,11 +136,30 @@ mod tests {
             ("new", "1"),
             ("same", "1"),
         ]);
-        let found = differences(&first, &second);
+        let found = setting_differences(&first, &second);
         assert_eq!(found.len(), 1);
         assert_eq!(
             (found[0].name.as_str(), found[0].first.as_str(), found[0].second.as_str()),
             ("sync_binlog", "0", "1")
+        );
+    }
+
+    #[test]
+    fn options_and_users_of_the_load_count_too() {
+        let spec = |options: &[&str]| RunSpec {
+            options: options.iter().map(ToString::to_string).collect(),
+            ..RunSpec::default()
+        };
+        let (first, second) =
+            (spec(&["rand-type=uniform", "skip-trx=on"]), spec(&["rand-type=zipfian", "skip-trx=on"]));
+        let found = load_differences((&first, 8), (&second, 16));
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].kind, found[0].second.as_str()), (DifferenceKind::Option, "zipfian"));
+        assert_eq!((found[1].kind, found[1].second.as_str()), (DifferenceKind::Users, "16"));
+        assert_eq!(
+            load_differences((&first, 8), (&spec(&["skip-trx=on"]), 8))[0].second,
+            "",
+            "it is the default there"
         );
     }
 }

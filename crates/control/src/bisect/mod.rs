@@ -1,5 +1,6 @@
-//! `whyso bisect`: which setting makes the difference between two recordings.
+//! `whyso bisect`: what makes the difference between two recordings: a setting, an option of the load, or a build between theirs.
 
+mod builds;
 mod differences;
 
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use whyso_explain::ab::answer;
 use whyso_inference::{LogEffect, halving};
 use whyso_record::Recording;
 use whyso_record::run::RunInfo;
-use whyso_remedy::{Bisection, MeasuredGain, SettingDifference, Step};
+use whyso_remedy::{Bisection, Difference, DifferenceKind, MeasuredGain, MovedTime, Step};
 
 use crate::ab::{AbPlan, AbSide, ab};
 use crate::login::AskPassword;
@@ -17,7 +18,7 @@ use crate::progress::{Listener, News};
 use crate::prove::own_baseline;
 use crate::source::Source;
 use crate::{Error, Stop};
-use differences::differences;
+use differences::{load_differences, setting_differences};
 
 /// Of one test; the whole difference is measured for longer.
 const TEST: Duration = Duration::from_secs(25);
@@ -36,9 +37,13 @@ pub struct BisectPlan {
     pub budget: Duration,
     /// The user's own workload, which is not in the recordings.
     pub source: Option<Source>,
+    /// Builds between theirs, the oldest first: searched where settings and load do not make the difference. Empty: none.
+    pub builds: Vec<String>,
+    /// A program that is called with a name of `builds` and prints the folder of that build as its last line.
+    pub build_command: Option<String>,
 }
 
-/// Searches for the setting.
+/// Searches among what the recordings show, then among builds.
 ///
 /// # Errors
 /// The recordings are of different loads, or their server can't be started.
@@ -48,12 +53,15 @@ pub fn bisect(
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Bisection, Error> {
-    let open = |path: &PathBuf| Ok::<_, Error>(Recording::open(path)?.run().clone());
-    let (first, second) = (open(&plan.first)?, open(&plan.second)?);
+    let (first, second) = (Recording::open(&plan.first)?, Recording::open(&plan.second)?);
+    let moved = moved(&first, &second)?;
+    let (first, second) = (first.run().clone(), second.run().clone());
     check(&first, &second)?;
-    let users = first.levels.last().map_or(1, |level| level.users);
+    let last_users = |run: &RunInfo| run.levels.last().map_or(1, |level| level.users);
+    let users = last_users(&first);
     let baseline = own_baseline(&first, users, plan.source.as_ref())?;
-    let all = differences(&first.server.variables, &second.server.variables);
+    let mut all = setting_differences(&first.server.variables, &second.server.variables);
+    all.extend(load_differences((&first.spec, users), (&second.spec, last_users(&second))));
     let mut search = Search {
         run: &first,
         baseline: &baseline,
@@ -69,46 +77,70 @@ pub fn bisect(
         users,
         version_differs: first.server.version != second.server.version,
         differences: all.clone(),
+        moved,
         ..Bisection::default()
     };
-    if all.is_empty() {
-        return Ok(found);
+    search.among_differences(&mut found)?;
+    if !found.is_answer && !plan.builds.is_empty() {
+        found.builds = Some(search.among_builds(plan)?);
     }
-    let numbers: Vec<usize> = (0..all.len()).collect();
-    let whole = search.test(&numbers, WHOLE)?;
-    found.whole = Some(gain(whole));
-    let is_small = whole.value.abs() < WHOLE_MIN.ln() || (whole.low < 0.0 && whole.high > 0.0);
-    if is_small {
-        return Ok(found);
-    }
-    let halved = halving(all.len(), whole.value, |part| search.test(part, TEST))?;
-    found.steps = halved
-        .steps
-        .iter()
-        .map(|(part, effect)| Step { settings: part.len(), gain: gain(*effect) })
-        .collect();
-    found.found = halved.found.iter().map(|at| all[*at].clone()).collect();
-    found.effect = halved.effect.map(gain);
-    found.share = halved.effect.map(|effect| effect.value / whole.value);
-    found.is_answer = halved.is_answer;
     Ok(found)
+}
+
+/// The part of the response time that differs most. `None` where one of them has no time budget.
+fn moved(first: &Recording, second: &Recording) -> Result<Option<MovedTime>, Error> {
+    let budget = |recording: &Recording| {
+        let explanation = whyso_query::explain(recording)?;
+        Ok::<_, Error>(explanation.budgets.into_iter().rev().find(|budget| !budget.repeat))
+    };
+    let (Some(one), Some(other)) = (budget(first)?, budget(second)?) else { return Ok(None) };
+    let ms = |budget: &whyso_explain::model::Budget, part| {
+        budget.parts.iter().find(|time| time.part == part).map_or(0.0, |time| time.ms)
+    };
+    let parts = one.parts.iter().chain(&other.parts).map(|time| time.part);
+    let moved = parts.map(|part| MovedTime { part, first_ms: ms(&one, part), second_ms: ms(&other, part) });
+    let size = |moved: &MovedTime| (moved.first_ms - moved.second_ms).abs();
+    Ok(moved.max_by(|one, other| size(one).total_cmp(&size(other))).filter(|moved| size(moved) > 0.0))
+}
+
+/// Gives a side the second recording's value.
+fn apply(side: &mut AbSide, difference: &Difference) {
+    let Difference { kind, name, second, .. } = difference;
+    let pairs = match kind {
+        DifferenceKind::Setting => &mut side.set,
+        DifferenceKind::Option => &mut side.options,
+        DifferenceKind::Users => {
+            side.users = second.parse().unwrap_or(side.users);
+            return;
+        }
+    };
+    pairs.retain(|(known, _)| known != name);
+    // An option that the second run did not name has its default there.
+    if *kind == DifferenceKind::Setting || !second.is_empty() {
+        pairs.push((name.clone(), second.clone()));
+    }
+}
+
+/// Whether a whole difference can't be divided.
+fn is_small(whole: LogEffect) -> bool {
+    whole.value.abs() < WHOLE_MIN.ln() || (whole.low < 0.0 && whole.high > 0.0)
 }
 
 fn gain(effect: LogEffect) -> MeasuredGain {
     MeasuredGain { value: effect.value.exp(), low: effect.low.exp(), high: effect.high.exp() }
 }
 
-/// Refuses recordings of different loads.
+/// Refuses recordings of different workloads or data. Options and users may differ.
 fn check(first: &RunInfo, second: &RunInfo) -> Result<(), Error> {
     let load = |run: &RunInfo| {
         let spec = &run.spec;
-        (spec.workload.clone(), spec.options.clone(), spec.tables, spec.rows, spec.table_engine.clone())
+        (spec.workload.clone(), spec.tables, spec.rows, spec.table_engine.clone())
     };
     if load(first) == load(second) {
         return Ok(());
     }
     Err(Error::Plan(format!(
-        "{} and {} are of different loads or data: compare two runs of the same load",
+        "{} and {} are of different workloads or data: compare two runs of the same workload on the same tables and rows",
         first.id, second.id
     )))
 }
@@ -117,7 +149,7 @@ fn check(first: &RunInfo, second: &RunInfo) -> Result<(), Error> {
 struct Search<'a> {
     run: &'a RunInfo,
     baseline: &'a AbSide,
-    all: &'a [SettingDifference],
+    all: &'a [Difference],
     deadline: Instant,
     listener: &'a dyn Listener,
     stop: &'a Stop,
@@ -125,8 +157,40 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What these settings of the second recording make of the first one's server.
+    /// Halves what differs.
+    fn among_differences(&mut self, found: &mut Bisection) -> Result<(), Error> {
+        if self.all.is_empty() {
+            return Ok(());
+        }
+        let numbers: Vec<usize> = (0..self.all.len()).collect();
+        let whole = self.test(&numbers, WHOLE)?;
+        found.whole = Some(gain(whole));
+        if is_small(whole) {
+            return Ok(());
+        }
+        let halved = halving(self.all.len(), whole.value, |part| self.test(part, TEST))?;
+        let step =
+            |(part, effect): &(Vec<usize>, LogEffect)| Step { settings: part.len(), gain: gain(*effect) };
+        found.steps = halved.steps.iter().map(step).collect();
+        found.found = halved.found.iter().map(|at| self.all[*at].clone()).collect();
+        found.effect = halved.effect.map(gain);
+        found.share = halved.effect.map(|effect| effect.value / whole.value);
+        found.is_answer = halved.is_answer;
+        Ok(())
+    }
+
+    /// What these values of the second recording make of the first one's server and load.
     fn test(&mut self, part: &[usize], length: Duration) -> Result<LogEffect, Error> {
+        let mut variant = self.baseline.clone();
+        for at in part {
+            apply(&mut variant, &self.all[*at]);
+        }
+        let count = whyso_words::count(part.len() as u64, "difference");
+        let what = if let [one] = part { self.all[*one].name.clone() } else { count };
+        self.compare([self.baseline.clone(), variant], length, &what)
+    }
+
+    fn compare(&self, sides: [AbSide; 2], length: Duration, what: &str) -> Result<LogEffect, Error> {
         if self.stop.is_asked() {
             return Err(Error::Failed("the search was interrupted before it had an answer".to_string()));
         }
@@ -135,19 +199,11 @@ impl Search<'_> {
                 "the budget was used up before the search ended: give more with --budget".to_string(),
             ));
         }
-        let mut variant = self.baseline.clone();
-        for at in part {
-            let SettingDifference { name, second, .. } = &self.all[*at];
-            variant.set.retain(|(known, _)| known != name);
-            variant.set.push((name.clone(), second.clone()));
-        }
-        let count = whyso_words::count(part.len() as u64, "setting");
-        let what = if let [one] = part { self.all[*one].name.clone() } else { count };
         self.listener.hear(News::Step(&format!("testing {what}")));
         let spec = &self.run.spec;
         let outcome = ab(
             &AbPlan {
-                sides: [self.baseline.clone(), variant],
+                sides,
                 tables: spec.tables.unwrap_or(1),
                 rows: spec.rows.unwrap_or(1),
                 table_engine: spec.table_engine.clone().unwrap_or_else(|| "InnoDB".to_string()),

@@ -138,9 +138,17 @@ impl Prover<'_> {
         candidates: &[Candidate],
     ) -> Result<Option<(usize, AbSide)>, Error> {
         let mut best: Option<(usize, f64, AbSide)> = None;
+        let first = self.proofs.len();
         for (number, candidate) in candidates.iter().enumerate() {
             let rest = candidates[number..].iter().filter(|candidate| candidate.variant.is_ok()).count();
-            let proof = self.test(run, baseline, candidate, rest);
+            // Interventions against two causes may change the same.
+            let tested = candidates[..number].iter().zip(&self.proofs[first..]);
+            let same = tested
+                .filter(|(earlier, _)| candidate.variant.is_ok() && earlier.variant == candidate.variant);
+            let proof = match same.map(|(_, proof)| proof).find(|proof| proof.measured_gain.is_some()) {
+                Some(proof) => candidate.proven_by(proof),
+                None => self.test(run, baseline, candidate, rest),
+            };
             if let (ProofVerdict::Confirmed, Some(gain), Ok(side)) =
                 (proof.verdict, proof.measured_gain, &candidate.variant)
                 && best.as_ref().is_none_or(|(_, most, _)| gain.value > *most)
@@ -343,10 +351,9 @@ fn check_server(run: &RunInfo, server: &ServerPlan) -> Result<(), Error> {
     }
 }
 
-/// A server's own identifier; where it has none, its place.
+/// A server's own identifier and its place: a copy of its data has the same identifier, and so have two MariaDB servers of one machine.
 fn identity(value: impl Fn(&str) -> Option<String>) -> String {
     let own = value("server_uuid").or_else(|| value("server_uid")).filter(|own| !own.is_empty());
-    own.unwrap_or_else(|| {
-        ["hostname", "port", "datadir"].iter().filter_map(|name| value(name)).collect::<Vec<_>>().join(" ")
-    })
+    let place = ["hostname", "port", "datadir"].into_iter().filter_map(value);
+    own.into_iter().chain(place).collect::<Vec<_>>().join(" ")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use whyso_explain::model::{Explanation, Suspect};
 use whyso_record::run::{RunInfo, StatementResult};
-use whyso_remedy::{Change, Cost, Intervention, LeftOut, Proposal, of_cause};
+use whyso_remedy::{Change, Cost, Intervention, LeftOut, Proof, Proposal, of_cause};
 use whyso_server::Neighbour;
 use whyso_workload::RECONNECTS;
 
@@ -180,6 +180,21 @@ impl Candidate {
             change: self.change(),
             costs: self.intervention.costs,
             why: self.variant.as_ref().err().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// What an experiment with the same change showed.
+    pub(super) fn proven_by(&self, other: &Proof) -> Proof {
+        let Candidate { suspect, intervention, .. } = self;
+        Proof {
+            cause: suspect.id,
+            share: suspect.share,
+            intervention: intervention.id.clone(),
+            words: intervention.words.clone(),
+            also: intervention.also.clone(),
+            costs: intervention.costs,
+            predicted_gain: suspect.predicted_gain,
+            ..other.clone()
         }
     }
 

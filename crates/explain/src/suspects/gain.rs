@@ -249,7 +249,8 @@ impl System {
         };
         let gone_ms = held.ms + (self.demand_ms[0] - least_ms[0]).max(0.0);
         let waits_left = 1.0 - (gone_ms / self.hold_ms(all)).clamp(0.0, 1.0);
-        let left_ms = |other: &HeldTime| if is_held_lock(other.cause) { other.ms * waits_left } else { other.ms };
+        let left_ms =
+            |other: &HeldTime| if is_held_lock(other.cause) { other.ms * waits_left } else { other.ms };
         let others_ms: f64 = all.iter().filter(stay).map(left_ms).sum();
         self.closed(least_ms, others_ms + self.unclaimed_ms + self.pause_ms).bound()
     }
@@ -338,7 +339,10 @@ fn unclaimed_ms(case: &Case, all: &[HeldTime]) -> f64 {
 
 /// Whether it is a lock that a transaction or a session holds while it does other things.
 fn is_held_lock(cause: Cause) -> bool {
-    matches!(cause, Cause::RowLock | Cause::Deadlock | Cause::TableLock | Cause::UserLock | Cause::MetadataLock)
+    matches!(
+        cause,
+        Cause::RowLock | Cause::Deadlock | Cause::TableLock | Cause::UserLock | Cause::MetadataLock
+    )
 }
 
 /// Whether what a cause holds is a wait for something else than a CPU.
@@ -395,4 +399,54 @@ pub(super) fn sentence(suspect: &Suspect) -> String {
     };
     let when = if suspect.id == Cause::Unsaturated { "with more users" } else { "without it" };
     format!(" Estimate: {when}, {bounds}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(cause: Cause, ms: f64, lock_ms: f64) -> HeldTime {
+        HeldTime { cause, ms, lock_ms, cpu_share: 0.0, certainty: 1.0 }
+    }
+
+    /// Eight users, each at work for 5.3 ms, 4 ms of them in wait for one row.
+    fn system() -> System {
+        System {
+            users: 8.0,
+            per_ms: 1.5,
+            demand_ms: [0.2, 0.05],
+            least_ms: [0.2, 0.05],
+            least_user_ms: [0.2, 0.05],
+            server_cpus: 2.0,
+            client_cpus: 2.0,
+            is_shared: false,
+            competitors: 0.0,
+            usable: 1.0,
+            delay_ms: 5.0,
+            pause_ms: 0.0,
+            unclaimed_ms: 0.3,
+            is_generator_full: false,
+        }
+    }
+
+    #[test]
+    fn what_a_lock_is_held_for_may_be_what_goes() {
+        let (row, sync) = (held(Cause::RowLock, 4.0, 4.0), held(Cause::Binlog, 0.42, 0.0));
+        let system = system();
+        assert_eq!(
+            system.hold_ms(&[row, sync]),
+            1.0 / 1.5,
+            "one holder at a time, and no longer than until the next"
+        );
+        let least_ms = [0.2, 0.05];
+        let with_row = system.at_best(sync, &[row, sync], least_ms).unwrap();
+        // 0.42 of 0.67 ms for which the row is held: as much of the waits for it goes.
+        let waits_ms = 4.0 * (1.0 - 0.42 * 1.5);
+        let bound = 8.0 / (0.25 + waits_ms + 0.3);
+        assert!((with_row - bound).abs() < 1e-9, "{with_row} {bound}");
+        // A latch of the server is held for no statement, and nothing is known of it.
+        let latch = held(Cause::IndexLatch, 4.0, 4.0);
+        let with_latch = system.at_best(sync, &[latch, sync], least_ms).unwrap();
+        assert!((with_latch - 8.0 / (0.25 + 4.0 + 0.3)).abs() < 1e-9, "{with_latch}");
+    }
 }

@@ -25,7 +25,8 @@ fn open_lock(path: &Path) -> std::io::Result<File> {
 /// One life of one server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ServerId {
-    /// `server_uuid`, `server_uid`, or host name, port, socket and data folder where it has none.
+    /// `server_uuid` or `server_uid`, where it has one, and host name, port, socket and data folder. By its own name alone a copy of its data
+    /// would be the same server, and so would two MariaDB servers of one machine.
     pub(super) identity: String,
     /// Seconds since 1970, by the server's clock.
     pub(super) started_s: i64,
@@ -35,8 +36,17 @@ impl ServerId {
     /// The start is reckoned from two readings in whole seconds, so it wavers.
     const WAVER_S: u64 = 3;
 
+    /// Journals of older versions have its own name alone.
+    pub(super) fn is_same_server(&self, other: &ServerId) -> bool {
+        let (short, long) =
+            if self.identity.len() < other.identity.len() { (self, other) } else { (other, self) };
+        long.identity
+            .strip_prefix(&short.identity)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    }
+
     pub(super) fn is_same_life(&self, other: &ServerId) -> bool {
-        self.identity == other.identity && self.started_s.abs_diff(other.started_s) <= ServerId::WAVER_S
+        self.is_same_server(other) && self.started_s.abs_diff(other.started_s) <= ServerId::WAVER_S
     }
 }
 
@@ -208,5 +218,22 @@ impl Journal {
         }
         journals.sort_by(|(left, _), (right, _)| left.cmp(right));
         Ok(journals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_a_servers_data_is_another_server() {
+        let of = |identity: &str, started_s| ServerId { identity: identity.to_string(), started_s };
+        let one = of("uid host 0 /a/socket /a/data", 100);
+        assert!(one.is_same_life(&of("uid host 0 /a/socket /a/data", 102)));
+        assert!(!one.is_same_life(&of("uid host 0 /a/socket /a/data", 104)), "it was restarted");
+        assert!(!one.is_same_server(&of("uid host 0 /b/socket /b/data", 100)));
+        // Written by an older version, which knew it by its own name.
+        assert!(one.is_same_server(&of("uid", 100)) && of("uid", 100).is_same_server(&one));
+        assert!(!of("uid2 host", 100).is_same_server(&of("uid", 100)));
     }
 }

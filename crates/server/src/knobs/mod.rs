@@ -301,7 +301,7 @@ pub async fn pending_undo_in(folder: &Path, connection: &mut Conn) -> Result<Vec
     let mut pending = Vec::new();
     // the newest run's changes are undone first
     for (path, journal) in Journal::all(folder)?.into_iter().rev() {
-        if journal.server.identity == server.identity
+        if journal.server.is_same_server(&server)
             && let Some(lock) = Journal::own(&path)?
         {
             let mut undo = Undo { path, journal, _lock: lock };
@@ -433,10 +433,9 @@ async fn server_id(connection: &mut Conn) -> Result<ServerId> {
         .map_err(asking())?;
     let value =
         |name: &str| variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_str());
-    let own_name = value("server_uuid").or_else(|| value("server_uid")).unwrap_or("");
-    let place: Vec<&str> =
-        ["hostname", "port", "socket", "datadir"].iter().filter_map(|name| value(name)).collect();
-    let identity = if own_name.is_empty() { place.join(" ") } else { own_name.to_string() };
+    let own_name = value("server_uuid").or_else(|| value("server_uid")).filter(|name| !name.is_empty());
+    let place = ["hostname", "port", "socket", "datadir"].into_iter().filter_map(value);
+    let identity = own_name.into_iter().chain(place).collect::<Vec<&str>>().join(" ");
     let now_s: Option<i64> = connection.query_first("SELECT UNIX_TIMESTAMP()").await.map_err(asking())?;
     let uptime: Option<(String, i64)> =
         connection.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await.map_err(asking())?;
