@@ -92,7 +92,10 @@ fn data_goes_one_way() {
         ),
         (
             "query",
-            &["model", "clock", "workload", "record", "series", "profile", "explain", "report", "words"],
+            &[
+                "model", "clock", "workload", "record", "series", "profile", "explain", "remedy", "report",
+                "words",
+            ],
         ),
         ("tracing", &["model", "clock", "connect", "server", "watch", "trace", "stacks", "record"]),
         (

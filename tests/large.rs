@@ -57,6 +57,7 @@ fn watched(mut child: Child) -> (String, u64) {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn views_of_a_large_recording_keep_to_a_bound_of_memory() {
     let place = large();
     let views: [(&[&str], &str); 9] = [

@@ -1,4 +1,4 @@
-//! Processes, told apart from others that had or get the same number.
+//! Processes, by more than their number, which others had before and get later.
 
 use std::path::{Path, PathBuf};
 

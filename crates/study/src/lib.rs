@@ -25,6 +25,7 @@ mod session_sweep;
 mod setup;
 mod spec;
 mod suggest;
+mod turns;
 
 pub use answer::{
     Answer, Course, Curve, CurvePoint, CurveStep, Evenness, Interaction, Line, Pair, PairLevel, Peak,

@@ -51,7 +51,7 @@ fn before_last(back: usize, runs: &Path) -> Result<PathBuf> {
     }
     let Some(at) = all.len().checked_sub(back + 1) else {
         bail!(Error::Plan(format!(
-            "there are {} in {}: the first is latest~{}",
+            "{1} has {0}: the first is latest~{2}",
             whyso_words::count(all.len() as u64, "run"),
             runs.display(),
             all.len() - 1

@@ -8,7 +8,7 @@ use crate::workload::{Step, Workload};
 pub const RECONNECTS: &str = "connect";
 
 impl Workload {
-    /// Takes out every statement of a kind; of the kind [`RECONNECTS`], every connection that a transaction makes anew.
+    /// Takes out every statement of a kind; of the kind [`RECONNECTS`], every connection that a transaction makes.
     ///
     /// # Errors
     /// There is no such kind, others need its answer, or nothing would be left to send.

@@ -236,7 +236,7 @@ impl Prover<'_> {
     }
 
     /// Records the load with what was confirmed, on a server of whyso's own. `None`: on a server of the user nothing more is changed, and a run
-    /// executes no statements that prepare its data, leaves none out, and pauses nobody.
+    /// executes no statements that prepare its data. It leaves none out, and pauses nobody.
     fn record_after(
         &self,
         run: &RunInfo,

@@ -405,7 +405,7 @@ pub(super) fn sentence(suspect: &Suspect) -> String {
 mod tests {
     use super::*;
 
-    fn held(cause: Cause, ms: f64, lock_ms: f64) -> HeldTime {
+    fn held_time(cause: Cause, ms: f64, lock_ms: f64) -> HeldTime {
         HeldTime { cause, ms, lock_ms, cpu_share: 0.0, certainty: 1.0 }
     }
 
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_a_lock_is_held_for_may_be_what_goes() {
-        let (row, sync) = (held(Cause::RowLock, 4.0, 4.0), held(Cause::Binlog, 0.42, 0.0));
+        let (row, sync) = (held_time(Cause::RowLock, 4.0, 4.0), held_time(Cause::Binlog, 0.42, 0.0));
         let system = system();
         assert_eq!(
             system.hold_ms(&[row, sync]),
@@ -445,7 +445,7 @@ mod tests {
         let bound = 8.0 / (0.25 + waits_ms + 0.3);
         assert!((with_row - bound).abs() < 1e-9, "{with_row} {bound}");
         // A latch of the server is held for no statement, and nothing is known of it.
-        let latch = held(Cause::IndexLatch, 4.0, 4.0);
+        let latch = held_time(Cause::IndexLatch, 4.0, 4.0);
         let with_latch = system.at_best(sync, &[latch, sync], least_ms).unwrap();
         assert!((with_latch - 8.0 / (0.25 + 4.0 + 0.3)).abs() < 1e-9, "{with_latch}");
     }

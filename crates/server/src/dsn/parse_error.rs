@@ -5,7 +5,7 @@
 pub(super) enum DsnError {
     #[error("it does not have the form {0}")]
     Shape(&'static str),
-    #[error("it names no user")]
+    #[error("it names no user: put one before the host, as in mysql://user@localhost/, or into ~/.my.cnf")]
     NoUser,
     #[error(
         "it has an '@' behind its address: write %40 for an '@', and %2F or %3F for a '/' or '?' in a user's name"

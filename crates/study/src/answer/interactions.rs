@@ -36,7 +36,7 @@ mod tests {
                          [[variant]]\nname = 'neither'\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n[[variant]]\nname = 'both'\n";
 
     /// The interaction where both at once have this throughput, a costs a tenth and b a fifth.
-    fn seen(both: f64) -> f64 {
+    fn ratio_of(both: f64) -> f64 {
         let spec = Spec::parse(STUDY, false).unwrap();
         let starts: Vec<_> = spec.all_starts();
         let of_cell = [1000.0, 900.0, 800.0, both];
@@ -50,8 +50,8 @@ mod tests {
 
     #[test]
     fn what_multiplies_does_not_interact() {
-        assert!((seen(720.0) - 1.0).abs() < 1e-9);
-        assert!((seen(800.0) - 800.0 / 720.0).abs() < 1e-9, "together they cost less");
+        assert!((ratio_of(720.0) - 1.0).abs() < 1e-9);
+        assert!((ratio_of(800.0) - 800.0 / 720.0).abs() < 1e-9, "together they cost less");
     }
 
     #[test]
