@@ -145,7 +145,7 @@ fn an_assistant_finds_the_cause_and_changes_nothing() {
 
     let mut permitted = Assistant::start(&place, &["--allow-experiments"]);
     let planned = permitted.call_well("prove", json!({"dry_run": true, "accept": ["semantics"]}));
-    assert!(planned.contains("row-lock") && planned.contains("not testable"), "{planned}");
+    assert!(planned.contains("row-lock") && planned.contains("costs     semantics"), "{planned}");
     let (refused, is_error) = permitted.call("ab", json!({"versus_settings": ["--dsn"]}));
     assert!(is_error && refused.contains("begin with -"), "{refused}");
     let (refused, is_error) = permitted.call("ab", json!({"workload": "a.sql", "versus_settings": ["a=1"]}));

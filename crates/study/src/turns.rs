@@ -55,7 +55,7 @@ impl Spec {
             || !self.add_ons.is_empty()
             || self.suggest.is_some()
         {
-            return needs("a recording (stacks, trace_sql, instances, add_ons)");
+            return needs("a recording (stacks, trace_sql, instances, add_ons, [suggest])");
         }
         if of_parts().any(|part| part.endpoints.unwrap_or(1) > 1) {
             return needs("a load over several endpoints");

@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(found("latest~0").unwrap(), "20260102-0900-3");
         assert_eq!(found("latest~2").unwrap(), "20260101-1000-1");
         let error = found("latest~3").unwrap_err();
-        assert!(error.contains("there are 3 runs") && error.contains("latest~2"), "{error}");
+        assert!(error.contains("has 3 runs") && error.contains("latest~2"), "{error}");
         let error = found("20260101").unwrap_err();
         assert!(
             error.contains("2 runs begin with 20260101, such as 20260101-1000-1, 20260101-1100-2"),
