@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Are causes that were planted confirmed by their experiments, and decoys refuted?
 
-    bench/proof/plants.py run [--minutes N] [--family NAME]   # as root, with BPF; appends to plants.jsonl, and goes on where it ended
+    bench/proof/plants.py run [--minutes N] [--family NAME]   # as root, with BPF; appends to plants.jsonl, and continues where it stopped
     bench/proof/plants.py table                               # PLANTS.md, from plants.jsonl
 
 The set-ups are those of bench/causes, each family as often as the others. A set-up is recorded. Then `whyso prove` gets five minutes for the suspects that

@@ -21,7 +21,7 @@ describe('proofs', () => {
     expect(endsOf([PROOF, { ...PROOF, measured: [84, 80, 88] }])).toEqual([0.5, 88]);
   });
 
-  it('are told with their interval', () => {
+  it('have their interval next to them', () => {
     expect(measuredWords(PROOF)).toBe('×3.17 (2.77 to 3.67)');
     expect(predictedWords(PROOF)).toBe('predicted ×2 to ×4');
     const { measured: _measured, predicted: _predicted, ...untested } = PROOF;

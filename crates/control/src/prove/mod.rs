@@ -163,20 +163,7 @@ impl Prover<'_> {
     /// `rest`: experiments that share what is left of the budget, this one included.
     fn test(&self, run: &RunInfo, baseline: &AbSide, candidate: &Candidate, rest: usize) -> Proof {
         let Candidate { suspect, intervention, variant } = candidate;
-        let mut proof = Proof {
-            cause: suspect.id,
-            share: suspect.share,
-            intervention: intervention.id.clone(),
-            words: intervention.words.clone(),
-            also: intervention.also.clone(),
-            costs: intervention.costs,
-            design: None,
-            predicted_gain: suspect.predicted_gain,
-            measured_gain: None,
-            verdict: ProofVerdict::NotTestable,
-            why: String::new(),
-            undone: true,
-        };
+        let mut proof = candidate.untested();
         let variant = match variant {
             Ok(variant) => variant,
             Err(why) => {

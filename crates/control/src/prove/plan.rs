@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use whyso_explain::model::{Explanation, Suspect};
+use whyso_explain::model::{Cause, Explanation, Suspect};
 use whyso_record::run::{RunInfo, StatementResult};
-use whyso_remedy::{Change, Cost, Intervention, LeftOut, Proof, Proposal, of_cause};
+use whyso_remedy::{Change, Cost, Intervention, LeftOut, Proof, ProofVerdict, Proposal, of_cause};
 use whyso_server::Neighbour;
 use whyso_workload::RECONNECTS;
 
@@ -183,8 +183,8 @@ impl Candidate {
         }
     }
 
-    /// What an experiment with the same change showed.
-    pub(super) fn proven_by(&self, other: &Proof) -> Proof {
+    /// A proof without an experiment.
+    pub(super) fn untested(&self) -> Proof {
         let Candidate { suspect, intervention, .. } = self;
         Proof {
             cause: suspect.id,
@@ -193,8 +193,24 @@ impl Candidate {
             words: intervention.words.clone(),
             also: intervention.also.clone(),
             costs: intervention.costs,
+            design: None,
             predicted_gain: suspect.predicted_gain,
-            ..other.clone()
+            measured_gain: None,
+            verdict: ProofVerdict::NotTestable,
+            why: String::new(),
+            undone: true,
+        }
+    }
+
+    /// What an experiment with the same change showed.
+    pub(super) fn proven_by(&self, other: &Proof) -> Proof {
+        Proof {
+            design: other.design,
+            measured_gain: other.measured_gain,
+            verdict: other.verdict,
+            why: other.why.clone(),
+            undone: other.undone,
+            ..self.untested()
         }
     }
 
@@ -312,7 +328,7 @@ fn variant(
         Change::LeaveOut(which) => {
             let kind = match which {
                 LeftOut::Reconnects => RECONNECTS.to_string(),
-                LeftOut::Slowest => slowest_statement(run, baseline)?,
+                LeftOut::Slowest => slowest_statement(run, baseline, intervention.cause)?,
             };
             side.left_out.push(kind);
         }
@@ -340,10 +356,14 @@ fn variant(
     Ok(side)
 }
 
-/// The kind of statement with the largest part of the response time at the baseline's users. Those that begin and end transactions are not
+/// The kind of statement with the largest part of the response time at the baseline's users. Where the cause is work, at the fewest users: on
+/// full CPUs, cheap statements wait longest for the others' work. Those that begin and end transactions are not
 /// asked about.
-fn slowest_statement(run: &RunInfo, baseline: &AbSide) -> Result<String, String> {
-    let level = run.levels.iter().find(|level| level.users == baseline.users);
+fn slowest_statement(run: &RunInfo, baseline: &AbSide, cause: Cause) -> Result<String, String> {
+    let is_work = matches!(cause, Cause::Cpu | Cause::FullScan | Cause::TmpTableSort);
+    let fewest = run.levels.iter().map(|level| level.users).min().filter(|_| is_work);
+    let users = fewest.unwrap_or(baseline.users);
+    let level = run.levels.iter().find(|level| level.users == users);
     let kinds = level.map_or(&[][..], |level| &level.result.by_statement);
     let time_ms = |kind: &&StatementResult| kind.latency_ms.mean * kind.count as f64;
     let ends = |kind: &&StatementResult| ENDS.contains(&kind.kind.to_ascii_lowercase().as_str());

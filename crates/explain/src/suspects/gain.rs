@@ -241,8 +241,8 @@ impl System {
         capacity.is_finite().then_some(capacity)
     }
 
-    /// Without one suspect, with the least work, and with no queue that another suspect was not measured to hold. What goes may lie within the
-    /// time for which a transaction holds its locks: then whoever waits for these waits for less, too.
+    /// Without one suspect, with the least work, and with no queue that another suspect was not measured to hold. What goes may be a part of
+    /// the time for which a transaction holds its locks. Then waits for these locks are shorter, too.
     fn at_best(&self, held: HeldTime, all: &[HeldTime], least_ms: [f64; 2]) -> Option<f64> {
         let stay = |other: &&HeldTime| {
             other.cause != held.cause && is_wait(other.cause) && !is_same_file(other.cause, held.cause)
