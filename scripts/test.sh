@@ -38,6 +38,7 @@ step() {
 	printf -- '-- took %s s: %s\n' $((SECONDS - begin)) "$*"
 }
 
+step scripts/remove_old_programs.py "$CARGO_TARGET_DIR"
 step make --no-print-directory web
 step cargo fmt --all --check
 step cargo clippy --release --workspace --all-targets --locked -- -D warnings

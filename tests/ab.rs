@@ -86,6 +86,50 @@ fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
 }
 
 #[test]
+fn on_slower_cpus_a_server_does_less() {
+    let place = Place::new();
+    let mut ab = place.whyso(&["ab", "oltp-point-select", "--users", "4", "--tables", "1", "--rows", "1000"]);
+    let ab = ab.args(["--seconds", "20", "--json", "--versus", "--server-speed", "40%"]);
+    let found = json_of(&output(ab));
+    assert_eq!(found["design"], "switch-back", "{found}");
+    // Nearly all of a look-up is work, and both of them need these CPUs.
+    let ratio = found["ratio"]["value"].as_f64().unwrap();
+    assert!((0.25..0.65).contains(&ratio), "{}", found["ratio"]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_replica_that_stops_ends_the_experiment_and_everything_is_put_back() {
+    let place = Place::new();
+    let source = OwnServer::start_with(&["--log-bin=bin", "--server-id=1"]);
+    let replica = OwnServer::start_with(&["--server-id=2"]);
+    source.sql("CREATE USER copy@'127.0.0.1'; GRANT REPLICATION SLAVE ON *.* TO copy@'127.0.0.1'");
+    replica.sql(&format!(
+        "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {}, MASTER_USER = 'copy', MASTER_USE_GTID = slave_pos; START SLAVE",
+        source.port
+    ));
+    let replicates = || replica.sql("SHOW SLAVE STATUS\\G").contains("Seconds_Behind_Master: 0");
+    assert!(wait_until(SOON, replicates), "{}", replica.sql("SHOW SLAVE STATUS\\G"));
+    let before = source.sql(SETTING);
+    let ab = |more: &[&str]| {
+        let mut ab =
+            place.whyso(&["ab", "oltp-point-select", "--users", "2", "--tables", "1", "--rows", "1000"]);
+        ab.args(["--dsn", &source.dsn("root", ""), "--seconds", "60", "--window", "200ms"]).args(more);
+        ab.args(["--set", "innodb_io_capacity=301", "--versus", "--set", "innodb_io_capacity=402"]);
+        ab
+    };
+    let refused = output(&mut ab(&["--replica", &source.dsn("root", "")]));
+    assert!(text(&refused.stderr).contains("it does not replicate"), "{}", text(&refused.stderr));
+    let child = spawn(&mut ab(&["--replica", &replica.dsn("root", "")]));
+    assert!(wait_until(SOON, || source.sql(SETTING).trim() == "402"), "the sides alternate");
+    replica.sql("STOP SLAVE SQL_THREAD");
+    let ended = finish(child, SOON);
+    assert!(!ended.status.success());
+    assert!(text(&ended.stderr).contains("a replica has stopped replicating"), "{}", text(&ended.stderr));
+    assert_eq!(source.sql(SETTING), before);
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_before_anything_starts() {
     let place = Place::new();
     let refused = |args: &[&str], why: &str| {
@@ -101,6 +145,10 @@ fn what_cannot_be_compared_is_refused_before_anything_starts() {
     refused(&["ab", "--matters", "1", "--versus", "--users", "9"], "--matters 1 is no difference");
     let slow = ["--set", "innodb-buffer-pool-size=64M", "--versus", "--set", "innodb_buffer_pool_size=128M"];
     refused(&[&["ab", "--dsn", "mysql://root@localhost/"], &slow[..]].concat(), "takes effect over minutes");
+    let dsn = ["ab", "--dsn", "mysql://root@localhost/", "--versus"];
+    refused(&[&dsn[..], &["--server-speed", "80%"]].concat(), "--server-speed");
+    refused(&["ab", "--versus", "--server-speed", "99"], "--server-speed is out of range");
+    refused(&[&dsn[..], &["--rows", "99"]].concat(), "whyso fills its own only");
     refused(&["prove", "--until", "fast"], "give one such as 2x");
     refused(&["prove", "--accept", "everything"], "give durability, memory, semantics");
 }

@@ -298,7 +298,22 @@ fn a_study_of_a_users_own_server_changes_settings_and_puts_them_back() {
     assert_eq!(server.sql(SETTING), before);
     let resumed = output(&mut place.whyso(&["study", "resume", "study"]));
     assert!(text(&resumed.stderr).contains("give its --dsn"), "{resumed:?}");
-    fs::write(place.path().join("own.toml"), format!("{study}cold = true\n{variants}")).unwrap();
+    // The same on one start: the settings are switched between windows.
+    let write = |design: &str| {
+        let study = study.replace("design = \"blocks\"", design);
+        fs::write(place.path().join("own.toml"), format!("{study}pair = false\n{variants}")).unwrap();
+    };
+    write("design = \"switch-back\"");
+    fs::remove_dir_all(place.path().join("study")).unwrap();
+    let switched = json_of(&run(&["--allow-experiments", "--json"]));
+    assert_eq!(switched["starts_done"], 4, "{switched:#}");
+    assert_eq!(server.sql(SETTING), before);
+    write("design = \"duet\"");
+    assert!(
+        text(&run(&["--allow-experiments"]).stderr)
+            .contains("design = \"duet\" needs servers that whyso starts")
+    );
+    write("cold = true");
     let refused = run(&["--allow-experiments"]);
     assert!(text(&refused.stderr).contains("needs servers that whyso starts"), "{refused:?}");
 }

@@ -37,6 +37,20 @@ impl ServerPlan {
         plan
     }
 
+    /// What it is asked to be set to.
+    pub(crate) fn settings(&self) -> &[(String, String)] {
+        let (ServerPlan::Dsn { set, .. } | ServerPlan::ThrowAway { set, .. }) = self;
+        set
+    }
+
+    /// The same server with these settings alone.
+    pub(crate) fn with_only(&self, settings: &[(String, String)]) -> ServerPlan {
+        let mut plan = self.clone();
+        let (ServerPlan::Dsn { set, .. } | ServerPlan::ThrowAway { set, .. }) = &mut plan;
+        *set = settings.to_vec();
+        plan
+    }
+
     /// What a user calls it: its address, or its build.
     pub(crate) fn name(&self) -> String {
         match self {

@@ -15,6 +15,8 @@ pub enum DifferenceKind {
     Option,
     /// The number of users.
     Users,
+    /// Tables, their rows, or their storage engine.
+    Data,
 }
 
 /// Something in which two runs differ.

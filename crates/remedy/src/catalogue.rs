@@ -41,6 +41,8 @@ pub enum Change {
     AllCpus,
     /// The programs of others that the user named are paused.
     PauseNeighbours,
+    /// The server is slowed to each of these per cents of its speed, and what it would do at twice its speed is extrapolated.
+    SlowServer(Vec<u8>),
     /// What the user proposes, as text. Not in the file.
     Own(String),
     /// There is no safe intervention, for this reason.
@@ -57,6 +59,7 @@ impl Change {
             | Change::LeaveOut(_)
             | Change::AllCpus
             | Change::PauseNeighbours
+            | Change::SlowServer(_)
             | Change::Own(_)
             | Change::Never(_) => false,
         }
@@ -153,6 +156,7 @@ struct Entry {
     all_cpus: bool,
     #[serde(default)]
     pause_neighbours: bool,
+    slow_server: Option<Vec<u8>>,
     never: Option<String>,
 }
 
@@ -171,12 +175,13 @@ impl Entry {
             self.leave_out.map(Change::LeaveOut),
             self.all_cpus.then_some(Change::AllCpus),
             self.pause_neighbours.then_some(Change::PauseNeighbours),
+            self.slow_server.map(Change::SlowServer),
             self.never.map(Change::Never),
         ];
         let mut changes = changes.into_iter().flatten();
         let (Some(change), None) = (changes.next(), changes.next()) else {
             return Err(format!(
-                "{}: give one of set, scale, options, users, leave_out, all_cpus, pause_neighbours and never",
+                "{}: give one of set, scale, options, users, leave_out, all_cpus, pause_neighbours, slow_server and never",
                 self.id
             ));
         };

@@ -10,7 +10,11 @@
 mod bisection;
 mod catalogue;
 mod proof;
+mod slowed;
+mod track_record;
 
 pub use bisection::{Bisection, BuildSearch, BuildStep, Difference, DifferenceKind, MovedTime, Step};
 pub use catalogue::{Change, Cost, Intervention, LeftOut, UnknownCost, catalogue, of_cause};
 pub use proof::{After, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};
+pub use slowed::{SlowedPoint, at_twice_the_speed};
+pub use track_record::{TrackRecord, track_record};

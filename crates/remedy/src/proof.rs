@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use whyso_explain::ab::AbDesign;
 use whyso_explain::model::{Cause, Gain, Limit};
 
-use crate::Cost;
+use crate::{Cost, SlowedPoint};
 
 /// The smallest gain that matters, as a multiple of the throughput, where the user names no other.
 pub const SMALLEST_GAIN: f64 = 1.05;
@@ -58,7 +58,11 @@ pub struct Proof {
     /// `None` where there was no experiment.
     pub design: Option<AbDesign>,
     pub predicted_gain: Option<Gain>,
+    /// Extrapolated where `slowed` holds something.
     pub measured_gain: Option<MeasuredGain>,
+    /// Throughput with CPUs that were slowed by known amounts.
+    #[serde(default)]
+    pub slowed: Vec<SlowedPoint>,
     pub verdict: ProofVerdict,
     /// Why it is not testable; else empty.
     pub why: String,

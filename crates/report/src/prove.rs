@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use ts_rs::TS;
 use whyso_explain::model::Gain;
-use whyso_remedy::{Proof, ProofVerdict, Proofs, Proposal};
+use whyso_remedy::{Proof, ProofVerdict, Proofs, Proposal, SlowedPoint};
 use whyso_words::terminal::escape;
 use whyso_words::{number, percent};
 
@@ -44,6 +44,17 @@ pub fn prove_text(proofs: &Proofs) -> String {
             why => why.to_string(),
         };
         text.push_str(&format!("  {:20} {}\n", proof.cause.name(), escape(&about)));
+        for point in &proof.slowed {
+            let ratio = point.ratio;
+            text.push_str(&format!(
+                "  {:20} at {} % of their speed: ×{} ({} to {})\n",
+                "",
+                point.speed_percent,
+                number(ratio.value),
+                number(ratio.low),
+                number(ratio.high)
+            ));
+        }
     }
     if proofs.proofs.iter().any(|proof| !proof.undone) {
         text.push_str(
@@ -112,6 +123,13 @@ pub(crate) struct ProofHead {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     measured: Option<[f64; 3]>,
+    /// Per cent of the server's speed, and throughput there with the ends of its interval: where the measured gain is extrapolated.
+    slowed: Vec<[f64; 4]>,
+}
+
+fn slowed_point(point: &SlowedPoint) -> [f64; 4] {
+    let SlowedPoint { speed_percent, ratio } = point;
+    [f64::from(*speed_percent), ratio.value, ratio.low, ratio.high]
 }
 
 pub(crate) fn proof_heads(proofs: &Proofs) -> Vec<ProofHead> {
@@ -123,6 +141,7 @@ pub(crate) fn proof_heads(proofs: &Proofs) -> Vec<ProofHead> {
         why: proof.why.clone(),
         predicted: proof.predicted_gain.map(|gain| [gain.low, gain.high]),
         measured: proof.measured_gain.map(|gain| [gain.value, gain.low, gain.high]),
+        slowed: proof.slowed.iter().map(slowed_point).collect(),
     };
     proofs.proofs.iter().map(head).collect()
 }

@@ -53,6 +53,10 @@ pub enum Error {
     #[error("{0}")]
     Neighbour(String),
 
+    /// CPUs that can't be taken away for an experiment.
+    #[error("{0}")]
+    Brake(String),
+
     /// What a session executes is not what was wanted of it.
     #[error("whyso can't {doing}: {why}")]
     Session { doing: String, why: String },

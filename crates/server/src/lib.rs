@@ -26,6 +26,7 @@
 
 pub mod answers;
 mod argv;
+mod brake;
 pub mod builds;
 pub mod containers;
 pub mod cpus;
@@ -46,6 +47,7 @@ pub mod snapshot;
 pub mod throwaway;
 
 pub use argv::{Arguments, take_arguments};
+pub use brake::Brake;
 pub use builds::find;
 pub use cpus::CpuSet;
 pub use dataset::Dataset;

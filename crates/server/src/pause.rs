@@ -1,26 +1,19 @@
 //! Programs of others, paused for as long as a window of an experiment takes. Only those that the user named.
 //!
 //! SIGSTOP pauses a program, and SIGCONT resumes it. A forked process sends both. It resumes the programs when this process
-//! ends, however it ends, and when it hears nothing from it for [`SILENCE_SECONDS_MAX`].
+//! ends, however it ends, and when it hears nothing from it for a minute.
 
-use std::io::Error as IoError;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, test_kill_process};
 
 use crate::argv::argument_range;
 use crate::error::{Error, Result};
-use crate::forked::detach;
+use crate::forked::{Helper, NS_PER_S, SILENCE_SECONDS_MAX, answer, detach, is_readable, message};
 use crate::process::ProcessId;
 
 /// Programs that can be paused at one time.
 pub const PAUSED_MAX: usize = 16;
-/// After this time without a word the programs are resumed.
-pub const SILENCE_SECONDS_MAX: i64 = 60;
-/// The keeper answers within this time.
-const ANSWER_SECONDS_MAX: i64 = 5;
 /// Parents of parents that are looked at.
 const ANCESTORS_MAX: usize = 64;
 
@@ -117,8 +110,7 @@ fn ancestors() -> Vec<u32> {
 
 /// Pauses programs and resumes them. Dropping it resumes them.
 pub struct Pauser {
-    socket: OwnedFd,
-    keeper: libc::pid_t,
+    keeper: Helper,
     neighbours: Vec<Neighbour>,
 }
 
@@ -128,7 +120,6 @@ impl Pauser {
     /// # Errors
     /// There are too many, one of them has ended, or no process can be made.
     pub fn start(neighbours: &[Neighbour]) -> Result<Pauser> {
-        let failed = |error: IoError| Error::Neighbour(format!("other programs can't be paused: {error}"));
         if neighbours.len() > PAUSED_MAX {
             return Err(Error::Neighbour(format!(
                 "at most {PAUSED_MAX} programs can be paused, and these are {}",
@@ -140,20 +131,10 @@ impl Pauser {
             *pid = Pid::from_raw(neighbour.pid() as i32);
         }
         let arguments = argument_range();
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-            .map_err(|errno| failed(errno.into()))?;
-        // SAFETY: the child calls `keep` alone, which makes only async-signal-safe calls, and ends by `_exit`.
-        let keeper = match unsafe { libc::fork() } {
-            -1 => return Err(failed(IoError::last_os_error())),
-            0 => {
-                keep(theirs.as_raw_fd(), &pids, arguments);
-                // SAFETY: ends the child at once, without running anything of the parent's.
-                unsafe { libc::_exit(0) }
-            }
-            pid => pid,
-        };
-        drop(theirs);
-        let mut pauser = Pauser { socket: ours, keeper, neighbours: neighbours.to_vec() };
+        let keeper = Helper::fork(|socket| keep(socket, &pids, arguments));
+        let keeper =
+            keeper.map_err(|error| Error::Neighbour(format!("other programs can't be paused: {error}")))?;
+        let mut pauser = Pauser { keeper, neighbours: neighbours.to_vec() };
         // By then the keeper holds a handle of each; what was checked before may have ended meanwhile.
         pauser.ask(RESUME)?;
         pauser.check()?;
@@ -173,19 +154,10 @@ impl Pauser {
     }
 
     fn ask(&mut self, what: u8) -> Result<()> {
-        let silent = || Error::Neighbour("the process that pauses other programs has ended".to_string());
-        send(&self.socket, &[what], SendFlags::NOSIGNAL).map_err(|_| silent())?;
-        let mut events = [PollFd::new(&self.socket, PollFlags::IN)];
-        let bound = Timespec { tv_sec: ANSWER_SECONDS_MAX, tv_nsec: 0 };
-        let mut answer = [0_u8];
-        match poll(&mut events, Some(&bound)) {
-            Ok(1..) => rustix::io::read(&self.socket, &mut answer).map_err(|_| silent())?,
-            _ => return Err(silent()),
-        };
-        match answer[0] {
-            DONE => Ok(()),
-            GONE => self.check().and(Err(Error::Neighbour("a paused program has ended".to_string()))),
-            _ => Err(silent()),
+        match self.keeper.ask(what) {
+            Some(DONE) => Ok(()),
+            Some(GONE) => self.check().and(Err(Error::Neighbour("a paused program has ended".to_string()))),
+            _ => Err(Error::Neighbour("the process that pauses other programs has ended".to_string())),
         }
     }
 
@@ -201,9 +173,6 @@ impl Pauser {
 impl Drop for Pauser {
     fn drop(&mut self) {
         let _ = self.ask(RESUME);
-        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
-        // SAFETY: waits for our own child, which ends once its socket does.
-        unsafe { libc::waitpid(self.keeper, std::ptr::null_mut(), 0) };
     }
 }
 
@@ -224,21 +193,13 @@ fn keep(socket: RawFd, pids: &[Option<Pid>; PAUSED_MAX], arguments: Option<(u64,
         }
         reached
     };
-    let bound = Timespec { tv_sec: SILENCE_SECONDS_MAX, tv_nsec: 0 };
-    let mut message = [0_u8];
-    loop {
-        let mut events = [PollFd::new(&socket, PollFlags::IN)];
-        // every signal is blocked, so nothing interrupts
-        if !matches!(poll(&mut events, Some(&bound)), Ok(1..)) {
-            break;
-        }
-        let done = match rustix::io::read(socket, &mut message) {
-            Ok(1) if message[0] == PAUSE => signal_all(Signal::STOP),
-            Ok(1) if message[0] == RESUME => signal_all(Signal::CONT),
+    while is_readable(socket, SILENCE_SECONDS_MAX * NS_PER_S) {
+        let done = match message(socket) {
+            Some(PAUSE) => signal_all(Signal::STOP),
+            Some(RESUME) => signal_all(Signal::CONT),
             _ => break,
         };
-        let answer = if done { DONE } else { GONE };
-        if send(socket, &[answer], SendFlags::NOSIGNAL).is_err() {
+        if !answer(socket, if done { DONE } else { GONE }) {
             break;
         }
     }

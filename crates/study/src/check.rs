@@ -2,7 +2,7 @@
 
 use whyso_model::measures;
 
-use crate::design::{DUET_CUT, DUET_WINDOW, Design};
+use crate::design::{DUET_CUT, DUET_WINDOW};
 use crate::hints::{hint, nearest};
 use crate::setup::{At, Part};
 use crate::spec::{Before, Repeats, Spec};
@@ -49,10 +49,13 @@ impl Spec {
                 return wrong("[inside] sweeps a knob for one session: remove users, best_of and over_time");
             }
         }
-        if self.asked_design == Some(Design::Duet)
-            && let Some(why) = self.duet_obstacle()
+        if let Some(design) = self.asked_design
+            && let Some(why) = self.obstacle_to(design)
         {
-            return wrong(format!("design = \"duet\": {why}: leave design out, or give \"blocks\""));
+            return wrong(format!(
+                "design = \"{}\": {why}: leave design out, or give \"blocks\"",
+                design.name()
+            ));
         }
         self.check_cells()
     }
@@ -176,7 +179,7 @@ impl Spec {
     pub fn measured_s_of_start(&self) -> f64 {
         match &self.session_sweep {
             Some(_) => 0.0,
-            None if self.design() == Design::Duet => {
+            None if self.design().is_in_turns() => {
                 let (warm, measured) = self.duet_rounds();
                 let window_s = (DUET_WINDOW + DUET_CUT).as_secs_f64();
                 self.users.len() as f64 * f64::from(warm + measured) * window_s

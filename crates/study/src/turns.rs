@@ -2,6 +2,7 @@
 
 use crate::cells::{Cell, Start};
 use crate::design::{DUET_WINDOW, Design};
+use crate::setup::Setup;
 use crate::spec::Spec;
 
 const DUET_ROUNDS_MIN: u32 = 2;
@@ -25,19 +26,49 @@ impl Spec {
         let records = self.trace || self.users.len() > 1 || self.suggest.is_some();
         match self.asked_design {
             Some(design) => design,
-            None if records || self.duet_obstacle().is_some() => Design::Blocks,
+            None if records || self.obstacle_to(Design::Duet).is_some() => Design::Blocks,
             None => Design::Duet,
         }
     }
 
-    /// Of a duet, at each number of users: rounds that warm up, and rounds that are measured.
+    /// Where cells take turns, at each number of users: rounds that warm up, and rounds that are measured.
     pub fn duet_rounds(&self) -> (u32, u32) {
         let rounds = |seconds: f64| (seconds / DUET_WINDOW.as_secs_f64()).ceil() as u32;
         (rounds(self.warmup), rounds(self.seconds).max(DUET_ROUNDS_MIN))
     }
 
-    /// Why its cells can't take turns; `None` where they can.
-    pub(crate) fn duet_obstacle(&self) -> Option<String> {
+    /// Why its cells can't be carried out so; `None` where they can.
+    pub(crate) fn obstacle_to(&self, design: Design) -> Option<String> {
+        match design {
+            Design::Blocks => None,
+            Design::Duet => self.obstacle_to_turns().or_else(|| self.too_many_servers()),
+            Design::SwitchBack => self.obstacle_to_turns().or_else(|| self.not_switched()),
+        }
+    }
+
+    /// What of its cells one server can't be switched between. Under one condition they may differ in settings and in what is sent.
+    fn not_switched(&self) -> Option<String> {
+        let cells = self.cells();
+        let of_start = |cell: &Cell| Setup {
+            set: Vec::new(),
+            where_known: Vec::new(),
+            workload: String::new(),
+            options: Vec::new(),
+            ..cell.setup.clone()
+        };
+        let differs = cells.iter().find_map(|cell| {
+            let first = cells.iter().find(|other| other.condition == cell.condition)?;
+            (first.server != cell.server || of_start(first) != of_start(cell)).then_some((first, cell))
+        });
+        let (first, cell) = differs?;
+        Some(format!(
+            "{} and {} differ in more than settings and what is sent, so they need a server each",
+            first.name(),
+            cell.name()
+        ))
+    }
+
+    fn obstacle_to_turns(&self) -> Option<String> {
         let needs = |what: &str| Some(format!("{what} needs starts one after the other"));
         let of_parts = || self.conditions.iter().chain(&self.variants);
         if self.session_sweep.is_some() {
@@ -64,6 +95,10 @@ impl Spec {
         if let Some(name) = named.into_iter().find(|name| !MEASURES.contains(&name.as_str())) {
             return Some(format!("{name:?} needs a recording, and these do not: {}", MEASURES.join(", ")));
         }
+        None
+    }
+
+    fn too_many_servers(&self) -> Option<String> {
         let most = self.conditions.len().max(1);
         let each = self.cell_count().div_ceil(most);
         (each > DUET_SERVERS_MAX).then(|| {
@@ -74,7 +109,7 @@ impl Spec {
     /// Of the starts that are still to be done, those that are carried out next, together.
     pub fn together(&self, todo: &[Start], cells: &[Cell]) -> Vec<Start> {
         let Some(first) = todo.first() else { return Vec::new() };
-        if self.design() == Design::Blocks {
+        if !self.design().is_in_turns() {
             return vec![*first];
         }
         // Cells of different conditions are not compared with each other.
@@ -122,6 +157,21 @@ mod tests {
             .replace("baseline = 'a'", "baseline = 'a, k=0'");
         let said = Spec::parse(&format!("design = 'duet'\n{grid}"), false).unwrap_err().to_string();
         assert!(said.contains("14 servers"), "{said}");
+    }
+
+    #[test]
+    fn one_server_is_switched_only_between_settings_and_loads() {
+        let parse = |variant: &str| {
+            let text = format!("design = 'switch-back'\n{STUDY}")
+                .replace("name = 'b'\n", &format!("name = 'b'\n{variant}\n"));
+            Spec::parse(&text, false).map_err(|error| error.to_string())
+        };
+        assert_eq!(parse("set = { innodb_io_capacity = 300 }").unwrap().design(), Design::SwitchBack);
+        assert_eq!(parse("options = { rand-type = 'uniform' }").unwrap().design(), Design::SwitchBack);
+        for other in ["rows = 7", "memory = '1GiB'", "server = 'mysql-9.7'"] {
+            let said = parse(other).unwrap_err();
+            assert!(said.contains("switch-back") && said.contains("need a server each"), "{said}");
+        }
     }
 
     #[test]

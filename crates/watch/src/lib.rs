@@ -69,6 +69,7 @@ pub use samplers::addon::{
 pub use samplers::connections::{Connection, connections};
 pub use samplers::lock_waits::{LockSnapshot, lock_waits};
 pub use samplers::process::process_cpu_ns;
+pub use samplers::replication::{Lag, LagQuestion};
 pub use samplers::sessions::SessionSums;
 pub use samplers::variables::{GLOBAL_VARIABLES, mask_variable};
 pub use samplers::{SourceDescription, describe, sources};

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use whyso_control::{AbPlan, AbSide, Error, ServerPlan, SideChange, ab};
+use whyso_server::dataset::Dataset;
 
 use crate::exit_codes::INTERRUPTED;
 use crate::plan_args::{knobs, seconds, source, throw_away, workload_options};
@@ -33,7 +34,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "SQL")]
     query: Option<String>,
 
-    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --users, --sql, --leave-out, --pause, --server, --server-cpus or --dsn
+    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --tables, --rows, --table-engine, --users, --sql, --leave-out, --pause, --server, --server-cpus, --server-speed or --dsn
     ///
     /// The rest is as on the first side.
     #[arg(long, value_name = "WHAT", num_args = 1.., allow_hyphen_values = true)]
@@ -65,6 +66,10 @@ pub(crate) struct AbArgs {
     /// The smallest ratio that matters: what surely differs by less is equivalent
     #[arg(long, value_name = "RATIO", default_value_t = 1.01, help_heading = "Design")]
     matters: f64,
+
+    /// A replica of the server: the comparison ends where it falls 5 s further behind; several times for several
+    #[arg(long, value_name = "DSN", help_heading = "Design")]
+    replica: Vec<String>,
 
     /// Seed of the order of windows, and of everything that is random in the load
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Design")]
@@ -105,9 +110,6 @@ fn plan(args: &AbArgs) -> Result<AbPlan> {
     let variant = variant(args, &baseline)?;
     Ok(AbPlan {
         sides: [baseline, variant],
-        tables: args.data.tables,
-        rows: args.data.rows,
-        table_engine: args.data.table_engine.clone(),
         seed: args.seed,
         window: args.window.map(|window| seconds("--window", window)).transpose()?,
         length: seconds("--seconds", args.seconds)?,
@@ -116,6 +118,7 @@ fn plan(args: &AbArgs) -> Result<AbPlan> {
         threshold: None,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
+        replicas: args.replica.clone(),
     })
 }
 
@@ -134,11 +137,18 @@ fn baseline(args: &AbArgs) -> Result<AbSide> {
         server,
         source,
         options: workload_options(&args.options)?,
+        data: Dataset {
+            tables: args.data.tables,
+            rows: args.data.rows,
+            seed: args.seed,
+            engine: args.data.table_engine.clone(),
+        },
         users: args.users,
         set: knobs(&args.server)?,
         prepare: Vec::new(),
         left_out: Vec::new(),
         paused: Vec::new(),
+        server_speed: None,
     })
 }
 

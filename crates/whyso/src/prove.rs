@@ -75,6 +75,10 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "PID")]
     pause: Vec<String>,
 
+    /// A replica of the server of --dsn: an experiment ends where it falls 5 s further behind; several times for several
+    #[arg(long, value_name = "DSN", requires = "dsn")]
+    replica: Vec<String>,
+
     /// Permit writing to this schema although whyso did not make it
     #[arg(long, value_name = "SCHEMA")]
     allow_writes: Option<String>,
@@ -113,6 +117,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         own: if args.versus.is_empty() { None } else { Some(change(&args.versus, &OWN_SERVER)?) },
         pause: neighbours(&args.pause)?,
         allow_writes: args.allow_writes.clone(),
+        replicas: args.replica.clone(),
         command: command_line(),
     };
     plan.check()?;

@@ -181,6 +181,7 @@ fn print_plan(study: &StoredStudy) -> Result<ExitCode> {
         let (between, how) = match spec.design() {
             Design::Blocks => ("; ", ""),
             Design::Duet => (" · ", ", the load in turns"),
+            Design::SwitchBack => (" · ", ", on one server"),
         };
         writeln!(out, "block {}{how}: {}", block + 1, names.join(between))?;
     }

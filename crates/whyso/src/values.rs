@@ -44,6 +44,16 @@ pub(crate) fn seconds(text: &str) -> Result<f64, LengthError> {
     }
 }
 
+/// Whole per cents, with or without the sign: 80, 80%.
+pub(crate) fn whole_percent(text: &str) -> Result<u8, String> {
+    let digits = text.trim_end_matches('%');
+    digits
+        .parse()
+        .ok()
+        .filter(|percent| *percent <= 100)
+        .ok_or_else(|| "give per cents, such as 80%".to_string())
+}
+
 /// Why a text is no size of a recording.
 #[derive(Debug, PartialEq, Error)]
 pub(crate) enum SizeError {

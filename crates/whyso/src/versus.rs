@@ -23,6 +23,13 @@ struct VersusArgs {
     server: Option<PathBuf>,
     #[arg(long)]
     dsn: Option<String>,
+    /// Its data, on a server of whyso's own.
+    #[arg(long)]
+    tables: Option<u32>,
+    #[arg(long)]
+    rows: Option<u64>,
+    #[arg(long)]
+    table_engine: Option<String>,
     #[arg(long)]
     users: Option<u32>,
     /// An option of the workload.
@@ -40,6 +47,9 @@ struct VersusArgs {
     /// A program of others that stands still in its windows.
     #[arg(long)]
     pause: Vec<String>,
+    /// Per cent of the time for which the CPUs are left to a server of whyso's own.
+    #[arg(long, conflicts_with = "dsn", value_parser = crate::values::whole_percent)]
+    server_speed: Option<u8>,
 }
 
 /// Reads what follows `--versus`. `own_server`: a server of whyso's own, for builds.
@@ -48,7 +58,7 @@ pub(crate) fn change(arguments: &[OsString], own_server: &ServerPlan) -> Result<
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string();
         Error::Plan(format!(
-            "after --versus: {first}; only --set, --query, --workload, --option, --users, --sql, --leave-out, --pause, --server, --server-cpus and --dsn may stand there: put the \
+            "after --versus: {first}; only --set, --query, --workload, --option, --tables, --rows, --table-engine, --users, --sql, --leave-out, --pause, --server, --server-cpus, --server-speed and --dsn may stand there: put the \
              others before it"
         ))
     })?;
@@ -70,11 +80,15 @@ pub(crate) fn change(arguments: &[OsString], own_server: &ServerPlan) -> Result<
             (None, workload) => workload.as_deref().map(source).transpose()?,
         },
         options,
+        tables: versus.tables,
+        rows: versus.rows,
+        table_engine: versus.table_engine,
         users: versus.users,
         set: versus.set.iter().map(|knob| parse_knob(knob)).collect::<Result<_, _>>()?,
         prepare: versus.sql,
         left_out: versus.leave_out,
         paused: neighbours(&versus.pause)?,
+        server_speed: versus.server_speed,
     })
 }
 

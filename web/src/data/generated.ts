@@ -944,6 +944,8 @@ export type ProofHead = {
   predicted?: [number, number];
   /** Value, and the ends of its 95 % interval. */
   measured?: [number, number, number];
+  /** Per cent of the server's speed, and throughput there with the ends of its interval: where the measured gain is extrapolated. */
+  slowed: Array<[number, number, number, number]>;
 };
 
 export type Purpose = "sweep" | "repeat" | "switch";

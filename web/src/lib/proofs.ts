@@ -47,3 +47,43 @@ export function measuredWords({ measured }: ProofHead): string {
 export function predictedWords({ predicted }: ProofHead): string {
   return predicted ? `predicted ×${number(predicted[0])} to ×${number(predicted[1])}` : '';
 }
+
+/** A slowed server: how long its work takes to the right, how long a transaction takes upwards, each 0 to 1. */
+export interface Curve {
+  points: { percent: number; time: number; x: number; y: number; low: number; high: number }[];
+  /** From full speed to the slowest. */
+  measured: [Place, Place];
+  /** From full speed to twice that. */
+  extrapolated: [Place, Place];
+  speeds: { percent: number; place: number }[];
+  times: { time: number; place: number }[];
+}
+
+interface Place {
+  x: number;
+  y: number;
+}
+
+/** The curve through the speeds that were measured, and on to twice the speed. */
+export function curveOf({ slowed, measured }: ProofHead): Curve {
+  const workMost = Math.max(2, ...slowed.map(([percent]) => 100 / percent));
+  const timeMost = Math.max(2, ...slowed.map(([, , low]) => 1 / low));
+  const place = (value: number, most: number) => Math.min(1, Math.max(0, (value - 0.5) / (most - 0.5)));
+  const at = (work: number, time: number) => ({ x: place(work, workMost), y: place(time, timeMost) });
+  const points = slowed.map(([percent, ratio, low, high]) => ({
+    percent,
+    time: 1 / ratio,
+    ...at(100 / percent, 1 / ratio),
+    low: place(1 / high, timeMost),
+    high: place(1 / low, timeMost),
+  }));
+  const now = at(1, 1);
+  const slowest = points.at(-1) ?? now;
+  return {
+    points,
+    measured: [now, { x: slowest.x, y: slowest.y }],
+    extrapolated: [now, at(0.5, 1 / (measured?.[0] ?? 1))],
+    speeds: [200, 100, ...slowed.map(([percent]) => percent)].map((percent) => ({ percent, place: place(100 / percent, workMost) })),
+    times: [0.5, 1, 1.5, 2].map((time) => ({ time, place: place(time, timeMost) })),
+  };
+}

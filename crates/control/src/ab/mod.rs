@@ -1,8 +1,10 @@
 //! `whyso ab`: two sides that alternate in short windows, until it is sure which is faster or the time is over.
 
-mod guard;
+pub(crate) mod guard;
 mod plan;
+mod replicas;
 mod start;
+pub(crate) mod switch;
 pub(crate) mod window;
 
 use std::time::{Duration, Instant};
@@ -13,7 +15,6 @@ use whyso_explain::ab::{
 use whyso_inference::{AlternationVerdict, settling};
 use whyso_random::SplitMix64;
 
-use plan::slow_knob;
 pub use plan::{AbPlan, AbSide, SideChange};
 
 use crate::login::AskPassword;
@@ -21,6 +22,7 @@ use crate::progress::{Listener, News};
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, Stop};
 use start::{Setup, Start};
+use switch::slow_name;
 use window::{Lengths, Window, window};
 
 /// Bins of a window's course.
@@ -112,7 +114,8 @@ impl<'a> Comparison<'a> {
     fn new(setup: &'a Setup<'a>) -> Result<Comparison<'a>, Error> {
         let plan = setup.plan;
         let mut first = None;
-        let slow = slow_knob(plan.sides.each_ref()).filter(|_| plan.is_one_server());
+        let slow = slow_name(&plan.sides.each_ref().map(|side| side.set.as_slice()))
+            .filter(|_| plan.is_one_server());
         if let Some(name) = slow.filter(|_| !plan.sides[0].server.is_own()) {
             return Err(Error::Plan(format!(
                 "{name} takes effect over minutes, so windows of seconds would show nothing: leave out --dsn to compare two servers of whyso's \
@@ -306,6 +309,9 @@ impl<'a> Comparison<'a> {
             let mut rates = [0.0; 2];
             for (side, rate) in rates.iter_mut().enumerate() {
                 let Some(window) = self.window(start, side, lengths)? else { return Ok(false) };
+                if side == 0 && !self.setup.plan.sides[0].server.is_own() {
+                    start.sides.iter_mut().for_each(|side| side.bounds.set_p99(window.result.p99_ms));
+                }
                 *rate = window.result.transactions as f64 / window.result.seconds;
             }
             let is_warm = |before: [f64; 2]| (0..2).all(|side| rates[side] < before[side] * WARM);

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use whyso_server::Neighbour;
+use whyso_server::dataset::Dataset;
 use whyso_workload::Workload;
 
+use super::switch::{names_of, value_of};
 use crate::Error;
 use crate::plan::{check_data_set, check_users};
 use crate::server_plan::ServerPlan;
@@ -15,33 +17,16 @@ const WINDOWS_S: std::ops::RangeInclusive<f64> = 0.2..=30.0;
 /// Shortest and longest comparison that can be asked for.
 const LENGTHS_S: std::ops::RangeInclusive<f64> = 10.0..=86_400.0;
 const STARTS_MAX: u32 = 100;
+/// Per cent of the time for which a slowed server may run.
+const SPEEDS: std::ops::RangeInclusive<u8> = 10..=95;
 /// Characters of a statement in the name of a side.
 const QUERY_CHARS: usize = 60;
-
-/// Settings of what a server fills or empties over minutes: windows of seconds would show what it held before the switch.
-const SLOW: [&str; 11] = [
-    "innodb_adaptive_hash_index",
-    "innodb_buffer_pool_size",
-    "innodb_log_file_size",
-    "innodb_old_blocks_pct",
-    "innodb_old_blocks_time",
-    "innodb_redo_log_capacity",
-    "key_buffer_size",
-    "query_cache_size",
-    "query_cache_type",
-    "table_definition_cache",
-    "table_open_cache",
-];
 
 /// Two sides, and how long they may alternate.
 #[derive(Clone, Debug)]
 pub struct AbPlan {
     /// The baseline, and what is compared with it.
     pub sides: [AbSide; 2],
-    pub tables: u32,
-    pub rows: u64,
-    /// Storage engine of the tables, such as "InnoDB".
-    pub table_engine: String,
     pub seed: u64,
     /// Length of a window without what is cut off; `None`: chosen.
     pub window: Option<Duration>,
@@ -55,6 +40,8 @@ pub struct AbPlan {
     pub threshold: Option<f64>,
     pub client_cpus: Option<String>,
     pub allow_writes: Option<String>,
+    /// Replicas whose lag ends the comparison.
+    pub replicas: Vec<String>,
 }
 
 /// One side of a comparison.
@@ -65,6 +52,8 @@ pub struct AbSide {
     pub source: Source,
     /// Options of the workload, (name, value).
     pub options: Vec<(String, String)>,
+    /// Its tables. Two sides that differ in it are on two servers.
+    pub data: Dataset,
     pub users: u32,
     pub set: Vec<(String, String)>,
     /// Statements that are executed once its server has its data, such as one that adds an index. Only a server of whyso's own.
@@ -73,6 +62,8 @@ pub struct AbSide {
     pub left_out: Vec<String>,
     /// Programs of others that are paused during its windows.
     pub paused: Vec<Neighbour>,
+    /// The CPUs of its server are left to it for so many per cent of the time. Only a server of whyso's own.
+    pub server_speed: Option<u8>,
 }
 
 /// What makes a side from another one; the rest stays as it is.
@@ -81,11 +72,15 @@ pub struct SideChange {
     pub server: Option<ServerPlan>,
     pub source: Option<Source>,
     pub options: Vec<(String, String)>,
+    pub tables: Option<u32>,
+    pub rows: Option<u64>,
+    pub table_engine: Option<String>,
     pub users: Option<u32>,
     pub set: Vec<(String, String)>,
     pub prepare: Vec<String>,
     pub left_out: Vec<String>,
     pub paused: Vec<Neighbour>,
+    pub server_speed: Option<u8>,
 }
 
 impl SideChange {
@@ -94,10 +89,16 @@ impl SideChange {
         let mut side = baseline.clone();
         replace(&mut side.set, &self.set);
         replace(&mut side.options, &self.options);
+        side.data.tables = self.tables.unwrap_or(side.data.tables);
+        side.data.rows = self.rows.unwrap_or(side.data.rows);
+        if let Some(engine) = &self.table_engine {
+            side.data.engine.clone_from(engine);
+        }
         side.users = self.users.unwrap_or(side.users);
         side.prepare.extend_from_slice(&self.prepare);
         side.left_out.extend_from_slice(&self.left_out);
         side.paused.extend_from_slice(&self.paused);
+        side.server_speed = self.server_speed.or(side.server_speed);
         side.server = self.server.clone().unwrap_or(side.server);
         side.source = self.source.clone().unwrap_or(side.source);
         side
@@ -128,6 +129,15 @@ impl AbSide {
         for (name, value) in self.options.iter().filter(|option| !other.options.contains(option)) {
             parts.push(format!("{name}={value}"));
         }
+        if self.data.tables != other.data.tables {
+            parts.push(whyso_words::count(u64::from(self.data.tables), "table"));
+        }
+        if self.data.rows != other.data.rows {
+            parts.push(whyso_words::count(self.data.rows, "row"));
+        }
+        if self.data.engine != other.data.engine {
+            parts.push(self.data.engine.clone());
+        }
         if self.users != other.users {
             parts.push(whyso_words::users(self.users));
         }
@@ -140,8 +150,11 @@ impl AbSide {
         for neighbour in self.paused.iter().filter(|neighbour| !other.paused.contains(neighbour)) {
             parts.push(format!("without {neighbour}"));
         }
-        for name in knobs([self, other]) {
-            match (self.value(name), other.value(name)) {
+        if let Some(percent) = self.server_speed.filter(|_| self.server_speed != other.server_speed) {
+            parts.push(format!("CPUs at {percent} % of their speed"));
+        }
+        for name in names_of(&[&self.set, &other.set]) {
+            match (value_of(&self.set, name), value_of(&other.set, name)) {
                 (Some(value), other) if Some(value) != other => {
                     parts.push(format!("{name}={}", whyso_watch::mask_variable(name, value)));
                 }
@@ -154,11 +167,6 @@ impl AbSide {
         }
         parts.join(" ")
     }
-
-    /// The value that this side gives a setting.
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
-        self.set.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
 }
 
 impl AbPlan {
@@ -168,7 +176,9 @@ impl AbPlan {
     /// One sentence for the first thing that is wrong.
     pub fn check(&self) -> Result<(), Error> {
         check_users(&self.sides.each_ref().map(|side| side.users))?;
-        check_data_set(self.tables, self.rows)?;
+        for Dataset { tables, rows, .. } in self.sides.iter().map(|side| &side.data) {
+            check_data_set(*tables, *rows)?;
+        }
         let wrong = |text: String| Err(Error::Plan(text));
         if self.sides[0] == self.sides[1] {
             return wrong(
@@ -181,6 +191,23 @@ impl AbPlan {
                 "--sql changes data, and whyso changes those of its own servers only: leave out --dsn, or name two servers of yours that differ"
                     .to_string(),
             );
+        }
+        let [baseline, variant] = &self.sides;
+        if baseline.data != variant.data && !(baseline.server.is_own() && variant.server.is_own()) {
+            return wrong(
+                "other tables, rows or engines need a server of their own for each side, and whyso fills its own only: leave out --dsn"
+                    .to_string(),
+            );
+        }
+        let is_slow = |side: &AbSide| side.server_speed.is_some();
+        if self.sides.iter().any(|side| is_slow(side) && !side.server.is_own()) {
+            return wrong(
+                "--server-speed takes CPUs away for moments, which whyso does with servers of its own only: leave out --dsn"
+                    .to_string(),
+            );
+        }
+        if self.sides.iter().filter_map(|side| side.server_speed).any(|percent| !SPEEDS.contains(&percent)) {
+            return wrong("--server-speed is out of range: give 10 to 95 per cent, such as 80".to_string());
         }
         if self.window.is_some_and(|window| !WINDOWS_S.contains(&window.as_secs_f64())) {
             return wrong("--window is out of range: give 200ms to 30s".to_string());
@@ -206,8 +233,8 @@ impl AbPlan {
         let workload = |side: &AbSide| {
             let mut workload = side.source.workload(&WorkloadContext {
                 options: &side.options,
-                tables: self.tables,
-                rows: self.rows,
+                tables: side.data.tables,
+                rows: side.data.rows,
                 servers: &servers,
                 allow_writes: self.allow_writes.as_deref(),
             })?;
@@ -223,7 +250,9 @@ impl AbPlan {
     /// Whether both sides can be had on one server: nothing but settings and what is sent differs.
     pub(super) fn is_one_server(&self) -> bool {
         let [baseline, variant] = &self.sides;
-        baseline.server == variant.server && baseline.prepare == variant.prepare
+        baseline.server == variant.server
+            && baseline.prepare == variant.prepare
+            && baseline.data == variant.data
     }
 
     /// What distinguishes the sides, as short as it can be said.
@@ -231,23 +260,6 @@ impl AbPlan {
         let [baseline, variant] = &self.sides;
         [baseline.difference_from(variant), variant.difference_from(baseline)]
     }
-}
-
-/// The names of all settings of either side, each once.
-pub(super) fn knobs(sides: [&AbSide; 2]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in sides.into_iter().flat_map(|side| &side.set) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    names
-}
-
-/// The first setting that a server can't be switched between in windows of seconds.
-pub(super) fn slow_knob(sides: [&AbSide; 2]) -> Option<&str> {
-    let is_slow = |name: &&str| SLOW.contains(&name.to_ascii_lowercase().replace('-', "_").as_str());
-    knobs(sides).into_iter().find(is_slow)
 }
 
 /// As much of a statement as the name of a side needs.

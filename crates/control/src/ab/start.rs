@@ -1,21 +1,20 @@
 //! One start of what is compared: its servers, the connections of both sides, and what is switched between them.
 
-use std::sync::Arc;
-
-use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio::runtime::Runtime;
 use whyso_load::LoadSpec;
-use whyso_server::answers::{FILL_TIME_MAX, answered, log_out, within};
+use whyso_server::answers::{FILL_TIME_MAX, log_out, within};
 use whyso_server::dataset::Dataset;
-use whyso_server::knobs::{Scope, Undo, session_statement};
-use whyso_server::{CpuSet, Dsn, Neighbour, Pauser};
+use whyso_server::{Brake, CpuSet, Dsn, Neighbour, Pauser};
 use whyso_workload::Workload;
 
-use super::plan::{AbPlan, knobs};
+use super::guard::Bounds;
+use super::plan::{AbPlan, AbSide};
+use super::replicas::{LagRise, ReplicaWatch};
+use super::switch::Switch;
 use super::window::Side;
 use crate::engine::Engine;
-use crate::facts::server_now;
+use crate::facts::{allowed_cpus, server_now};
 use crate::load::bring_data;
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};
@@ -23,7 +22,7 @@ use crate::put_back::put_everything_back;
 use crate::run::prepare_server;
 use crate::server_plan::ServerPlan;
 use crate::server_setup::ServerNeeds;
-use crate::server_under_test::{ServerUnderTest, SharedCell};
+use crate::server_under_test::ServerUnderTest;
 use crate::{Error, Stop};
 
 /// What a start is made with.
@@ -44,21 +43,9 @@ pub(super) struct Start<'a> {
     switch: Option<Switch>,
     /// Of each side, what pauses programs of others during its windows.
     pausers: [Option<Pauser>; 2],
-}
-
-/// Settings of one server that differ between the sides.
-struct Switch {
-    dsn: Dsn,
-    conn: Conn,
-    undo: SharedCell<Undo>,
-    knobs: Vec<Knob>,
-    /// The side whose values the server has.
-    side: Option<usize>,
-}
-
-struct Knob {
-    name: String,
-    values: [String; 2],
+    /// Of each side, what slows its server, and to how many per cent.
+    brakes: [Option<(Brake, u8)>; 2],
+    replicas: Option<ReplicaWatch>,
 }
 
 impl<'a> Setup<'a> {
@@ -69,11 +56,12 @@ impl<'a> Setup<'a> {
     pub(super) fn one_server(&self) -> Result<Start<'a>, Error> {
         let plan = self.plan;
         let mut workloads = plan.workloads()?;
-        let tested = self.prepare(&plan.sides[0].server, &workloads)?;
+        let tested = self.prepare(&plan.sides[0].server, &plan.sides[0].data, &workloads)?;
         let servers = vec![tested];
         let prepared = self.runtime.block_on(async {
             bring_data(&servers, &mut workloads, self.listener).await?;
-            self.switch(&servers[0], &mut workloads).await
+            let sets = plan.sides.each_ref().map(|side| side.set.as_slice());
+            Switch::prepare(&servers[0], &sets, &mut workloads).await
         });
         match prepared {
             Ok(switch) => self.start(servers, switch, &workloads),
@@ -89,7 +77,7 @@ impl<'a> Setup<'a> {
         let mut workloads = self.plan.workloads()?;
         let mut servers = Vec::new();
         for side in &self.plan.sides {
-            match self.prepare(&side.server.with_settings(&side.set), &workloads) {
+            match self.prepare(&side.server.with_settings(&side.set), &side.data, &workloads) {
                 Ok(tested) => servers.push(tested),
                 Err(error) => return Err(self.give_up(servers, error)),
             }
@@ -114,10 +102,16 @@ impl<'a> Setup<'a> {
         switch: Option<Switch>,
         workloads: &[Workload; 2],
     ) -> Result<Start<'a>, Error> {
-        let pausers = self.pausers(&servers);
-        match pausers.and_then(|pausers| Ok((pausers, self.sides(&servers, workloads)?))) {
-            Ok((pausers, sides)) => {
-                Ok(Start { runtime: self.runtime, listener: self.listener, servers, sides, switch, pausers })
+        let made = self.pausers(&servers).and_then(|pausers| {
+            let brakes = self.brakes()?;
+            let replicas = self.replicas(&servers)?;
+            let sides = self.sides(&servers, workloads, replicas.as_ref().map(ReplicaWatch::rise))?;
+            Ok((pausers, brakes, replicas, sides))
+        });
+        match made {
+            Ok((pausers, brakes, replicas, sides)) => {
+                let Setup { runtime, listener, .. } = *self;
+                Ok(Start { runtime, listener, servers, sides, switch, pausers, brakes, replicas })
             }
             Err(error) => {
                 self.runtime.block_on(close(switch));
@@ -139,16 +133,36 @@ impl<'a> Setup<'a> {
         Ok([pauser(&baseline.paused)?, pauser(&variant.paused)?])
     }
 
-    fn prepare(&self, server: &ServerPlan, workloads: &[Workload]) -> Result<ServerUnderTest, Error> {
+    fn brakes(&self) -> Result<[Option<(Brake, u8)>; 2], Error> {
+        let brake = |side: &AbSide| {
+            let Some(percent) = side.server_speed else { return Ok(None) };
+            let cpus = match &side.server {
+                ServerPlan::ThrowAway { cpus: Some(cpus), .. } => CpuSet::resolve(cpus)?.cpus().to_vec(),
+                _ => allowed_cpus(),
+            };
+            Ok::<_, Error>(Some((Brake::start(&cpus)?, percent)))
+        };
+        let [baseline, variant] = &self.plan.sides;
+        Ok([brake(baseline)?, brake(variant)?])
+    }
+
+    /// Servers of whyso's own replicate nothing.
+    fn replicas(&self, servers: &[ServerUnderTest]) -> Result<Option<ReplicaWatch>, Error> {
+        let of_user = servers.iter().filter(|tested| tested.throw_away.is_none());
+        let tested: Vec<Dsn> = of_user.map(|tested| tested.dsn.clone()).collect();
+        ReplicaWatch::start(self.runtime, &tested, &self.plan.replicas)
+    }
+
+    fn prepare(
+        &self,
+        server: &ServerPlan,
+        data: &Dataset,
+        workloads: &[Workload],
+    ) -> Result<ServerUnderTest, Error> {
         let plan = self.plan;
         let needs = ServerNeeds {
             server,
-            dataset: Dataset {
-                tables: plan.tables,
-                rows: plan.rows,
-                seed: plan.seed,
-                engine: plan.table_engine.clone(),
-            },
+            dataset: data.clone(),
             data_wanted: workloads.iter().any(|workload| workload.requirements().tables > 0),
             writes: workloads.iter().any(|workload| !workload.only_reads() || workload.setup.is_some()),
             // The sides have connections of their own.
@@ -186,43 +200,13 @@ impl<'a> Setup<'a> {
         error
     }
 
-    /// Tries the values of both sides. What takes effect in each session is set in those of its side, and not switched.
-    async fn switch(
-        &self,
-        tested: &ServerUnderTest,
-        workloads: &mut [Workload; 2],
-    ) -> Result<Option<Switch>, Error> {
-        let dsn = tested.dsn.clone();
-        let mut switched = Vec::new();
-        let mut conn = dsn.connect_without_schema().await?;
-        let tried = async {
-            for name in knobs(self.plan.sides.each_ref()) {
-                let values = self.plan.sides.each_ref().map(|side| side.value(name));
-                if Undo::scope(&mut conn, name).await? == Scope::Session {
-                    for (workload, value) in workloads.iter_mut().zip(values) {
-                        workload
-                            .session
-                            .extend(value.map(|value| session_statement(name, value)).transpose()?);
-                    }
-                    continue;
-                }
-                let given: Vec<&str> = values.iter().flatten().copied().collect();
-                let (before, _) = tested.undo.lock().await.try_values(&mut conn, name, &given).await?;
-                let values = values.map(|value| value.map_or_else(|| before.clone(), str::to_string));
-                switched.push(Knob { name: name.to_string(), values });
-            }
-            Ok::<_, Error>(())
-        };
-        answered(&dsn, "trying the settings of both sides", tried).await?;
-        if switched.is_empty() {
-            log_out(conn).await;
-            return Ok(None);
-        }
-        Ok(Some(Switch { dsn, conn, undo: Arc::clone(&tested.undo), knobs: switched, side: None }))
-    }
-
     /// The connections of both sides. Of two servers, each side has its own.
-    fn sides(&self, servers: &[ServerUnderTest], workloads: &[Workload; 2]) -> Result<[Side; 2], Error> {
+    fn sides(
+        &self,
+        servers: &[ServerUnderTest],
+        workloads: &[Workload; 2],
+        lag: Option<LagRise>,
+    ) -> Result<[Side; 2], Error> {
         let plan = self.plan;
         self.listener.hear(News::Step("connecting the users of both sides"));
         let cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
@@ -237,6 +221,7 @@ impl<'a> Setup<'a> {
                 users,
                 rate_per_s: None,
                 pid: facts.pid,
+                bounds: Bounds { lag: lag.clone(), ..Bounds::default() },
             })
         };
         Ok([side(0)?, side(1)?])
@@ -249,32 +234,28 @@ impl Start<'_> {
     /// # Errors
     /// The server refuses, or does not answer; a program to pause has ended.
     pub(super) fn switch_to(&mut self, side: usize) -> Result<(), Error> {
+        for (brake, _) in self.brakes.iter_mut().flatten() {
+            brake.leave(100)?;
+        }
         // Those of the other side run first: a program may be paused on both.
         for number in [1 - side, side] {
             if let Some(pauser) = &mut self.pausers[number] {
                 pauser.set_paused(number == side)?;
             }
         }
-        let Some(switch) = &mut self.switch else { return Ok(()) };
-        if switch.side == Some(side) {
-            return Ok(());
+        if let Some(switch) = &mut self.switch {
+            switch.switch_to(side, self.runtime)?;
         }
-        let Switch { dsn, conn, undo, knobs, side: now } = switch;
-        *now = None;
-        self.runtime.block_on(answered(dsn, "switching to the other side", async {
-            for knob in knobs.iter() {
-                undo.lock().await.switch(conn, &knob.name, &knob.values[side]).await?;
-            }
-            Ok::<_, Error>(())
-        }))?;
-        *now = Some(side);
+        if let Some((brake, percent)) = &mut self.brakes[side] {
+            brake.leave(*percent)?;
+        }
         Ok(())
     }
 
     /// Ends the start: connections, settings, servers of whyso's own. Returns whether all settings are as they were.
     pub(super) fn end(self) -> bool {
-        let Start { runtime, listener, servers, sides, switch, pausers } = self;
-        drop(pausers);
+        let Start { runtime, listener, servers, sides, switch, pausers, brakes, replicas } = self;
+        drop((pausers, brakes, replicas));
         drop(sides);
         runtime.block_on(close(switch));
         let mut is_back = true;
@@ -287,6 +268,6 @@ impl Start<'_> {
 
 async fn close(switch: Option<Switch>) {
     if let Some(switch) = switch {
-        log_out(switch.conn).await;
+        switch.close().await;
     }
 }

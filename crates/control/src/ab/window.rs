@@ -7,7 +7,7 @@ use whyso_explain::ab::WindowResult;
 use whyso_load::{Histogram, LevelSpec, Running};
 use whyso_watch::process_cpu_ns;
 
-use super::guard::Guard;
+use super::guard::{Bounds, Guard};
 use crate::engine::Engine;
 use crate::{Error, Stop};
 
@@ -22,6 +22,7 @@ pub(crate) struct Side {
     pub(crate) rate_per_s: Option<f64>,
     /// The server's process, where it runs on this machine.
     pub(crate) pid: Option<u32>,
+    pub(crate) bounds: Bounds,
 }
 
 /// How long the parts of a window are.
@@ -57,13 +58,16 @@ pub(crate) struct Window {
 pub(crate) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<Option<Window>, Error> {
     let mut running = side.engine.begin(&LevelSpec::users(side.users))?;
     let begin = Instant::now();
-    let mut guard = Guard::new(side.rate_per_s, side.pid.is_some());
+    let mut guard = Guard::new(side.rate_per_s, side.pid.is_some(), side.bounds.clone());
     let mut wait = |running: &Running, until: Duration| {
         while let Some(left) = until.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
             if stop.is_asked() {
                 return Ok(false);
             }
             guard.check(running.live())?;
+            for interval in running.intervals().try_iter() {
+                side.bounds.check_interval(&interval)?;
+            }
             sleep(left.min(CHECK_INTERVAL));
         }
         Ok::<_, Error>(true)
@@ -90,6 +94,7 @@ pub(crate) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<O
         )));
     }
     side.rate_per_s = Some(outcome.transactions as f64 / lengths.measured.as_secs_f64());
+    side.bounds.check_p99(outcome.response.quantile_ns(0.99) as f64 / 1e6, outcome.transactions)?;
     let quantile_ms = |quantile: f64| outcome.response.quantile_ns(quantile) as f64 / 1e6;
     let cpu_ns = cpu_begin_ns.zip(cpu_end_ns).map(|(begin_ns, end_ns)| end_ns.saturating_sub(begin_ns));
     Ok(Some(Window {

@@ -1,4 +1,4 @@
-//! In what two runs differ: effective settings without what only says where a server is, options of the load, and users.
+//! In what two runs differ: effective settings without what only says where a server is, data, options of the load, and users.
 
 use std::collections::BTreeMap;
 
@@ -78,6 +78,29 @@ pub(super) fn setting_differences(
     differ.map(difference).collect()
 }
 
+/// Names of differences of data.
+pub(super) const TABLES: &str = "tables";
+pub(super) const ROWS: &str = "rows";
+const ENGINE: &str = "table-engine";
+
+/// Numbers of tables and rows, and the storage engine.
+pub(super) fn data_differences(first: &RunSpec, second: &RunSpec) -> Vec<Difference> {
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
+    let all = [
+        (TABLES, number(first.tables.map(u64::from)), number(second.tables.map(u64::from))),
+        (ROWS, number(first.rows), number(second.rows)),
+        (ENGINE, first.table_engine.clone(), second.table_engine.clone()),
+    ];
+    let both = all.into_iter().filter_map(|(name, first, second)| Some((name, first?, second?)));
+    let difference = |(name, first, second): (&str, String, String)| Difference {
+        kind: DifferenceKind::Data,
+        name: name.to_string(),
+        first,
+        second,
+    };
+    both.filter(|(_, first, second)| first != second).map(difference).collect()
+}
+
 /// Options of the load that differ, by name; one that a run did not name is empty there. And the users of the compared levels.
 pub(super) fn load_differences(first: (&RunSpec, u32), second: (&RunSpec, u32)) -> Vec<Difference> {
     let options = |spec: &RunSpec| -> BTreeMap<String, String> {
@@ -142,6 +165,21 @@ mod tests {
             (found[0].name.as_str(), found[0].first.as_str(), found[0].second.as_str()),
             ("sync_binlog", "0", "1")
         );
+    }
+
+    #[test]
+    fn of_the_data_what_both_know_counts() {
+        let spec = |rows: u64, engine: Option<&str>| RunSpec {
+            tables: Some(4),
+            rows: Some(rows),
+            table_engine: engine.map(str::to_string),
+            ..RunSpec::default()
+        };
+        let found = data_differences(&spec(1_000, Some("InnoDB")), &spec(5_000, Some("MyISAM")));
+        let names: Vec<&str> = found.iter().map(|difference| difference.name.as_str()).collect();
+        assert_eq!(names, ["rows", "table-engine"]);
+        assert_eq!((found[0].kind, found[0].second.as_str()), (DifferenceKind::Data, "5000"));
+        assert!(data_differences(&spec(1_000, Some("InnoDB")), &spec(1_000, None)).is_empty());
     }
 
     #[test]

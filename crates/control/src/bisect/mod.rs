@@ -1,4 +1,4 @@
-//! `whyso bisect`: what makes the difference between two recordings: a setting, an option of the load, or a build between theirs.
+//! `whyso bisect`: what makes the difference between two recordings: a setting, the data, an option of the load, or a build between theirs.
 
 mod builds;
 mod differences;
@@ -18,7 +18,7 @@ use crate::progress::{Listener, News};
 use crate::prove::own_baseline;
 use crate::source::Source;
 use crate::{Error, Stop};
-use differences::{load_differences, setting_differences};
+use differences::{ROWS, TABLES, data_differences, load_differences, setting_differences};
 
 /// Of one test; the whole difference is measured for longer.
 const TEST: Duration = Duration::from_secs(25);
@@ -61,6 +61,7 @@ pub fn bisect(
     let users = last_users(&first);
     let baseline = own_baseline(&first, users, plan.source.as_ref())?;
     let mut all = setting_differences(&first.server.variables, &second.server.variables);
+    all.extend(data_differences(&first.spec, &second.spec));
     all.extend(load_differences((&first.spec, users), (&second.spec, last_users(&second))));
     let mut search = Search {
         run: &first,
@@ -113,6 +114,15 @@ fn apply(side: &mut AbSide, difference: &Difference) {
             side.users = second.parse().unwrap_or(side.users);
             return;
         }
+        DifferenceKind::Data => {
+            let data = &mut side.data;
+            match name.as_str() {
+                TABLES => data.tables = second.parse().unwrap_or(data.tables),
+                ROWS => data.rows = second.parse().unwrap_or(data.rows),
+                _ => data.engine.clone_from(second),
+            }
+            return;
+        }
     };
     pairs.retain(|(known, _)| known != name);
     // An option that the second run did not name has its default there.
@@ -130,17 +140,13 @@ fn gain(effect: LogEffect) -> MeasuredGain {
     MeasuredGain { value: effect.value.exp(), low: effect.low.exp(), high: effect.high.exp() }
 }
 
-/// Refuses recordings of different workloads or data. Options and users may differ.
+/// Refuses recordings of different workloads. Options, data and users may differ.
 fn check(first: &RunInfo, second: &RunInfo) -> Result<(), Error> {
-    let load = |run: &RunInfo| {
-        let spec = &run.spec;
-        (spec.workload.clone(), spec.tables, spec.rows, spec.table_engine.clone())
-    };
-    if load(first) == load(second) {
+    if first.spec.workload == second.spec.workload {
         return Ok(());
     }
     Err(Error::Plan(format!(
-        "{} and {} are of different workloads or data: compare two runs of the same workload on the same tables and rows",
+        "{} and {} are of different workloads: compare two runs of the same workload",
         first.id, second.id
     )))
 }
@@ -204,9 +210,6 @@ impl Search<'_> {
         let outcome = ab(
             &AbPlan {
                 sides,
-                tables: spec.tables.unwrap_or(1),
-                rows: spec.rows.unwrap_or(1),
-                table_engine: spec.table_engine.clone().unwrap_or_else(|| "InnoDB".to_string()),
                 seed: spec.seed.unwrap_or(1),
                 window: None,
                 length,
@@ -215,6 +218,7 @@ impl Search<'_> {
                 threshold: None,
                 client_cpus: None,
                 allow_writes: None,
+                replicas: Vec::new(),
             },
             self.listener,
             self.stop,

@@ -10,7 +10,10 @@ use whyso_explain::model::Explanation;
 use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_record::Recording;
 use whyso_record::run::RunInfo;
-use whyso_remedy::{After, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, judge};
+use whyso_remedy::{
+    After, Change, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SlowedPoint, at_twice_the_speed,
+    judge,
+};
 use whyso_server::Dsn;
 use whyso_server::answers::{answered, log_out};
 use whyso_trace::StackSampling;
@@ -130,7 +133,8 @@ impl Prover<'_> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Tests each proposal, and returns the one whose removal gains most, with its side. `None` where none is confirmed.
+    /// Tests each proposal, and returns the one whose removal gains most, with its side. `None` where none is confirmed that can be kept: nobody has a
+    /// server of twice the speed.
     fn test_all(
         &mut self,
         run: &RunInfo,
@@ -140,7 +144,7 @@ impl Prover<'_> {
         let mut best: Option<(usize, f64, AbSide)> = None;
         let first = self.proofs.len();
         for (number, candidate) in candidates.iter().enumerate() {
-            let rest = candidates[number..].iter().filter(|candidate| candidate.variant.is_ok()).count();
+            let rest = distinct(&candidates[number..]);
             // Interventions against two causes may change the same.
             let tested = candidates[..number].iter().zip(&self.proofs[first..]);
             let same = tested
@@ -151,6 +155,7 @@ impl Prover<'_> {
             };
             if let (ProofVerdict::Confirmed, Some(gain), Ok(side)) =
                 (proof.verdict, proof.measured_gain, &candidate.variant)
+                && proof.slowed.is_empty()
                 && best.as_ref().is_none_or(|(_, most, _)| gain.value > *most)
             {
                 best = Some((number, gain.value, side.clone()));
@@ -182,44 +187,83 @@ impl Prover<'_> {
             intervention.words,
             candidate.change()
         )));
+        let found = match &intervention.change {
+            Change::SlowServer(speeds) => self.slow(run, baseline, speeds, length, &mut proof),
+            _ => {
+                let threshold = Some(self.plan.smallest);
+                self.compare(run, [baseline.clone(), variant.clone()], length, threshold, &mut proof)
+            }
+        };
+        match found {
+            Ok(gain) => {
+                proof.measured_gain = Some(gain);
+                proof.verdict = judge(gain, self.plan.smallest);
+            }
+            // A refusal of one experiment is its own result: the others go on.
+            Err(why) => proof.why = why,
+        }
+        proof
+    }
+
+    /// Throughput at twice the speed of the server, from comparisons with slower ones.
+    ///
+    /// # Errors
+    /// Why one of them has no result.
+    fn slow(
+        &self,
+        run: &RunInfo,
+        baseline: &AbSide,
+        speeds: &[u8],
+        length: Duration,
+        proof: &mut Proof,
+    ) -> Result<MeasuredGain, String> {
+        let count = speeds.len().max(1) as u32;
+        let each = (length.saturating_sub(START_TIME * (count - 1)) / count).max(EXPERIMENT_MIN);
+        for &speed_percent in speeds {
+            let slowed = AbSide { server_speed: Some(speed_percent), ..baseline.clone() };
+            let ratio = self.compare(run, [baseline.clone(), slowed], each, None, proof)?;
+            proof.slowed.push(SlowedPoint { speed_percent, ratio });
+        }
+        at_twice_the_speed(&proof.slowed).ok_or_else(|| "the server could not be slowed".to_string())
+    }
+
+    /// Throughput of the second side as a multiple of the first one's. `threshold`: it ends once it is known on which side of it the truth lies.
+    ///
+    /// # Errors
+    /// Why there is no result.
+    fn compare(
+        &self,
+        run: &RunInfo,
+        sides: [AbSide; 2],
+        length: Duration,
+        threshold: Option<f64>,
+        proof: &mut Proof,
+    ) -> Result<MeasuredGain, String> {
         let comparison = AbPlan {
-            sides: [baseline.clone(), variant.clone()],
-            tables: run.spec.tables.unwrap_or(1),
-            rows: run.spec.rows.unwrap_or(1),
-            table_engine: run.spec.table_engine.clone().unwrap_or_else(|| "InnoDB".to_string()),
+            sides,
             seed: run.spec.seed.unwrap_or(1),
             window: None,
             length,
             starts: Some(1),
             matters: self.plan.smallest.max(MATTERS_MIN),
-            threshold: Some(self.plan.smallest),
+            threshold,
             client_cpus: None,
             allow_writes: self.plan.allow_writes.clone(),
+            replicas: self.plan.replicas.clone(),
         };
-        let outcome = match ab(&comparison, self.listener, self.stop, self.ask_password) {
-            Ok(outcome) => outcome,
-            // A refusal of one experiment is its own result: the others go on.
-            Err(error) => {
-                proof.why = error.to_string();
-                return proof;
-            }
-        };
+        let outcome = ab(&comparison, self.listener, self.stop, self.ask_password)
+            .map_err(|error| error.to_string())?;
         proof.design = Some(outcome.design);
-        proof.undone = outcome.undone;
+        proof.undone &= outcome.undone;
         match answer(&outcome) {
             Some(found) if found.carry_over.is_none() || found.verdict != AbVerdict::Undecided => {
-                let gain =
-                    MeasuredGain { value: found.ratio.value, low: found.ratio.low, high: found.ratio.high };
-                proof.measured_gain = Some(gain);
-                proof.verdict = judge(gain, self.plan.smallest);
+                Ok(MeasuredGain { value: found.ratio.value, low: found.ratio.low, high: found.ratio.high })
             }
             Some(_) => {
-                proof.why =
-                    "windows still show the ones before them: use fresh starts (whyso study)".to_string()
+                Err("windows still show the ones before them: use fresh starts (whyso study)".to_string())
             }
-            None => proof.why = "it ended before there was enough to compare".to_string(),
+            None => Err("it ended before there was enough to compare".to_string()),
         }
-        proof
     }
 
     /// Records the load with what was confirmed, on a server of whyso's own. `None`: on a server of the user nothing more is changed, and a run
@@ -242,9 +286,9 @@ impl Prover<'_> {
         let plan = Plan {
             source: side.source.clone(),
             options: side.options.clone(),
-            tables: spec.tables.unwrap_or(1),
-            rows: spec.rows.unwrap_or(1),
-            table_engine: spec.table_engine.clone().unwrap_or_else(|| "InnoDB".to_string()),
+            tables: side.data.tables,
+            rows: side.data.rows,
+            table_engine: side.data.engine.clone(),
             seed: spec.seed.unwrap_or(1),
             users: vec![1, side.users],
             measure: RECORDED,
@@ -292,6 +336,14 @@ impl Prover<'_> {
         let users = side.users;
         Ok(Some((found, Case { run: recorded, explanation, users })))
     }
+}
+
+/// Experiments that these need: causes with the same change share one.
+fn distinct(candidates: &[Candidate]) -> usize {
+    let variants: Vec<&AbSide> =
+        candidates.iter().filter_map(|candidate| candidate.variant.as_ref().ok()).collect();
+    let is_first = |at: &usize| !variants[..*at].contains(&variants[*at]);
+    (0..variants.len()).filter(is_first).count()
 }
 
 /// What may be carried over between windows without harm, and is no difference.

@@ -7,6 +7,7 @@ use whyso_explain::model::{Cause, Explanation, Suspect};
 use whyso_record::run::{RunInfo, StatementResult};
 use whyso_remedy::{Change, Cost, Intervention, LeftOut, Proof, ProofVerdict, Proposal, of_cause};
 use whyso_server::Neighbour;
+use whyso_server::dataset::Dataset;
 use whyso_workload::RECONNECTS;
 
 use crate::Error;
@@ -47,6 +48,8 @@ pub struct ProvePlan {
     /// Programs of others that may be paused.
     pub pause: Vec<Neighbour>,
     pub allow_writes: Option<String>,
+    /// Replicas whose lag ends an experiment.
+    pub replicas: Vec<String>,
     pub command: Vec<String>,
 }
 
@@ -125,11 +128,18 @@ fn baseline_of(run: &RunInfo, users: u32, source: Option<&Source>) -> Result<AbS
         server,
         source,
         options,
+        data: Dataset {
+            tables: spec.tables.unwrap_or(1),
+            rows: spec.rows.unwrap_or(1),
+            seed: spec.seed.unwrap_or(1),
+            engine: spec.table_engine.clone().unwrap_or_else(|| "InnoDB".to_string()),
+        },
         users,
         set: Vec::new(),
         prepare: Vec::new(),
         left_out: Vec::new(),
         paused: Vec::new(),
+        server_speed: None,
     })
 }
 
@@ -196,6 +206,7 @@ impl Candidate {
             design: None,
             predicted_gain: suspect.predicted_gain,
             measured_gain: None,
+            slowed: Vec::new(),
             verdict: ProofVerdict::NotTestable,
             why: String::new(),
             undone: true,
@@ -207,6 +218,7 @@ impl Candidate {
         Proof {
             design: other.design,
             measured_gain: other.measured_gain,
+            slowed: other.slowed.clone(),
             verdict: other.verdict,
             why: other.why.clone(),
             undone: other.undone,
@@ -222,6 +234,10 @@ impl Candidate {
             Change::Own(change) => return change.clone(),
             Change::LeaveOut(_) => return format!("without {}", side.left_out.join(", ")),
             Change::AllCpus => return "every CPU".to_string(),
+            Change::SlowServer(speeds) => {
+                let speeds: Vec<String> = speeds.iter().map(|percent| format!("{percent} %")).collect();
+                return format!("its CPUs at {} of their speed", speeds.join(" and "));
+            }
             Change::PauseNeighbours => {
                 return side.paused.iter().map(Neighbour::to_string).collect::<Vec<_>>().join(", ");
             }
@@ -337,6 +353,11 @@ fn variant(
             ServerPlan::ThrowAway { .. } => return Err("the server may use every CPU already".to_string()),
             ServerPlan::Dsn { .. } => return Err("CPUs are given only to servers of whyso's own".to_string()),
         },
+        Change::SlowServer(_) if !side.server.is_own() => {
+            return Err("only servers of whyso's own are slowed".to_string());
+        }
+        // Each speed is a comparison of its own; this side is the first.
+        Change::SlowServer(speeds) => side.server_speed = speeds.first().copied(),
         Change::PauseNeighbours => {
             if plan.pause.is_empty() {
                 return Err("programs of others are paused only where you name them: --pause PID, and top shows their numbers".to_string());

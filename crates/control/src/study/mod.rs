@@ -92,11 +92,11 @@ fn carry_out(
             return Ok(Some(why));
         }
         let cell = &cells[start.cell];
-        if journal.spec().design() == Design::Duet {
+        if journal.spec().design().is_in_turns() {
             let together = journal.spec().together(&todo, &cells);
             listener.hear(News::Step(&describe_starts(journal, &together, &cells, todo.len())));
             for done in
-                starts_together(journal, &together, &cells, &mut knobs, (listener, stop, ask_password))?
+                starts_together(journal, &together, &cells, dsn, &mut knobs, (listener, stop, ask_password))?
             {
                 check_errors(journal.spec(), &cells[done.start.cell], &done)?;
                 journal.finish(done).map_err(wrong_study)?;
@@ -195,11 +195,12 @@ fn one_start(
     })
 }
 
-/// Starts the servers of several cells, and loads them in turns.
+/// Starts the servers of several cells, or one for all of them, and loads the cells in turns.
 fn starts_together(
     journal: &Journal,
     starts: &[Start],
     cells: &[Cell],
+    dsn: Option<&str>,
     knobs: &mut KnownKnobs,
     (listener, stop, ask_password): (&dyn Listener, &Stop, &AskPassword),
 ) -> Result<Vec<StartRecord>, Error> {
@@ -210,13 +211,13 @@ fn starts_together(
     for start in starts {
         let cell = &cells[start.cell];
         let unknown = knobs.unknown(cell)?;
-        plans.push(plan_of(journal.stored(), &journal.runs(), cell, &unknown, None)?);
+        plans.push(plan_of(journal.stored(), &journal.runs(), cell, &unknown, dsn)?);
         unknown_knobs.push(unknown);
     }
     let block = starts.first().map_or(0, |start| start.block);
     let seed = journal.spec().seed ^ u64::from(block).wrapping_mul(whyso_random::GOLDEN_GAMMA);
-    let measured =
-        rotation::rotate(&plans, journal.spec().duet_rounds(), seed, listener, stop, ask_password)?;
+    let (rounds, is_switched) = (journal.spec().duet_rounds(), journal.spec().design() == Design::SwitchBack);
+    let measured = rotation::rotate(&plans, is_switched, rounds, seed, listener, stop, ask_password)?;
     let seconds = began.elapsed().as_secs_f64() / starts.len().max(1) as f64;
     let record = |((start, unknown_knobs), measurement): ((&Start, Vec<String>), Measurement)| StartRecord {
         start: *start,

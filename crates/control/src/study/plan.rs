@@ -30,7 +30,7 @@ pub fn plan_study(mut spec: Spec, folder: &Path, dsn: Option<&str>) -> Result<St
     let mut endpoint = String::new();
     if let Some(dsn) = dsn {
         check_on_own_server(&spec)?;
-        spec.asked_design = Some(Design::Blocks);
+        spec.asked_design = spec.asked_design.or(Some(Design::Blocks));
         endpoint = Dsn::resolve(dsn)?.endpoint();
         notes.push(format!(
             "It is carried out on {endpoint}, which is not restarted: its starts are repetitions, and what it finds holds for this start of the server."

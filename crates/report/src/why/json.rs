@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use whyso_explain::model::{Budget, Explanation, Finding, LevelVerdict, Suspect};
 use whyso_record::run::{Purpose, RunInfo};
+use whyso_remedy::track_record;
 
 use crate::processes::processes_json;
 
@@ -49,6 +50,7 @@ fn suspect_object(suspect: &Suspect) -> Value {
         "share": suspect.share,
         "class": suspect.class,
         "predicted_gain": suspect.predicted_gain.map(|gain| json!({"low": gain.low, "high": gain.high})),
+        "track_record": track_record(suspect.id),
         "evidence": suspect.evidence,
         "text": suspect.text,
     })

@@ -8,6 +8,7 @@ pub use json::why_json;
 use std::fmt::Write as _;
 
 use whyso_explain::model::{Cause, Evidence, Explanation, Finding, Gain, Possible, Suspect};
+use whyso_remedy::track_record;
 use whyso_words::{number, percent};
 
 use crate::text::layout::{TEXT_WIDTH, wrapped};
@@ -55,6 +56,11 @@ fn suspects(suspects: &[Suspect]) -> String {
     let mut out = String::from("\nSuspects\n");
     for (at, suspect) in suspects.iter().enumerate() {
         let (name, share) = (suspect.id.name(), percent(suspect.share));
+        let tested = if suspect.predicted_gain.is_some() {
+            format!(" ({})", tested(suspect.id))
+        } else {
+            String::new()
+        };
         let then = match (suspect.predicted_gain, suspect.id) {
             (None, _) => String::new(),
             (Some(gain), Cause::Unsaturated) => format!("; {} with more users", estimate(gain)),
@@ -62,7 +68,7 @@ fn suspects(suspects: &[Suspect]) -> String {
             (Some(gain), _) => format!("; {} without it", estimate(gain)),
         };
         let class = suspect.class.name();
-        let _ = writeln!(out, "{}. {name}: {share} of the response time, {class}{then}", at + 1);
+        let _ = writeln!(out, "{}. {name}: {share} of the response time, {class}{then}{tested}", at + 1);
         out.push_str(&indented(&suspect.text));
         let rests_on = evidence(&suspect.evidence);
         if !rests_on.is_empty() {
@@ -70,6 +76,14 @@ fn suspects(suspects: &[Suspect]) -> String {
         }
     }
     out
+}
+
+/// "of 4 such estimates, experiments bore out 3"
+fn tested(cause: Cause) -> String {
+    match track_record(cause) {
+        Some(record) => format!("of {} such estimates, experiments bore out {}", record.tests, record.held),
+        None => "no experiment has tested such an estimate".to_string(),
+    }
 }
 
 /// "an estimated 1.9 to 3.7 times the throughput"

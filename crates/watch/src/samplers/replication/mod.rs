@@ -4,6 +4,7 @@
 //! running states and of their errors are events of the kind `replication`.
 
 mod channel;
+mod lag;
 mod questions;
 mod state;
 mod workers;
@@ -18,6 +19,7 @@ use crate::schedule::Pace;
 use crate::sink::Batch;
 use crate::sql::Sql;
 use channel::Channel;
+pub use lag::{Lag, LagQuestion};
 use questions::Questions;
 use state::ReplicationState;
 

@@ -74,11 +74,23 @@ impl Questions {
         self.of_replica.is_refused && no_log
     }
 
+    /// Its connections to sources.
+    pub(super) async fn channels(&mut self, conn: &mut ControlConnection<'_>) -> Result<Vec<Channel>, Error> {
+        self.channels_or_why(conn, &mut Vec::new()).await
+    }
+
+    async fn channels_or_why(
+        &mut self,
+        conn: &mut ControlConnection<'_>,
+        refused: &mut Vec<String>,
+    ) -> Result<Vec<Channel>, Error> {
+        let rows = self.of_replica.ask(conn, &OF_REPLICA, refused, "what it replicates").await?;
+        Ok(rows.iter().flatten().map(channel).collect())
+    }
+
     pub(super) async fn ask(&mut self, conn: &mut ControlConnection<'_>) -> Result<ReplicationState, Error> {
         let mut found = ReplicationState::default();
-        let refused = &mut found.refused;
-        let rows = self.of_replica.ask(conn, &OF_REPLICA, refused, "what it replicates").await?;
-        found.channels = rows.iter().flatten().map(channel).collect();
+        found.channels = self.channels_or_why(conn, &mut found.refused).await?;
         if !found.channels.is_empty() {
             found.workers = self.workers.ask(conn).await?;
         }
