@@ -22,6 +22,8 @@ pub struct Intervention {
     /// What else it changes; empty where nothing is known.
     pub also: String,
     pub change: Change,
+    /// Counters of the server's status: it can help only where one of them grows with the load. Empty: it always can.
+    pub where_grows: Vec<String>,
 }
 
 /// What is changed.
@@ -147,6 +149,8 @@ struct Entry {
     costs: Cost,
     #[serde(default)]
     also: String,
+    #[serde(default)]
+    where_grows: Vec<String>,
     set: Option<BTreeMap<String, String>>,
     scale: Option<BTreeMap<String, u64>>,
     options: Option<BTreeMap<String, String>>,
@@ -185,8 +189,8 @@ impl Entry {
                 self.id
             ));
         };
-        let Entry { cause, id, words, costs, also, .. } = self;
-        Ok(Intervention { cause, id, words, costs, also, change })
+        let Entry { cause, id, words, costs, also, where_grows, .. } = self;
+        Ok(Intervention { cause, id, words, costs, also, change, where_grows })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Its work is made to take f times as long, for some f above 1. A transaction takes t(f) times as long then, by what was measured. The part of
 //! it that is this work grows with f, and the rest stays: t(f) = 1 − b + b · f. The line goes through t(1) = 1, and its slope b is
-//! fitted. At twice the speed f is ½, so throughput is 1 / (1 − b/2) of what it is: as long as nothing else becomes the limit.
+//! fitted. At twice the speed f is ½, so throughput is 1 / (1 − b/2) of what it is: as long as nothing else becomes the limit, and at most twice.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,8 @@ pub fn at_twice_the_speed(points: &[SlowedPoint]) -> Option<MeasuredGain> {
         true => Slope { value: mean, low: mean - half, high: mean + half },
         false => Slope { value: mean, low, high },
     };
-    let gain = |slope: f64| 1.0 / (1.0 - slope.clamp(-1.0, 1.8) * (1.0 - FASTER));
+    // No more than all of a transaction can be work.
+    let gain = |slope: f64| 1.0 / (1.0 - slope.clamp(-1.0, 1.0) * (1.0 - FASTER));
     Some(MeasuredGain { value: gain(fitted.value), low: gain(fitted.low), high: gain(fitted.high) })
 }
 

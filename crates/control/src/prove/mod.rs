@@ -1,12 +1,12 @@
 //! `whyso prove`: removes each suspect of a recording in an experiment, and measures what that gains.
 
+mod case;
 mod plan;
 
 use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
 use whyso_explain::ab::{AbVerdict, answer};
-use whyso_explain::model::Explanation;
 use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_record::Recording;
 use whyso_record::run::RunInfo;
@@ -28,6 +28,7 @@ use crate::progress::{Listener, News};
 use crate::runtime::runtime;
 use crate::server_plan::ServerPlan;
 use crate::{Error, Stop};
+use case::Case;
 use plan::{Candidate, candidates};
 
 /// Shortest experiment.
@@ -37,37 +38,14 @@ const START_TIME: Duration = Duration::from_secs(8);
 /// Of the recording that shows what remains.
 const RECORDED: Duration = Duration::from_secs(6);
 
-/// A recording, and what is known of it.
-struct Case {
-    run: RunInfo,
-    explanation: Explanation,
-    users: u32,
-}
-
-impl Case {
-    fn open(plan: &ProvePlan) -> Result<Case, Error> {
-        let recording = Recording::open(&plan.recording)?;
-        let explanation = whyso_query::explain(&recording)?;
-        let run = recording.run().clone();
-        let about = explanation.about.and_then(|index| run.levels.iter().find(|level| level.index == index));
-        let users = about.map(|level| level.users).ok_or_else(|| {
-            Error::Plan(format!(
-                "{} has no level that was measured, so nothing is suspected: run it again",
-                run.id
-            ))
-        })?;
-        Ok(Case { run, explanation, users })
-    }
-}
-
 /// What would be done, without doing anything.
 ///
 /// # Errors
 /// The recording can't be read, or its load can't be repeated.
 pub fn proposals_for(plan: &ProvePlan) -> Result<Vec<Proposal>, Error> {
-    let case = Case::open(plan)?;
+    let case = Case::open(&plan.recording)?;
     let baseline = plan.baseline(&case.run, case.users)?;
-    let candidates = candidates(plan, &case.run, &case.explanation, &baseline);
+    let candidates = candidates(plan, &case, &baseline);
     Ok(candidates.iter().map(Candidate::proposal).collect())
 }
 
@@ -82,12 +60,12 @@ pub fn prove(
     ask_password: &AskPassword,
 ) -> Result<Proofs, Error> {
     plan.check()?;
-    let case = Case::open(plan)?;
+    let case = Case::open(&plan.recording)?;
     let mut baseline = plan.baseline(&case.run, case.users)?;
     check_server(&case.run, &baseline.server)?;
     let deadline = Instant::now() + plan.budget;
     let mut prover = Prover { plan, listener, stop, ask_password, deadline, proofs: Vec::new() };
-    let mut tested = candidates(plan, &case.run, &case.explanation, &baseline);
+    let mut tested = candidates(plan, &case, &baseline);
     let mut after = None;
     let mut gain_so_far = 1.0;
     loop {
@@ -105,7 +83,7 @@ pub fn prove(
             break;
         }
         let known: Vec<String> = prover.proofs.iter().map(|proof| proof.intervention.clone()).collect();
-        tested = candidates(plan, &recorded.run, &recorded.explanation, &baseline);
+        tested = candidates(plan, &recorded, &baseline);
         tested.retain(|candidate| !known.contains(&candidate.intervention.id));
     }
     Ok(Proofs {
@@ -319,22 +297,20 @@ impl Prover<'_> {
             command: self.plan.command.clone(),
         };
         let outcome = crate::run::run(&plan, self.listener, self.stop, self.ask_password)?;
-        let recording = Recording::open(&outcome.path)?;
-        let explanation = whyso_query::explain(&recording)?;
-        let recorded = recording.run().clone();
-        let last = recorded.levels.last();
+        let case = Case::of(&Recording::open(&outcome.path)?, side.users)?;
+        let last = case.run.levels.last();
         let found = After {
             change: change.to_string(),
-            run: recorded.id.clone(),
+            run: case.run.id.clone(),
             transactions_per_s: last.map_or(0.0, |level| level.result.transactions_per_s),
-            limit: explanation.limit.clone(),
-            cause: explanation
+            limit: case.explanation.limit.clone(),
+            cause: case
+                .explanation
                 .suspects
                 .first()
                 .map_or(String::new(), |suspect| suspect.id.words().to_string()),
         };
-        let users = side.users;
-        Ok(Some((found, Case { run: recorded, explanation, users })))
+        Ok(Some((found, case)))
     }
 }
 

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use whyso_explain::model::{Cause, Explanation, Suspect};
+use whyso_explain::model::{Cause, Suspect};
 use whyso_record::run::{RunInfo, StatementResult};
 use whyso_remedy::{Change, Cost, Intervention, LeftOut, Proof, ProofVerdict, Proposal, of_cause};
 use whyso_server::Neighbour;
 use whyso_server::dataset::Dataset;
 use whyso_workload::RECONNECTS;
 
+use super::case::Case;
 use crate::Error;
 use crate::ab::{AbSide, SideChange};
 use crate::server_plan::ServerPlan;
@@ -251,16 +252,11 @@ impl Candidate {
 }
 
 /// How the suspects of a recording may be tested, the first one first. Where the user proposes a change, that alone.
-pub(super) fn candidates(
-    plan: &ProvePlan,
-    run: &RunInfo,
-    explanation: &Explanation,
-    baseline: &AbSide,
-) -> Vec<Candidate> {
-    let suspects = explanation.suspects.iter().take(SUSPECTS_MAX);
-    let first = explanation.suspects.first().zip(plan.own.as_ref());
+pub(super) fn candidates(plan: &ProvePlan, case: &Case, baseline: &AbSide) -> Vec<Candidate> {
+    let suspects = case.explanation.suspects.iter().take(SUSPECTS_MAX);
+    let first = case.explanation.suspects.first().zip(plan.own.as_ref());
     let own = first.map(|(suspect, own)| own_candidate(suspect, own, baseline));
-    let known = suspects.filter_map(|suspect| candidate(plan, run, suspect, baseline));
+    let known = suspects.filter_map(|suspect| candidate(plan, case, suspect, baseline));
     if plan.own.is_some() { own.into_iter().collect() } else { known.collect() }
 }
 
@@ -277,16 +273,18 @@ fn own_candidate(suspect: &Suspect, own: &SideChange, baseline: &AbSide) -> Cand
             costs: Cost::None,
             also: "what else your change does, whyso does not know".to_string(),
             change: Change::Own(change),
+            where_grows: Vec::new(),
         },
         variant: if side == *baseline { Err("it changes nothing".to_string()) } else { Ok(side) },
     }
 }
 
 /// The first intervention that can be tried; if there is none, the last one with its reason.
-fn candidate(plan: &ProvePlan, run: &RunInfo, suspect: &Suspect, baseline: &AbSide) -> Option<Candidate> {
+fn candidate(plan: &ProvePlan, case: &Case, suspect: &Suspect, baseline: &AbSide) -> Option<Candidate> {
     let mut last = None;
     for intervention in of_cause(suspect.id) {
-        let variant = variant(plan, run, intervention, baseline);
+        let variant = check_counters(case, intervention)
+            .and_then(|()| variant(plan, &case.run, intervention, baseline));
         let is_possible = variant.is_ok();
         last = Some(Candidate { suspect: suspect.clone(), intervention: intervention.clone(), variant });
         if is_possible {
@@ -294,6 +292,15 @@ fn candidate(plan: &ProvePlan, run: &RunInfo, suspect: &Suspect, baseline: &AbSi
         }
     }
     last
+}
+
+/// Refuses what can't help here.
+fn check_counters(case: &Case, intervention: &Intervention) -> Result<(), String> {
+    let counters = &intervention.where_grows;
+    if counters.is_empty() || counters.iter().any(|name| case.growing.contains(name)) {
+        return Ok(());
+    }
+    Err(format!("it can't help: {} did not grow with the load", counters.join(" and ")))
 }
 
 /// The baseline without the cause.
