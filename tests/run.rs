@@ -113,7 +113,10 @@ fn assert_why_has_an_answer(place: &Place, run: &Path) {
     let suspects = why["suspects"].as_array().unwrap();
     assert!(!suspects.is_empty());
     for suspect in suspects {
-        assert_eq!(keys(suspect), ["id", "share", "class", "predicted_gain", "evidence", "text"]);
+        assert_eq!(
+            keys(suspect),
+            ["id", "share", "class", "predicted_gain", "track_record", "evidence", "text"]
+        );
         assert!((0.0..=1.0).contains(&suspect["share"].as_f64().unwrap()), "{suspect}");
         let gain = &suspect["predicted_gain"];
         assert!(

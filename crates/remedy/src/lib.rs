@@ -9,12 +9,14 @@
 
 mod bisection;
 mod catalogue;
+mod measured_gain;
 mod proof;
 mod slowed;
 mod track_record;
 
 pub use bisection::{Bisection, BuildSearch, BuildStep, Difference, DifferenceKind, MovedTime, Step};
 pub use catalogue::{Change, Cost, Intervention, LeftOut, UnknownCost, catalogue, of_cause};
-pub use proof::{After, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};
+pub use measured_gain::MeasuredGain;
+pub use proof::{After, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};
 pub use slowed::{SlowedPoint, at_twice_the_speed};
 pub use track_record::{TrackRecord, track_record};

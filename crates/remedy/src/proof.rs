@@ -4,18 +4,10 @@ use serde::{Deserialize, Serialize};
 use whyso_explain::ab::AbDesign;
 use whyso_explain::model::{Cause, Gain, Limit};
 
-use crate::{Cost, SlowedPoint};
+use crate::{Cost, MeasuredGain, SlowedPoint};
 
 /// The smallest gain that matters, as a multiple of the throughput, where the user names no other.
 pub const SMALLEST_GAIN: f64 = 1.05;
-
-/// A gain as it was measured: throughput as a multiple of what it was, with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MeasuredGain {
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
 
 /// What became of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! CPUs that are taken away for a part of each few milliseconds, so that all work on them takes longer by a known amount.
 //!
 //! A forked process on each CPU computes with real-time priority for its part of each period, so nothing else runs there meanwhile. All of them
-//! do so at the same time: to what runs on these CPUs, time stands still. What it waits for goes on.
+//! do so at the same time: to what runs on these CPUs, time stands still. What it waits for does not.
 //!
 //! They end when this process ends, however it ends, and when they hear nothing from it for a minute.
 
@@ -47,11 +47,11 @@ impl Brake {
         }
     }
 
-    /// Leaves so many per cent of the time to what runs on the CPUs, 1 to 99; at 100, all of it.
+    /// Leaves this part of the time to what runs on the CPUs, 1 to 99 per cent; at 100, all of it.
     ///
     /// # Errors
     /// A process has ended, or has heard nothing for too long.
-    pub fn leave(&mut self, percent: u8) -> Result<()> {
+    pub fn slow_to(&mut self, percent: u8) -> Result<()> {
         match self.ask(percent.clamp(1, FULL_SPEED)) {
             Some(DONE) => Ok(()),
             _ => Err(Error::Brake("the process that takes CPUs away has ended".to_string())),
@@ -142,7 +142,7 @@ mod tests {
         let cpu = (0..Affinity::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap() as u32;
         let mut brake = Brake::start(&[cpu]).unwrap();
         for percent in [80, 40, 100] {
-            brake.leave(percent).unwrap();
+            brake.slow_to(percent).unwrap();
             let taken = share_taken(&brake);
             let expected = 1.0 - f64::from(percent) / 100.0;
             assert!((taken - expected).abs() < 0.05, "{percent} %: {taken}");

@@ -17,7 +17,8 @@ const TRANSACTIONS_OF_SILENCE: f64 = 20.0;
 const MEMORY_SHARE_MIN: f64 = 0.05;
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// On a server of the user's, the slowest 1 % of transactions may take this many times as long as before the experiment, and never less than this.
+/// On a server of the user's, the slowest 1 % of transactions may take this many times as long as before the experiment. The bound is never lower
+/// than this time.
 const P99_TIMES_MAX: f64 = 10.0;
 const P99_MS_MIN: f64 = 100.0;
 /// A quantile of fewer transactions says nothing.

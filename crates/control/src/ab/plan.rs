@@ -62,7 +62,7 @@ pub struct AbSide {
     pub left_out: Vec<String>,
     /// Programs of others that are paused during its windows.
     pub paused: Vec<Neighbour>,
-    /// The CPUs of its server are left to it for so many per cent of the time. Only a server of whyso's own.
+    /// Part of the time for which the CPUs of its server are left to it, in per cent. Only a server of whyso's own.
     pub server_speed: Option<u8>,
 }
 

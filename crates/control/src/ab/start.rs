@@ -235,7 +235,7 @@ impl Start<'_> {
     /// The server refuses, or does not answer; a program to pause has ended.
     pub(super) fn switch_to(&mut self, side: usize) -> Result<(), Error> {
         for (brake, _) in self.brakes.iter_mut().flatten() {
-            brake.leave(100)?;
+            brake.slow_to(100)?;
         }
         // Those of the other side run first: a program may be paused on both.
         for number in [1 - side, side] {
@@ -247,7 +247,7 @@ impl Start<'_> {
             switch.switch_to(side, self.runtime)?;
         }
         if let Some((brake, percent)) = &mut self.brakes[side] {
-            brake.leave(*percent)?;
+            brake.slow_to(*percent)?;
         }
         Ok(())
     }
