@@ -2,11 +2,11 @@
 """How often does a comparison of a setting with itself find a difference?
 
     bench/proof/aa.py record switch-back|duet none|periodic|bursty [--seconds 600]   # windows of one setting, into windows/
-    bench/proof/aa.py resample [--example PROGRAM]                                   # 10,000 comparisons of each file: RESULTS.md
+    bench/proof/aa.py resample [--examples FOLDER]                                   # 10,000 comparisons and 1,000 searches of each file: RESULTS.md
     bench/proof/aa.py live N [--seconds 60]                                          # N comparisons of a setting with itself: live.jsonl
 
 Both sides are the same server with the same effective settings: innodb_io_capacity 200 and 201, or back_log 80 and 81 for two servers. `record`
-needs the program `whyso` on the PATH, `resample` the example `alternation_aa` of crates/inference.
+needs the program `whyso` on the PATH, `resample` the examples `alternation_aa` and `halving_aa` of crates/inference.
 """
 
 import json
@@ -90,17 +90,23 @@ def live(count, seconds):
             print(f"{number + 1}/{count} {design}: {found['verdict']}")
 
 
-def resample(example):
+def printed_by(command):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=1200).stdout
+
+
+def resample(examples):
     lines = ["# A setting compared with itself", "", "Made by `bench/proof/aa.py resample` from the windows in [windows](windows).", ""]
     for facts_file in sorted(WINDOWS.glob("*.json")):
         facts = json.loads(facts_file.read_text())
         step = facts["window_s"] + facts["cut_s"]
-        command = [example, str(facts_file.with_suffix(".txt")), f"{step:.3f}", str(COMPARISON_S)]
-        printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+        windows = str(facts_file.with_suffix(".txt"))
+        printed = printed_by([f"{examples}/alternation_aa", windows, f"{step:.3f}", str(COMPARISON_S)])
+        searches = printed_by([f"{examples}/halving_aa", windows, f"{step:.3f}"])
         lines += [
             f"## {facts['design']}, neighbour: {facts['neighbour']}", "",
             f"{facts['windows']} windows of {facts['window_s']:.2f} s with {facts['cut_s']:.1f} s cut off before each, on {facts['date']}; load average "
             f"{facts['load_average']:.1f}, steal {100 * facts['steal']:.1f} %.", "", "```", printed.rstrip(), "```", "",
+            "Searches among settings over the same windows:", "", "```", searches.rstrip(), "```", "",
         ]
     if LIVE.exists():
         all_live = [json.loads(line) for line in LIVE.read_text().splitlines()]
@@ -117,7 +123,7 @@ def main():
         record(arguments[1], arguments[2], int(option("--seconds", 600)))
     elif arguments[:1] == ["resample"]:
         target = os.environ.get("CARGO_TARGET_DIR", str(Path.home() / ".cache/whyso-target"))
-        resample(option("--example", f"{target}/release/examples/alternation_aa"))
+        resample(option("--examples", f"{target}/release/examples"))
     elif arguments[:1] == ["live"] and len(arguments) >= 2:
         live(int(arguments[1]), int(option("--seconds", 60)))
     else:

@@ -91,7 +91,7 @@ def prove(whyso, run, folder, recording, budget, enter, words):
     if program.returncode != 0 or not printed:
         return {"failed": complaint.strip().splitlines()[-1] if complaint.strip() else f"exit {program.returncode}"}
     found = json.loads(printed)
-    kept = ("cause", "share", "intervention", "design", "predicted_gain", "measured_gain", "verdict", "why", "undone")
+    kept = ("cause", "share", "intervention", "design", "predicted_gain", "measured_gain", "slowed", "verdict", "why", "undone")
     return {"proofs": [{key: proof.get(key) for key in kept} for proof in found["proofs"]]}
 
 
