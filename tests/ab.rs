@@ -89,12 +89,30 @@ fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
 fn on_slower_cpus_a_server_does_less() {
     let place = Place::new();
     let mut ab = place.whyso(&["ab", "oltp-point-select", "--users", "4", "--tables", "1", "--rows", "1000"]);
-    let ab = ab.args(["--seconds", "20", "--json", "--versus", "--server-speed", "40%"]);
+    let ab = ab.args(["--seconds", "20", "--json", "--versus", "--cpu-speed", "40%"]);
     let found = json_of(&output(ab));
     assert_eq!(found["design"], "switch-back", "{found}");
     // Nearly all of a look-up is work, and both of them need these CPUs.
     let ratio = found["ratio"]["value"].as_f64().unwrap();
     assert!((0.25..0.65).contains(&ratio), "{}", found["ratio"]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn on_slower_storage_only_what_waits_for_it_takes_longer() {
+    let place = Place::new();
+    let ratio_of = |workload: &str| {
+        let mut ab = place.whyso(&["ab", workload, "--users", "1", "--tables", "1", "--rows", "1000"]);
+        let ab = ab.args(["--seconds", "20", "--json", "--versus", "--storage-speed", "25%"]);
+        let found = json_of(&output(ab));
+        assert_eq!(found["design"], "switch-back", "{found}");
+        found["ratio"]["value"].as_f64().unwrap()
+    };
+    // One user waits for a sync of the redo log at each commit, and for nothing else that takes as long. Look-ups are in memory.
+    let commits = ratio_of("oltp-update-non-index");
+    assert!((0.22..0.75).contains(&commits), "{commits}");
+    let look_ups = ratio_of("oltp-point-select");
+    assert!((0.85..1.18).contains(&look_ups), "{look_ups}");
     place.assert_nothing_left();
 }
 
@@ -147,8 +165,9 @@ fn what_cannot_be_compared_is_refused_before_anything_starts() {
     let slow = ["--set", "innodb-buffer-pool-size=64M", "--versus", "--set", "innodb_buffer_pool_size=128M"];
     refused(&[&["ab", "--dsn", "mysql://root@localhost/"], &slow[..]].concat(), "takes effect over minutes");
     let dsn = ["ab", "--dsn", "mysql://root@localhost/", "--versus"];
-    refused(&[&dsn[..], &["--server-speed", "80%"]].concat(), "--server-speed");
-    refused(&["ab", "--versus", "--server-speed", "99"], "--server-speed is out of range");
+    refused(&[&dsn[..], &["--cpu-speed", "80%"]].concat(), "--cpu-speed");
+    refused(&[&dsn[..], &["--storage-speed", "80%"]].concat(), "--storage-speed");
+    refused(&["ab", "--versus", "--cpu-speed", "99"], "--cpu-speed is out of range");
     refused(&[&dsn[..], &["--rows", "99"]].concat(), "whyso fills its own only");
     refused(&["prove", "--until", "fast"], "give one such as 2x");
     refused(&["prove", "--accept", "everything"], "give durability, memory, semantics");

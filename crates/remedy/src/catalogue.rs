@@ -43,8 +43,8 @@ pub enum Change {
     AllCpus,
     /// The programs of others that the user named are paused.
     PauseNeighbours,
-    /// The server is slowed to each of these per cents of its speed, and what it would do at twice its speed is extrapolated.
-    SlowServer(Vec<u8>),
+    /// A part of the server is slowed to each of these per cents of its speed, and what it would do at twice its speed is extrapolated.
+    Slow(SlowPart, Vec<u8>),
     /// What the user proposes, as text. Not in the file.
     Own(String),
     /// There is no safe intervention, for this reason.
@@ -61,9 +61,26 @@ impl Change {
             | Change::LeaveOut(_)
             | Change::AllCpus
             | Change::PauseNeighbours
-            | Change::SlowServer(_)
+            | Change::Slow(..)
             | Change::Own(_)
             | Change::Never(_) => false,
+        }
+    }
+}
+
+/// What is slowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowPart {
+    Cpus,
+    Storage,
+}
+
+impl SlowPart {
+    /// "its CPUs at 80 % of their speed".
+    pub fn at(self, speed: &str) -> String {
+        match self {
+            SlowPart::Cpus => format!("its CPUs at {speed} of their speed"),
+            SlowPart::Storage => format!("its storage at {speed} of its speed"),
         }
     }
 }
@@ -160,7 +177,8 @@ struct Entry {
     all_cpus: bool,
     #[serde(default)]
     pause_neighbours: bool,
-    slow_server: Option<Vec<u8>>,
+    slow_cpus: Option<Vec<u8>>,
+    slow_storage: Option<Vec<u8>>,
     never: Option<String>,
 }
 
@@ -179,13 +197,14 @@ impl Entry {
             self.leave_out.map(Change::LeaveOut),
             self.all_cpus.then_some(Change::AllCpus),
             self.pause_neighbours.then_some(Change::PauseNeighbours),
-            self.slow_server.map(Change::SlowServer),
+            self.slow_cpus.map(|speeds| Change::Slow(SlowPart::Cpus, speeds)),
+            self.slow_storage.map(|speeds| Change::Slow(SlowPart::Storage, speeds)),
             self.never.map(Change::Never),
         ];
         let mut changes = changes.into_iter().flatten();
         let (Some(change), None) = (changes.next(), changes.next()) else {
             return Err(format!(
-                "{}: give one of set, scale, options, users, leave_out, all_cpus, pause_neighbours, slow_server and never",
+                "{}: give one of set, scale, options, users, leave_out, all_cpus, pause_neighbours, slow_cpus, slow_storage and never",
                 self.id
             ));
         };

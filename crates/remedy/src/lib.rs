@@ -15,8 +15,8 @@ mod slowed;
 mod track_record;
 
 pub use bisection::{Bisection, BuildSearch, BuildStep, Difference, DifferenceKind, MovedTime, Step};
-pub use catalogue::{Change, Cost, Intervention, LeftOut, UnknownCost, catalogue, of_cause};
+pub use catalogue::{Change, Cost, Intervention, LeftOut, SlowPart, UnknownCost, catalogue, of_cause};
 pub use measured_gain::MeasuredGain;
 pub use proof::{After, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};
-pub use slowed::{SlowedPoint, at_twice_the_speed};
+pub use slowed::{SlowedPoint, at_twice_the_speed, of_half};
 pub use track_record::{TrackRecord, track_record};

@@ -52,7 +52,7 @@ pub struct Proof {
     pub predicted_gain: Option<Gain>,
     /// Extrapolated where `slowed` holds something.
     pub measured_gain: Option<MeasuredGain>,
-    /// Throughput with CPUs that were slowed by known amounts.
+    /// Throughput with CPUs or storage that were slowed by known amounts.
     #[serde(default)]
     pub slowed: Vec<SlowedPoint>,
     pub verdict: ProofVerdict,

@@ -1,10 +1,11 @@
-//! What CPUs that are slowed by known amounts show of faster ones.
+//! What CPUs or storage that are slowed by known amounts show of faster ones.
 //!
 //! Its work is made to take f times as long, for some f above 1. A transaction takes t(f) times as long then, by what was measured. The part of
 //! it that is this work grows with f, and the rest stays: t(f) = 1 − b + b · f. The line goes through t(1) = 1, and its slope b is
 //! fitted. At twice the speed f is ½, so throughput is 1 / (1 − b/2) of what it is: as long as nothing else becomes the limit, and at most twice.
 
 use serde::{Deserialize, Serialize};
+use whyso_explain::model::Gain;
 
 use crate::MeasuredGain;
 
@@ -16,7 +17,7 @@ const SAME_SLOPE: f64 = 0.05;
 /// Throughput of a slowed server.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlowedPoint {
-    /// Per cent of the time for which they were left to the server.
+    /// Of what the speed is otherwise.
     pub speed_percent: u8,
     /// Throughput as a share of what it is at full speed.
     pub ratio: MeasuredGain,
@@ -77,6 +78,22 @@ pub fn at_twice_the_speed(points: &[SlowedPoint]) -> Option<MeasuredGain> {
     // No more than all of a transaction can be work.
     let gain = |slope: f64| 1.0 / (1.0 - slope.clamp(-1.0, 1.0) * (1.0 - FASTER));
     Some(MeasuredGain { value: gain(fitted.value), low: gain(fitted.low), high: gain(fitted.high) })
+}
+
+/// The gain where half of a cause goes, from that where all of it goes: storage of twice the speed takes half of the time.
+///
+/// ```
+/// use whyso_explain::model::Gain;
+/// use whyso_remedy::of_half;
+///
+/// // Half of a transaction waits: without the waits it takes half the time, with half of them three quarters.
+/// let half = of_half(Gain { low: 1.0, high: 2.0 });
+/// assert!((half.high - 4.0 / 3.0).abs() < 1e-9);
+/// assert!((half.low - 1.0).abs() < 1e-9);
+/// ```
+pub fn of_half(Gain { low, high }: Gain) -> Gain {
+    let half = |gain: f64| 1.0 / ((1.0 - FASTER) / gain + FASTER);
+    Gain { low: half(low), high: half(high) }
 }
 
 #[cfg(test)]

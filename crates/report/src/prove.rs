@@ -47,7 +47,7 @@ pub fn prove_text(proofs: &Proofs) -> String {
         for point in &proof.slowed {
             let ratio = point.ratio;
             text.push_str(&format!(
-                "  {:20} at {} % of their speed: ×{} ({} to {})\n",
+                "  {:20} at {} % speed: ×{} ({} to {})\n",
                 "",
                 point.speed_percent,
                 number(ratio.value),

@@ -57,4 +57,4 @@ pub use find::{Binary, Flavor, Launch};
 pub use page_cache::drop_page_cache;
 pub use paths::{FileSystem, cache_dir, file_system, state_dir};
 pub use pause::{Neighbour, Pauser};
-pub use throwaway::{Death, StartSpec, ThrowAway, sweep};
+pub use throwaway::{Death, SlowStorage, StartSpec, ThrowAway, sweep};

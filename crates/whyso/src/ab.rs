@@ -34,7 +34,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "SQL")]
     query: Option<String>,
 
-    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --tables, --rows, --table-engine, --users, --sql, --leave-out, --pause, --server, --server-cpus, --server-speed or --dsn
+    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --tables, --rows, --table-engine, --users, --sql, --leave-out, --pause, --server, --server-cpus, --cpu-speed or --dsn
     ///
     /// The rest is as on the first side.
     #[arg(long, value_name = "WHAT", num_args = 1.., allow_hyphen_values = true)]
@@ -148,7 +148,8 @@ fn baseline(args: &AbArgs) -> Result<AbSide> {
         prepare: Vec::new(),
         left_out: Vec::new(),
         paused: Vec::new(),
-        server_speed: None,
+        cpu_speed: None,
+        storage_speed: None,
     })
 }
 

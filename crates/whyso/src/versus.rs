@@ -49,7 +49,10 @@ struct VersusArgs {
     pause: Vec<String>,
     /// Per cent of the time for which the CPUs are left to a server of whyso's own.
     #[arg(long, conflicts_with = "dsn", value_parser = crate::values::whole_percent)]
-    server_speed: Option<u8>,
+    cpu_speed: Option<u8>,
+    /// Per cent of its speed that the storage of a server of whyso's own has.
+    #[arg(long, conflicts_with = "dsn", value_parser = crate::values::whole_percent)]
+    storage_speed: Option<u8>,
 }
 
 /// Reads what follows `--versus`. `own_server`: a server of whyso's own, for builds.
@@ -58,7 +61,7 @@ pub(crate) fn change(arguments: &[OsString], own_server: &ServerPlan) -> Result<
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string();
         Error::Plan(format!(
-            "after --versus: {first}; only --set, --query, --workload, --option, --tables, --rows, --table-engine, --users, --sql, --leave-out, --pause, --server, --server-cpus, --server-speed and --dsn may stand there: put the \
+            "after --versus: {first}; only --set, --query, --workload, --option, --tables, --rows, --table-engine, --users, --sql, --leave-out, --pause, --server, --server-cpus, --cpu-speed, --storage-speed and --dsn may stand there: put the \
              others before it"
         ))
     })?;
@@ -88,7 +91,8 @@ pub(crate) fn change(arguments: &[OsString], own_server: &ServerPlan) -> Result<
         prepare: versus.sql,
         left_out: versus.leave_out,
         paused: neighbours(&versus.pause)?,
-        server_speed: versus.server_speed,
+        cpu_speed: versus.cpu_speed,
+        storage_speed: versus.storage_speed,
     })
 }
 

@@ -63,7 +63,9 @@ pub struct AbSide {
     /// Programs of others that are paused during its windows.
     pub paused: Vec<Neighbour>,
     /// Part of the time for which the CPUs of its server are left to it, in per cent. Only a server of whyso's own.
-    pub server_speed: Option<u8>,
+    pub cpu_speed: Option<u8>,
+    /// Speed of its server's storage, in per cent of what it is. Only a server of whyso's own.
+    pub storage_speed: Option<u8>,
 }
 
 /// What makes a side from another one; the rest stays as it is.
@@ -80,7 +82,8 @@ pub struct SideChange {
     pub prepare: Vec<String>,
     pub left_out: Vec<String>,
     pub paused: Vec<Neighbour>,
-    pub server_speed: Option<u8>,
+    pub cpu_speed: Option<u8>,
+    pub storage_speed: Option<u8>,
 }
 
 impl SideChange {
@@ -98,7 +101,8 @@ impl SideChange {
         side.prepare.extend_from_slice(&self.prepare);
         side.left_out.extend_from_slice(&self.left_out);
         side.paused.extend_from_slice(&self.paused);
-        side.server_speed = self.server_speed.or(side.server_speed);
+        side.cpu_speed = self.cpu_speed.or(side.cpu_speed);
+        side.storage_speed = self.storage_speed.or(side.storage_speed);
         side.server = self.server.clone().unwrap_or(side.server);
         side.source = self.source.clone().unwrap_or(side.source);
         side
@@ -150,8 +154,11 @@ impl AbSide {
         for neighbour in self.paused.iter().filter(|neighbour| !other.paused.contains(neighbour)) {
             parts.push(format!("without {neighbour}"));
         }
-        if let Some(percent) = self.server_speed.filter(|_| self.server_speed != other.server_speed) {
+        if let Some(percent) = self.cpu_speed.filter(|_| self.cpu_speed != other.cpu_speed) {
             parts.push(format!("CPUs at {percent} % of their speed"));
+        }
+        if let Some(percent) = self.storage_speed.filter(|_| self.storage_speed != other.storage_speed) {
+            parts.push(format!("storage at {percent} % of its speed"));
         }
         for name in names_of(&[&self.set, &other.set]) {
             match (value_of(&self.set, name), value_of(&other.set, name)) {
@@ -199,15 +206,18 @@ impl AbPlan {
                     .to_string(),
             );
         }
-        let is_slow = |side: &AbSide| side.server_speed.is_some();
-        if self.sides.iter().any(|side| is_slow(side) && !side.server.is_own()) {
-            return wrong(
-                "--server-speed takes CPUs away for moments, which whyso does with servers of its own only: leave out --dsn"
-                    .to_string(),
-            );
-        }
-        if self.sides.iter().filter_map(|side| side.server_speed).any(|percent| !SPEEDS.contains(&percent)) {
-            return wrong("--server-speed is out of range: give 10 to 95 per cent, such as 80".to_string());
+        for side in &self.sides {
+            let speeds = [("--cpu-speed", side.cpu_speed), ("--storage-speed", side.storage_speed)];
+            for (option, percent) in speeds.into_iter().filter_map(|(option, speed)| Some((option, speed?))) {
+                if !side.server.is_own() {
+                    return wrong(format!(
+                        "{option}: whyso slows servers of its own only, so leave out --dsn"
+                    ));
+                }
+                if !SPEEDS.contains(&percent) {
+                    return wrong(format!("{option} is out of range: give 10 to 95 per cent, such as 80"));
+                }
+            }
         }
         if self.window.is_some_and(|window| !WINDOWS_S.contains(&window.as_secs_f64())) {
             return wrong("--window is out of range: give 200ms to 30s".to_string());

@@ -5,16 +5,17 @@ use tokio::runtime::Runtime;
 use whyso_load::LoadSpec;
 use whyso_server::answers::{FILL_TIME_MAX, log_out, within};
 use whyso_server::dataset::Dataset;
-use whyso_server::{Brake, CpuSet, Dsn, Neighbour, Pauser};
+use whyso_server::{CpuSet, Dsn, Neighbour, Pauser};
 use whyso_workload::Workload;
 
 use super::guard::Bounds;
-use super::plan::{AbPlan, AbSide};
+use super::plan::AbPlan;
 use super::replicas::{LagRise, ReplicaWatch};
+use super::slower::Slower;
 use super::switch::Switch;
 use super::window::Side;
 use crate::engine::Engine;
-use crate::facts::{allowed_cpus, server_now};
+use crate::facts::server_now;
 use crate::load::bring_data;
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};
@@ -43,8 +44,8 @@ pub(super) struct Start<'a> {
     switch: Option<Switch>,
     /// Of each side, what pauses programs of others during its windows.
     pausers: [Option<Pauser>; 2],
-    /// Of each side, what slows its server, and to how many per cent.
-    brakes: [Option<(Brake, u8)>; 2],
+    /// Of each side.
+    slower: [Slower; 2],
     replicas: Option<ReplicaWatch>,
 }
 
@@ -103,15 +104,15 @@ impl<'a> Setup<'a> {
         workloads: &[Workload; 2],
     ) -> Result<Start<'a>, Error> {
         let made = self.pausers(&servers).and_then(|pausers| {
-            let brakes = self.brakes()?;
+            let slower = self.slower(&servers)?;
             let replicas = self.replicas(&servers)?;
             let sides = self.sides(&servers, workloads, replicas.as_ref().map(ReplicaWatch::rise))?;
-            Ok((pausers, brakes, replicas, sides))
+            Ok((pausers, slower, replicas, sides))
         });
         match made {
-            Ok((pausers, brakes, replicas, sides)) => {
+            Ok((pausers, slower, replicas, sides)) => {
                 let Setup { runtime, listener, .. } = *self;
-                Ok(Start { runtime, listener, servers, sides, switch, pausers, brakes, replicas })
+                Ok(Start { runtime, listener, servers, sides, switch, pausers, slower, replicas })
             }
             Err(error) => {
                 self.runtime.block_on(close(switch));
@@ -133,17 +134,12 @@ impl<'a> Setup<'a> {
         Ok([pauser(&baseline.paused)?, pauser(&variant.paused)?])
     }
 
-    fn brakes(&self) -> Result<[Option<(Brake, u8)>; 2], Error> {
-        let brake = |side: &AbSide| {
-            let Some(percent) = side.server_speed else { return Ok(None) };
-            let cpus = match &side.server {
-                ServerPlan::ThrowAway { cpus: Some(cpus), .. } => CpuSet::resolve(cpus)?.cpus().to_vec(),
-                _ => allowed_cpus(),
-            };
-            Ok::<_, Error>(Some((Brake::start(&cpus)?, percent)))
+    fn slower(&self, servers: &[ServerUnderTest]) -> Result<[Slower; 2], Error> {
+        let of = |side: usize| {
+            let tested = &servers[side.min(servers.len() - 1)];
+            Slower::prepare(&self.plan.sides[side], tested, self.runtime)
         };
-        let [baseline, variant] = &self.plan.sides;
-        Ok([brake(baseline)?, brake(variant)?])
+        Ok([of(0)?, of(1)?])
     }
 
     /// Servers of whyso's own replicate nothing.
@@ -170,6 +166,7 @@ impl<'a> Setup<'a> {
             allow_writes: plan.allow_writes.as_deref(),
             pfs: None,
             cold: false,
+            storage_slows: plan.sides.iter().any(|side| side.storage_speed.is_some()),
         };
         prepare_server(self.runtime, &needs, self.listener, self.stop, self.ask_password)
     }
@@ -234,8 +231,8 @@ impl Start<'_> {
     /// # Errors
     /// The server refuses, or does not answer; a program to pause has ended.
     pub(super) fn switch_to(&mut self, side: usize) -> Result<(), Error> {
-        for (brake, _) in self.brakes.iter_mut().flatten() {
-            brake.slow_to(100)?;
+        for slower in &mut self.slower {
+            slower.end()?;
         }
         // Those of the other side run first: a program may be paused on both.
         for number in [1 - side, side] {
@@ -246,16 +243,13 @@ impl Start<'_> {
         if let Some(switch) = &mut self.switch {
             switch.switch_to(side, self.runtime)?;
         }
-        if let Some((brake, percent)) = &mut self.brakes[side] {
-            brake.slow_to(*percent)?;
-        }
-        Ok(())
+        self.slower[side].begin()
     }
 
     /// Ends the start: connections, settings, servers of whyso's own. Returns whether all settings are as they were.
     pub(super) fn end(self) -> bool {
-        let Start { runtime, listener, servers, sides, switch, pausers, brakes, replicas } = self;
-        drop((pausers, brakes, replicas));
+        let Start { runtime, listener, servers, sides, switch, pausers, slower, replicas } = self;
+        drop((pausers, slower, replicas));
         drop(sides);
         runtime.block_on(close(switch));
         let mut is_back = true;

@@ -11,8 +11,8 @@ use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_record::Recording;
 use whyso_record::run::RunInfo;
 use whyso_remedy::{
-    After, Change, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SlowedPoint, at_twice_the_speed,
-    judge,
+    After, Change, MeasuredGain, Proof, ProofVerdict, Proofs, Proposal, SlowPart, SlowedPoint,
+    at_twice_the_speed, judge,
 };
 use whyso_server::Dsn;
 use whyso_server::answers::{answered, log_out};
@@ -29,7 +29,7 @@ use crate::runtime::runtime;
 use crate::server_plan::ServerPlan;
 use crate::{Error, Stop};
 use case::Case;
-use plan::{Candidate, candidates};
+use plan::{Candidate, candidates, slowed_side};
 
 /// Shortest experiment.
 const EXPERIMENT_MIN: Duration = Duration::from_secs(20);
@@ -111,8 +111,8 @@ impl Prover<'_> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Tests each proposal, and returns the one whose removal gains most, with its side. `None` where none is confirmed that can be kept: nobody has a
-    /// server of twice the speed.
+    /// Tests each proposal, and returns the one whose removal gains most, with its side. `None` where none is confirmed that can be kept: nobody has CPUs
+    /// or storage of twice the speed.
     fn test_all(
         &mut self,
         run: &RunInfo,
@@ -166,7 +166,7 @@ impl Prover<'_> {
             candidate.change()
         )));
         let found = match &intervention.change {
-            Change::SlowServer(speeds) => self.slow(run, baseline, speeds, length, &mut proof),
+            Change::Slow(part, speeds) => self.slow(run, baseline, (*part, speeds), length, &mut proof),
             _ => {
                 let threshold = Some(self.plan.smallest);
                 self.compare(run, [baseline.clone(), variant.clone()], length, threshold, &mut proof)
@@ -183,7 +183,7 @@ impl Prover<'_> {
         proof
     }
 
-    /// Throughput at twice the speed of the server, from comparisons with slower ones.
+    /// Throughput at twice the speed of the server's CPUs or storage, from comparisons with slower ones.
     ///
     /// # Errors
     /// Why one of them has no result.
@@ -191,14 +191,14 @@ impl Prover<'_> {
         &self,
         run: &RunInfo,
         baseline: &AbSide,
-        speeds: &[u8],
+        (part, speeds): (SlowPart, &[u8]),
         length: Duration,
         proof: &mut Proof,
     ) -> Result<MeasuredGain, String> {
         let count = speeds.len().max(1) as u32;
         let each = (length.saturating_sub(START_TIME * (count - 1)) / count).max(EXPERIMENT_MIN);
         for &speed_percent in speeds {
-            let slowed = AbSide { server_speed: Some(speed_percent), ..baseline.clone() };
+            let slowed = slowed_side(baseline, part, speed_percent);
             let ratio = self.compare(run, [baseline.clone(), slowed], each, None, proof)?;
             proof.slowed.push(SlowedPoint { speed_percent, ratio });
         }

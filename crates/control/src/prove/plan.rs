@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use whyso_explain::model::{Cause, Suspect};
+use whyso_explain::model::{Cause, Gain, Suspect};
 use whyso_record::run::{RunInfo, StatementResult};
-use whyso_remedy::{Change, Cost, Intervention, LeftOut, Proof, ProofVerdict, Proposal, of_cause};
+use whyso_remedy::{
+    Change, Cost, Intervention, LeftOut, Proof, ProofVerdict, Proposal, SlowPart, of_cause, of_half,
+};
 use whyso_server::Neighbour;
 use whyso_server::dataset::Dataset;
 use whyso_workload::RECONNECTS;
@@ -140,7 +142,8 @@ fn baseline_of(run: &RunInfo, users: u32, source: Option<&Source>) -> Result<AbS
         prepare: Vec::new(),
         left_out: Vec::new(),
         paused: Vec::new(),
-        server_speed: None,
+        cpu_speed: None,
+        storage_speed: None,
     })
 }
 
@@ -185,12 +188,20 @@ impl Candidate {
         Proposal {
             cause: self.suspect.id,
             share: self.suspect.share,
-            predicted_gain: self.suspect.predicted_gain,
+            predicted_gain: self.predicted_gain(),
             intervention: self.intervention.id.clone(),
             words: self.intervention.words.clone(),
             change: self.change(),
             costs: self.intervention.costs,
             why: self.variant.as_ref().err().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Of what the experiment does: storage of twice the speed leaves half of the cause.
+    fn predicted_gain(&self) -> Option<Gain> {
+        match self.intervention.change {
+            Change::Slow(SlowPart::Storage, _) => self.suspect.predicted_gain.map(of_half),
+            _ => self.suspect.predicted_gain,
         }
     }
 
@@ -205,7 +216,7 @@ impl Candidate {
             also: intervention.also.clone(),
             costs: intervention.costs,
             design: None,
-            predicted_gain: suspect.predicted_gain,
+            predicted_gain: self.predicted_gain(),
             measured_gain: None,
             slowed: Vec::new(),
             verdict: ProofVerdict::NotTestable,
@@ -235,9 +246,9 @@ impl Candidate {
             Change::Own(change) => return change.clone(),
             Change::LeaveOut(_) => return format!("without {}", side.left_out.join(", ")),
             Change::AllCpus => return "every CPU".to_string(),
-            Change::SlowServer(speeds) => {
+            Change::Slow(part, speeds) => {
                 let speeds: Vec<String> = speeds.iter().map(|percent| format!("{percent} %")).collect();
-                return format!("its CPUs at {} of their speed", speeds.join(" and "));
+                return part.at(&speeds.join(" and "));
             }
             Change::PauseNeighbours => {
                 return side.paused.iter().map(Neighbour::to_string).collect::<Vec<_>>().join(", ");
@@ -360,11 +371,13 @@ fn variant(
             ServerPlan::ThrowAway { .. } => return Err("the server may use every CPU already".to_string()),
             ServerPlan::Dsn { .. } => return Err("CPUs are given only to servers of whyso's own".to_string()),
         },
-        Change::SlowServer(_) if !side.server.is_own() => {
+        Change::Slow(..) if !side.server.is_own() => {
             return Err("only servers of whyso's own are slowed".to_string());
         }
         // Each speed is a comparison of its own; this side is the first.
-        Change::SlowServer(speeds) => side.server_speed = speeds.first().copied(),
+        Change::Slow(part, speeds) => {
+            side = speeds.first().map_or(side.clone(), |speed| slowed_side(&side, *part, *speed));
+        }
         Change::PauseNeighbours => {
             if plan.pause.is_empty() {
                 return Err("programs of others are paused only where you name them: --pause PID, and top shows their numbers".to_string());
@@ -382,6 +395,16 @@ fn variant(
         return Err(format!("it costs {0}: permit that with --accept {0}", intervention.costs));
     }
     Ok(side)
+}
+
+/// The side with a part of its server slowed.
+pub(super) fn slowed_side(side: &AbSide, part: SlowPart, speed_percent: u8) -> AbSide {
+    let mut slowed = side.clone();
+    match part {
+        SlowPart::Cpus => slowed.cpu_speed = Some(speed_percent),
+        SlowPart::Storage => slowed.storage_speed = Some(speed_percent),
+    }
+    slowed
 }
 
 /// The kind of statement with the largest part of the response time at the baseline's users. Where the cause is work, at the fewest users: on

@@ -130,6 +130,7 @@ impl Rotation<'_> {
             allow_writes: None,
             pfs: plan.pfs.as_ref(),
             cold: false,
+            storage_slows: false,
         };
         self.servers.push(prepare_server(&self.runtime, &needs, self.listener, self.stop, ask_password)?);
         Ok(())

@@ -10,6 +10,7 @@ pub(crate) mod option_file;
 mod preload;
 mod spec;
 pub(crate) mod state;
+mod storage;
 mod supervise;
 mod sweep;
 mod wrappers;
@@ -35,6 +36,7 @@ pub use home::default_parent_dir;
 pub use kept_server::{KeptServer, StopOutcome, kept_servers, stop_kept};
 pub(crate) use spec::normal_name;
 pub use spec::{Origin, Setting, StartSpec};
+pub use storage::SlowStorage;
 pub use sweep::{Swept, sweep};
 
 /// Lines at the end of the log among which those are chosen that explain a death or a failed start.
@@ -143,9 +145,14 @@ impl ThrowAway {
             .stderr(open_log()?)
             .current_dir(self.home.data())
             .env_remove("MYSQL_PWD");
-        if let Some(library) = &self.spec.preload {
-            command.env("LD_PRELOAD", library);
+        let storage = storage::Files::of(&self.home.folder);
+        if self.spec.storage_slows {
+            storage.write()?;
+            command.env(storage::SPEED_VARIABLE, &storage.speed);
         }
+        let slower = self.spec.storage_slows.then_some(&storage.library);
+        let libraries: Vec<PathBuf> = self.spec.preload.iter().chain(slower).cloned().collect();
+        preload::load_before(&mut command, &libraries);
         let server = ChildProcess::spawn(command, &self.home, self.spec.cpus.as_ref())
             .map_err(io("cannot run", &self.spec.binary.path))?;
         let pid = server.pid();
@@ -153,9 +160,10 @@ impl ThrowAway {
         self.stopped_on_purpose = false;
         self.home.note_server(Some(pid))?;
         self.wait_until_it_answers().await?;
-        if let Some(library) = &self.spec.preload
-            && let Err(error) = preload::check(pid, library)
-        {
+        // The library that slows has its file mapped, or does nothing.
+        let speed = self.spec.storage_slows.then_some(&storage.speed);
+        let unloaded = libraries.iter().chain(speed).find_map(|file| preload::check(pid, file).err());
+        if let Some(error) = unloaded {
             self.kill_server();
             return Err(error);
         }
@@ -311,6 +319,14 @@ impl ThrowAway {
 
     pub fn file_system(&self) -> &FileSystem {
         &self.home.file_system
+    }
+
+    /// What slows its storage.
+    ///
+    /// # Errors
+    /// It was not started so that it can be.
+    pub fn slow_storage(&self) -> Result<SlowStorage> {
+        SlowStorage::open(&storage::Files::of(&self.home.folder).speed)
     }
 
     /// Returns the CPUs that it may run on, if they were requested, and what keeps it on them.

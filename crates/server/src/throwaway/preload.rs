@@ -1,6 +1,7 @@
-//! A library that a server loads before its own.
+//! Libraries that a server loads before its own.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::error::{Error, Result};
 
@@ -29,6 +30,14 @@ pub(super) fn library(named: &Path) -> Result<PathBuf> {
             named.display()
         ))
     })
+}
+
+/// Lets a program load these first, in this order.
+pub(super) fn load_before(command: &mut Command, libraries: &[PathBuf]) {
+    if !libraries.is_empty() {
+        let paths: Vec<_> = libraries.iter().map(|path| path.to_string_lossy()).collect();
+        command.env("LD_PRELOAD", paths.join(":"));
+    }
 }
 
 /// Whether the process has loaded it: the loader leaves out what it can't use, and reports it only in the server's log.
