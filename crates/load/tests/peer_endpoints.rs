@@ -50,7 +50,7 @@ fn seconds_out(outcome: &LevelOutcome, endpoint: usize) -> Vec<Option<f64>> {
 fn a_dead_server_is_left_and_rejoined_and_its_outage_timed() {
     const DOWN: Duration = Duration::from_millis(400);
     for engine in engines() {
-        let (stays, dies) = (quick_peer(), quick_peer());
+        let (stays, (dies, answered)) = (quick_peer(), counting_peer());
         let load = LoadSpec {
             endpoints: endpoints([(stays.on_tcp(), 1), (dies.on_tcp(), 1)]),
             limits: Limits { reconnect: Duration::from_secs(5), ..LIMITS },
@@ -65,9 +65,10 @@ fn a_dead_server_is_left_and_rejoined_and_its_outage_timed() {
         wait_until(&running, "time", |_| down_since.elapsed() > DOWN);
         // Everything goes to the other one meanwhile.
         go_on(&running, 100);
-        let taken_before = dies.connections_taken();
+        let (taken_before, answered_before) = (dies.connections_taken(), answered.load(Relaxed));
         dies.come_up();
         wait_until(&running, "the way back", |_| dies.connections_taken() >= taken_before + 2);
+        wait_until(&running, "its answers", |_| answered.load(Relaxed) >= answered_before + 100);
         go_on(&running, 1000);
         let outcome = stop(running);
         assert_eq!(outcome.failure, None, "{engine}");
