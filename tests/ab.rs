@@ -1,5 +1,7 @@
 //! `whyso ab` and `whyso prove`: two sides that alternate on a loaded server, and experiments whose settings are put back.
 
+// Runs alone: it takes this machine's CPUs away for moments.
+
 mod common;
 
 use std::process::{Command, Stdio};

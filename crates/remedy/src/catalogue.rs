@@ -43,7 +43,7 @@ pub enum Change {
     AllCpus,
     /// The programs of others that the user named are paused.
     PauseNeighbours,
-    /// A part of the server is slowed to each of these per cents of its speed, and what it would do at twice its speed is extrapolated.
+    /// A part of the server is slowed to each of these per cents of its speed. What the server would do at twice that speed is extrapolated.
     Slow(SlowPart, Vec<u8>),
     /// What the user proposes, as text. Not in the file.
     Own(String),

@@ -34,7 +34,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "SQL")]
     query: Option<String>,
 
-    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --tables, --rows, --table-engine, --users, --sql, --leave-out, --pause, --server, --server-cpus, --cpu-speed or --dsn
+    /// What differs on the other side, up to the end of the line: --set, --query, --workload, --option, --tables, --rows, --table-engine, --users, --sql, --leave-out, --pause, --server, --server-cpus, --cpu-speed, --storage-speed or --dsn
     ///
     /// The rest is as on the first side.
     #[arg(long, value_name = "WHAT", num_args = 1.., allow_hyphen_values = true)]

@@ -1,7 +1,7 @@
 //! Storage of a throw-away server that can be made slower by a known factor.
 //!
-//! A library that the server loads before its own lets each call that reads, writes or syncs a file take as much longer as a small file says. Both
-//! lie in the server's folder.
+//! A library slows each call that reads, writes or syncs a file; the server loads it before its own. A small file says by how much, at any time.
+//! Both lie in the server's folder.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
