@@ -55,11 +55,6 @@ impl Helper {
         let mut answer = [0_u8];
         matches!(rustix::io::read(&self.socket, &mut answer), Ok(1)).then_some(answer[0])
     }
-
-    #[cfg(test)]
-    pub(crate) fn pid(&self) -> libc::pid_t {
-        self.pid
-    }
 }
 
 impl Drop for Helper {
