@@ -1,4 +1,4 @@
-//! CPUs that are taken away for a part of each few milliseconds, so that all work on them takes longer by a known amount.
+//! CPUs that are taken away for a part of each 200 µs, so that all work on them takes longer by a known amount.
 //!
 //! A forked process on each CPU computes with real-time priority for its part of each period, so nothing else runs there meanwhile. All of them
 //! do so at the same time: to what runs on these CPUs, time stands still. What it waits for does not.
@@ -13,12 +13,15 @@ use crate::argv::argument_range;
 use crate::error::{Error, Result};
 use crate::forked::{Helper, NS_PER_S, SILENCE_SECONDS_MAX, answer, detach, is_readable, message, now_ns};
 
-const PERIOD_NS: i64 = 10_000_000;
+/// Short, as waits of a transaction are: one that ends while its CPU is taken goes on until the CPU is free again.
+const PERIOD_NS: i64 = 200_000;
 /// Real-time priority: the lowest is above every ordinary program.
 const PRIORITY: libc::c_int = 1;
 
-// Messages are per cents of the time that are left to others; this one ends the taking.
+// Messages are per cents of the time that are left to others. At full speed a process wakes as often, and takes nothing: what waking costs is the
+// same at each speed. This one ends that.
 const FULL_SPEED: u8 = 100;
+const AT_REST: u8 = 0;
 const DONE: u8 = b'+';
 const REFUSED: u8 = b'-';
 
@@ -28,7 +31,7 @@ pub struct Brake {
 }
 
 impl Brake {
-    /// Starts a process on each CPU. Nothing is taken away yet.
+    /// Starts a process on each CPU, at rest. Nothing is taken away yet.
     ///
     /// # Errors
     /// Real-time priority is refused, or no process can be made.
@@ -40,7 +43,7 @@ impl Brake {
             let helper = Helper::fork(|socket| take(socket, cpu, arguments));
             brake.helpers.push(helper.map_err(|error| failed(&error))?);
         }
-        match brake.ask(FULL_SPEED) {
+        match brake.ask(AT_REST) {
             Some(DONE) => Ok(brake),
             Some(_) => Err(failed(&"real-time priority is refused; run whyso as root")),
             None => Err(failed(&"the process that takes them has ended")),
@@ -71,14 +74,14 @@ fn take(socket: RawFd, cpu: u32, arguments: Option<(u64, u64)>) {
     // SAFETY: `detach` kept this one descriptor open.
     let socket = unsafe { BorrowedFd::borrow_raw(socket) };
     let may = is_alone_on(cpu);
-    let mut percent = FULL_SPEED;
+    let mut percent = AT_REST;
     loop {
         let has_message = match percent {
-            FULL_SPEED => is_readable(socket, SILENCE_SECONDS_MAX * NS_PER_S),
+            AT_REST => is_readable(socket, SILENCE_SECONDS_MAX * NS_PER_S),
             percent => take_periods(socket, i64::from(percent)),
         };
         let Some(asked) = message(socket).filter(|_| has_message) else { return };
-        percent = if may { asked } else { FULL_SPEED };
+        percent = if may { asked } else { AT_REST };
         if !answer(socket, if may { DONE } else { REFUSED }) {
             return;
         }
@@ -111,7 +114,8 @@ fn take_periods(socket: BorrowedFd<'_>, percent_left: i64) -> bool {
         if is_readable(socket, begin_ns - now) {
             return true;
         }
-        let until_ns = begin_ns + PERIOD_NS * (100 - percent_left) / 100;
+        // It may have come late, and takes its part all the same.
+        let until_ns = now_ns() + PERIOD_NS * (100 - percent_left) / 100;
         while now_ns() < until_ns {
             std::hint::spin_loop();
         }
