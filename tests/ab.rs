@@ -1,6 +1,6 @@
 //! `whyso ab` and `whyso prove`: two sides that alternate on a loaded server, and experiments whose settings are put back.
 
-// Runs alone: it takes this machine's CPUs away for moments.
+// Runs alone: it judges how much slower servers become.
 
 mod common;
 
@@ -88,15 +88,15 @@ fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
 }
 
 #[test]
-fn on_slower_cpus_a_server_does_less() {
+fn a_server_whose_work_takes_longer_does_less() {
     let place = Place::new();
     let mut ab = place.whyso(&["ab", "oltp-point-select", "--users", "4", "--tables", "1", "--rows", "1000"]);
     let ab = ab.args(["--seconds", "20", "--json", "--versus", "--cpu-speed", "40%"]);
     let found = json_of(&output(ab));
     assert_eq!(found["design"], "switch-back", "{found}");
-    // Nearly all of a look-up is work, and both of them need these CPUs.
+    // Most of a look-up is the server's work; that of the load generator stays as it is.
     let ratio = found["ratio"]["value"].as_f64().unwrap();
-    assert!((0.25..0.65).contains(&ratio), "{}", found["ratio"]);
+    assert!((0.35..0.75).contains(&ratio), "{}", found["ratio"]);
     place.assert_nothing_left();
 }
 

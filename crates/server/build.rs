@@ -1,8 +1,8 @@
-//! Compiles the library that slows a server's storage.
+//! Compiles the library that makes a server slower.
 
 use std::path::PathBuf;
 
-const SOURCE: &str = "src/throwaway/storage/slow.c";
+const SOURCE: &str = "src/throwaway/slow/slow.c";
 
 fn main() {
     println!("cargo:rerun-if-changed={SOURCE}");

@@ -76,7 +76,7 @@ pub(crate) fn set_up_run(
         allow_writes: plan.allow_writes.as_deref(),
         pfs: plan.pfs.as_ref(),
         cold: plan.cold,
-        storage_slows: false,
+        can_be_slowed: false,
     };
     let tested = prepare_server(&runtime, &needs, listener, stop, ask_password)?;
     let brought = runtime.block_on(async {

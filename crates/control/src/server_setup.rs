@@ -32,8 +32,8 @@ pub(crate) struct ServerNeeds<'a> {
     pub(crate) pfs: Option<&'a pfs::PfsRequest>,
     /// The buffer pool is to be empty at first.
     pub(crate) cold: bool,
-    /// Storage of a throw-away server can be made slower.
-    pub(crate) storage_slows: bool,
+    /// A throw-away server can be made slower.
+    pub(crate) can_be_slowed: bool,
 }
 
 /// Starts or reaches the server, and loads its data.
@@ -56,7 +56,7 @@ pub(crate) async fn set_up_server(
             spec.data_bytes = wanted.dataset.bytes_estimate();
             spec.to_be_watched = wanted.pfs.map(pfs::PfsRequest::start_options).unwrap_or_default();
             spec.cold = wanted.cold;
-            spec.storage_slows = wanted.storage_slows;
+            spec.can_be_slowed = wanted.can_be_slowed;
             throw_away(spec, wanted, listener).await
         }
         ServerPlan::Dsn { dsn, set } => remote(wanted, dsn, set, listener, ask_password).await,

@@ -53,9 +53,9 @@ pub enum Error {
     #[error("{0}")]
     Neighbour(String),
 
-    /// CPUs that can't be taken away for an experiment.
+    /// A server that can't be slowed for an experiment.
     #[error("{0}")]
-    Brake(String),
+    Slow(String),
 
     /// What a session executes is not what was wanted of it.
     #[error("whyso can't {doing}: {why}")]

@@ -84,11 +84,6 @@ pub(crate) fn answer(socket: BorrowedFd<'_>, what: u8) -> bool {
     send(socket, &[what], SendFlags::NOSIGNAL).is_ok()
 }
 
-pub(crate) fn now_ns() -> i64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec * NS_PER_S + now.tv_nsec
-}
-
 /// Cuts the child off from what it has inherited: signals, terminal, every descriptor but `pipe`, name and arguments.
 pub(crate) fn detach(pipe: RawFd, name: &CStr, arguments: Option<(u64, u64)>) {
     // SAFETY: system calls on local memory. A handler of the parent must not run here, as it would

@@ -26,7 +26,6 @@
 
 pub mod answers;
 mod argv;
-mod brake;
 pub mod builds;
 pub mod containers;
 pub mod cpus;
@@ -47,7 +46,6 @@ pub mod snapshot;
 pub mod throwaway;
 
 pub use argv::{Arguments, take_arguments};
-pub use brake::Brake;
 pub use builds::find;
 pub use cpus::CpuSet;
 pub use dataset::Dataset;
@@ -57,4 +55,4 @@ pub use find::{Binary, Flavor, Launch};
 pub use page_cache::drop_page_cache;
 pub use paths::{FileSystem, cache_dir, file_system, state_dir};
 pub use pause::{Neighbour, Pauser};
-pub use throwaway::{Death, SlowStorage, StartSpec, ThrowAway, sweep};
+pub use throwaway::{Death, Slower, StartSpec, ThrowAway, sweep};

@@ -3,7 +3,7 @@
 pub(crate) mod guard;
 mod plan;
 mod replicas;
-mod slower;
+mod slowed;
 mod start;
 pub(crate) mod switch;
 pub(crate) mod window;

@@ -62,7 +62,7 @@ pub struct AbSide {
     pub left_out: Vec<String>,
     /// Programs of others that are paused during its windows.
     pub paused: Vec<Neighbour>,
-    /// Part of the time for which the CPUs of its server are left to it, in per cent. Only a server of whyso's own.
+    /// Speed at which its server computes, in per cent of what it is. Only a server of whyso's own.
     pub cpu_speed: Option<u8>,
     /// Speed of its server's storage, in per cent of what it is. Only a server of whyso's own.
     pub storage_speed: Option<u8>,
@@ -118,6 +118,10 @@ fn replace(pairs: &mut Vec<(String, String)>, by: &[(String, String)]) {
 }
 
 impl AbSide {
+    pub(super) fn is_slowed(&self) -> bool {
+        self.cpu_speed.is_some() || self.storage_speed.is_some()
+    }
+
     /// What distinguishes it from the other side, as short as it can be said.
     pub(crate) fn difference_from(&self, other: &AbSide) -> String {
         let mut parts = Vec::new();

@@ -9,9 +9,9 @@ use whyso_server::{CpuSet, Dsn, Neighbour, Pauser};
 use whyso_workload::Workload;
 
 use super::guard::Bounds;
-use super::plan::AbPlan;
+use super::plan::{AbPlan, AbSide};
 use super::replicas::{LagRise, ReplicaWatch};
-use super::slower::Slower;
+use super::slowed::SlowedServer;
 use super::switch::Switch;
 use super::window::Side;
 use crate::engine::Engine;
@@ -45,7 +45,7 @@ pub(super) struct Start<'a> {
     /// Of each side, what pauses programs of others during its windows.
     pausers: [Option<Pauser>; 2],
     /// Of each side.
-    slower: [Slower; 2],
+    slowed: [Option<SlowedServer>; 2],
     replicas: Option<ReplicaWatch>,
 }
 
@@ -104,15 +104,15 @@ impl<'a> Setup<'a> {
         workloads: &[Workload; 2],
     ) -> Result<Start<'a>, Error> {
         let made = self.pausers(&servers).and_then(|pausers| {
-            let slower = self.slower(&servers)?;
+            let slowed = self.slowed(&servers)?;
             let replicas = self.replicas(&servers)?;
             let sides = self.sides(&servers, workloads, replicas.as_ref().map(ReplicaWatch::rise))?;
-            Ok((pausers, slower, replicas, sides))
+            Ok((pausers, slowed, replicas, sides))
         });
         match made {
-            Ok((pausers, slower, replicas, sides)) => {
+            Ok((pausers, slowed, replicas, sides)) => {
                 let Setup { runtime, listener, .. } = *self;
-                Ok(Start { runtime, listener, servers, sides, switch, pausers, slower, replicas })
+                Ok(Start { runtime, listener, servers, sides, switch, pausers, slowed, replicas })
             }
             Err(error) => {
                 self.runtime.block_on(close(switch));
@@ -134,10 +134,10 @@ impl<'a> Setup<'a> {
         Ok([pauser(&baseline.paused)?, pauser(&variant.paused)?])
     }
 
-    fn slower(&self, servers: &[ServerUnderTest]) -> Result<[Slower; 2], Error> {
+    fn slowed(&self, servers: &[ServerUnderTest]) -> Result<[Option<SlowedServer>; 2], Error> {
         let of = |side: usize| {
             let tested = &servers[side.min(servers.len() - 1)];
-            Slower::prepare(&self.plan.sides[side], tested, self.runtime)
+            SlowedServer::prepare(&self.plan.sides[side], tested, self.runtime)
         };
         Ok([of(0)?, of(1)?])
     }
@@ -166,7 +166,7 @@ impl<'a> Setup<'a> {
             allow_writes: plan.allow_writes.as_deref(),
             pfs: None,
             cold: false,
-            storage_slows: plan.sides.iter().any(|side| side.storage_speed.is_some()),
+            can_be_slowed: plan.sides.iter().any(AbSide::is_slowed),
         };
         prepare_server(self.runtime, &needs, self.listener, self.stop, self.ask_password)
     }
@@ -231,8 +231,8 @@ impl Start<'_> {
     /// # Errors
     /// The server refuses, or does not answer; a program to pause has ended.
     pub(super) fn switch_to(&mut self, side: usize) -> Result<(), Error> {
-        for slower in &mut self.slower {
-            slower.end()?;
+        for slowed in self.slowed.iter_mut().flatten() {
+            slowed.end()?;
         }
         // Those of the other side run first: a program may be paused on both.
         for number in [1 - side, side] {
@@ -243,13 +243,16 @@ impl Start<'_> {
         if let Some(switch) = &mut self.switch {
             switch.switch_to(side, self.runtime)?;
         }
-        self.slower[side].begin()
+        match &mut self.slowed[side] {
+            Some(slowed) => slowed.begin(),
+            None => Ok(()),
+        }
     }
 
     /// Ends the start: connections, settings, servers of whyso's own. Returns whether all settings are as they were.
     pub(super) fn end(self) -> bool {
-        let Start { runtime, listener, servers, sides, switch, pausers, slower, replicas } = self;
-        drop((pausers, slower, replicas));
+        let Start { runtime, listener, servers, sides, switch, pausers, slowed, replicas } = self;
+        drop((pausers, slowed, replicas));
         drop(sides);
         runtime.block_on(close(switch));
         let mut is_back = true;

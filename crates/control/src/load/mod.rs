@@ -156,7 +156,7 @@ fn prepare_one(
         allow_writes: plan.allow_writes.as_deref(),
         pfs: None,
         cold: false,
-        storage_slows: false,
+        can_be_slowed: false,
     };
     Ok((prepare_server(runtime, &needs, listener, stop, ask_password)?, weight.unwrap_or(1)))
 }

@@ -130,7 +130,7 @@ impl Rotation<'_> {
             allow_writes: None,
             pfs: plan.pfs.as_ref(),
             cold: false,
-            storage_slows: false,
+            can_be_slowed: false,
         };
         self.servers.push(prepare_server(&self.runtime, &needs, self.listener, self.stop, ask_password)?);
         Ok(())

@@ -8,9 +8,9 @@ mod lock;
 mod log;
 pub(crate) mod option_file;
 mod preload;
+mod slow;
 mod spec;
 pub(crate) mod state;
-mod storage;
 mod supervise;
 mod sweep;
 mod wrappers;
@@ -34,9 +34,9 @@ use home::Home;
 
 pub use home::default_parent_dir;
 pub use kept_server::{KeptServer, StopOutcome, kept_servers, stop_kept};
+pub use slow::{SlowPart, Slower};
 pub(crate) use spec::normal_name;
 pub use spec::{Origin, Setting, StartSpec};
-pub use storage::SlowStorage;
 pub use sweep::{Swept, sweep};
 
 /// Lines at the end of the log among which those are chosen that explain a death or a failed start.
@@ -145,12 +145,12 @@ impl ThrowAway {
             .stderr(open_log()?)
             .current_dir(self.home.data())
             .env_remove("MYSQL_PWD");
-        let storage = storage::Files::of(&self.home.folder);
-        if self.spec.storage_slows {
-            storage.write()?;
-            command.env(storage::SPEED_VARIABLE, &storage.speed);
+        let slow = slow::Files::of(&self.home.folder);
+        if self.spec.can_be_slowed {
+            slow.write()?;
+            command.env(slow::SPEEDS_VARIABLE, &slow.speeds);
         }
-        let slower = self.spec.storage_slows.then_some(&storage.library);
+        let slower = self.spec.can_be_slowed.then_some(&slow.library);
         let libraries: Vec<PathBuf> = self.spec.preload.iter().chain(slower).cloned().collect();
         preload::load_before(&mut command, &libraries);
         let server = ChildProcess::spawn(command, &self.home, self.spec.cpus.as_ref())
@@ -161,8 +161,8 @@ impl ThrowAway {
         self.home.note_server(Some(pid))?;
         self.wait_until_it_answers().await?;
         // The library that slows has its file mapped, or does nothing.
-        let speed = self.spec.storage_slows.then_some(&storage.speed);
-        let unloaded = libraries.iter().chain(speed).find_map(|file| preload::check(pid, file).err());
+        let speeds = self.spec.can_be_slowed.then_some(&slow.speeds);
+        let unloaded = libraries.iter().chain(speeds).find_map(|file| preload::check(pid, file).err());
         if let Some(error) = unloaded {
             self.kill_server();
             return Err(error);
@@ -321,12 +321,12 @@ impl ThrowAway {
         &self.home.file_system
     }
 
-    /// What slows its storage.
+    /// What makes it slower.
     ///
     /// # Errors
     /// It was not started so that it can be.
-    pub fn slow_storage(&self) -> Result<SlowStorage> {
-        SlowStorage::open(&storage::Files::of(&self.home.folder).speed)
+    pub fn slower(&self) -> Result<Slower> {
+        Slower::open(&slow::Files::of(&self.home.folder).speeds)
     }
 
     /// Returns the CPUs that it may run on, if they were requested, and what keeps it on them.

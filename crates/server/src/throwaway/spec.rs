@@ -28,8 +28,8 @@ pub struct StartSpec {
     pub memory_bytes: Option<u64>,
     /// A library that the server is to load before its own, such as another allocator.
     pub preload: Option<PathBuf>,
-    /// Its storage can be made slower ([`SlowStorage`](super::SlowStorage)).
-    pub storage_slows: bool,
+    /// It can be made slower ([`Slower`](super::Slower)).
+    pub can_be_slowed: bool,
     /// It begins with an empty buffer pool.
     pub cold: bool,
     /// The most connections that the load will have at one time.
@@ -54,7 +54,7 @@ impl StartSpec {
             cpus: None,
             memory_bytes: None,
             preload: None,
-            storage_slows: false,
+            can_be_slowed: false,
             cold: false,
             connections: 128,
             data_bytes: 0,
