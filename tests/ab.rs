@@ -114,7 +114,8 @@ fn on_slower_storage_only_what_waits_for_it_takes_longer() {
     let commits = ratio_of("oltp-update-non-index");
     assert!((0.22..0.75).contains(&commits), "{commits}");
     let look_ups = ratio_of("oltp-point-select");
-    assert!((0.85..1.18).contains(&look_ups), "{look_ups}");
+    // Slowed as much, they would reach 0.4 at most; other tests run at the same time.
+    assert!((0.7..1.4).contains(&look_ups), "{look_ups}");
     place.assert_nothing_left();
 }
 
