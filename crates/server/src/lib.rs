@@ -27,6 +27,7 @@
 pub mod answers;
 mod argv;
 pub mod builds;
+pub mod cluster;
 pub mod containers;
 pub mod cpus;
 pub mod dataset;

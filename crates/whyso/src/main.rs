@@ -16,6 +16,7 @@ mod args;
 mod bisect;
 mod choice_args;
 mod clock_time;
+mod cluster;
 mod commands;
 mod compare;
 mod completions;

@@ -53,6 +53,7 @@ schemas! {
     "runs-import": "whyso runs import",
     "builds": "whyso server list",
     "build": "whyso server show",
+    "clusters": "whyso server cluster list",
 }
 
 #[derive(Args, Debug)]

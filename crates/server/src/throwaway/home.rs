@@ -16,6 +16,7 @@ use crate::process::ProcessId;
 pub(crate) const FOLDER_PREFIX: &str = "whyso-server";
 /// Name of the socket in it.
 pub(super) const SOCKET: &str = "s.sock";
+pub(super) const LOG: &str = "server.log";
 /// `sun_path` of unix(7), with its terminating zero.
 const MAX_SOCKET_PATH: usize = 107;
 
@@ -164,7 +165,7 @@ impl Home {
     }
 
     pub(super) fn log(&self) -> PathBuf {
-        self.folder.join("server.log")
+        self.folder.join(LOG)
     }
 }
 

@@ -1,13 +1,18 @@
 //! Servers of our own that outlive the process that started them, until they are stopped.
 
+use std::fs::OpenOptions;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
-use super::home::{FOLDER_PREFIX, SOCKET, default_parent_dir};
+use super::home::{FOLDER_PREFIX, LOG, SOCKET, default_parent_dir};
 use super::lock;
-use super::state::{KeptAs, State};
+use super::state::{KeptAs, KeptNode, SavedCommand, State};
 use super::sweep::{end, is_ours};
 use super::{StartSpec, ThrowAway};
+use crate::cluster::kind::{ClusterKind, Role};
 use crate::dsn::{DEFAULT_SCHEMA, Dsn};
 use crate::error::{Error, Result, io};
 use crate::process::ProcessId;
@@ -25,12 +30,61 @@ pub struct KeptServer {
     /// Its process; `None` where it has ended by itself.
     pub pid: Option<u32>,
     process: Option<ProcessId>,
+    pub(crate) node: Option<KeptNode>,
 }
 
 impl KeptServer {
     /// How to reach it: user root, no password, schema `whyso`.
     pub fn dsn(&self) -> Dsn {
         Dsn::on_socket(self.folder.join(SOCKET), "root", DEFAULT_SCHEMA)
+    }
+
+    /// Ends its process; its data stay.
+    pub(crate) fn end(&self) -> Result<()> {
+        let name = &self.name;
+        if let Some(process) = &self.process
+            && !end(process, STOP_BOUND)
+        {
+            return Err(Error::Build(format!("the server '{name}', process {}, does not end", process.pid)));
+        }
+        if lock::runs(&self.folder) {
+            return Err(Error::Build(format!(
+                "the server '{name}' runs in another container or on another host: stop it there"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Ends it, and removes its folder.
+    pub(crate) fn remove(&self) -> Result<StopOutcome> {
+        self.end()?;
+        std::fs::remove_dir_all(&self.folder).map_err(io("cannot remove", &self.folder))?;
+        Ok(if self.process.is_some() { StopOutcome::Now } else { StopOutcome::Before })
+    }
+
+    /// Starts a node again on its data, once it has ended. Whether it answers is for the caller to find out.
+    pub(crate) fn start_again(&self) -> Result<()> {
+        let Some(node) = &self.node else {
+            return Err(Error::Build(format!("the server '{}' is no node of a cluster", self.name)));
+        };
+        let path = self.folder.join(LOG);
+        let open_log =
+            || OpenOptions::new().create(true).append(true).open(&path).map_err(io("cannot write", &path));
+        let lock = lock::for_server(&self.folder).map_err(io("cannot take the lock of", &self.folder))?;
+        let inherited = lock.as_raw_fd();
+        let prepare = move || {
+            // SAFETY: the parent holds the file open across fork and exec.
+            let lock = unsafe { BorrowedFd::borrow_raw(inherited) };
+            rustix::io::fcntl_setfd(lock, rustix::io::FdFlags::empty())?;
+            Ok(())
+        };
+        let mut command = node.command.command();
+        command.process_group(0).stdin(Stdio::null()).stdout(open_log()?).stderr(open_log()?);
+        // SAFETY: a system call only, on memory that was prepared before.
+        let child = unsafe { command.pre_exec(prepare) }.spawn();
+        let child = child.map_err(io("cannot run", Path::new(command.get_program())))?;
+        let state = State::read(&self.folder)?.unwrap_or_else(State::of_this_process);
+        State { server: ProcessId::of(child.id()), ..state }.write(&self.folder)
     }
 }
 
@@ -56,11 +110,23 @@ impl ThrowAway {
                 "a server '{name}' was started already: stop it with `whyso server stop {name}`, or choose another name"
             )));
         }
-        ThrowAway::start(spec).await?.keep(name)
+        ThrowAway::start(spec).await?.keep(name, None)
     }
 
-    fn keep(mut self, name: &str) -> Result<KeptServer> {
-        let kept_as = KeptAs { name: name.to_string(), server: self.server_name() };
+    /// Lets it live on. `place`: what it is in its cluster.
+    pub(crate) fn keep(
+        mut self,
+        name: &str,
+        place: Option<(String, ClusterKind, Role)>,
+    ) -> Result<KeptServer> {
+        let node = place.map(|(cluster, kind, role)| KeptNode {
+            cluster,
+            kind,
+            role,
+            port: self.spec.node.as_ref().map_or(0, |node| node.port),
+            command: SavedCommand::of(&self.command()),
+        });
+        let kept_as = KeptAs { name: name.to_string(), server: self.server_name(), node };
         let Some(server) = self.server.take() else {
             return Err(Error::Build("the server has ended: start it again".to_string()));
         };
@@ -69,7 +135,8 @@ impl ThrowAway {
         // its end would end the process
         std::mem::forget(server);
         let process = ProcessId::of(pid);
-        Ok(KeptServer { name: kept_as.name, server: kept_as.server, folder, pid: Some(pid), process })
+        let KeptAs { name, server, node } = kept_as;
+        Ok(KeptServer { name, server, folder, pid: Some(pid), process, node })
     }
 }
 
@@ -94,7 +161,8 @@ fn kept_below(parent: &Path) -> Result<Vec<KeptServer>> {
         let Ok(Some(State { server, kept: Some(kept), .. })) = State::read(&folder) else { continue };
         let process = server.filter(ProcessId::is_alive);
         let pid = process.as_ref().map(|process| process.pid);
-        found.push(KeptServer { name: kept.name, server: kept.server, folder, pid, process });
+        let KeptAs { name, server, node } = kept;
+        found.push(KeptServer { name, server, folder, pid, process, node });
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
@@ -117,16 +185,5 @@ pub fn stop_kept(name: &str) -> Result<StopOutcome> {
             name.escape_default()
         )));
     };
-    if let Some(process) = &server.process
-        && !end(process, STOP_BOUND)
-    {
-        return Err(Error::Build(format!("the server '{name}', process {}, does not end", process.pid)));
-    }
-    if lock::runs(&server.folder) {
-        return Err(Error::Build(format!(
-            "the server '{name}' runs in another container or on another host: stop it there"
-        )));
-    }
-    std::fs::remove_dir_all(&server.folder).map_err(io("cannot remove", &server.folder))?;
-    Ok(if server.process.is_some() { StopOutcome::Now } else { StopOutcome::Before })
+    server.remove()
 }

@@ -6,6 +6,7 @@ mod init;
 mod kept_server;
 mod lock;
 mod log;
+mod node;
 pub(crate) mod option_file;
 mod preload;
 mod slow;
@@ -17,7 +18,7 @@ mod wrappers;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
@@ -34,6 +35,7 @@ use home::Home;
 
 pub use home::default_parent_dir;
 pub use kept_server::{KeptServer, StopOutcome, kept_servers, stop_kept};
+pub use node::NodeSpec;
 pub use slow::{SlowPart, Slower};
 pub(crate) use spec::normal_name;
 pub use spec::{Origin, Setting, StartSpec};
@@ -60,6 +62,7 @@ pub struct ThrowAway {
     spec: StartSpec,
     settings: Vec<Setting>,
     options: Vec<String>,
+    is_first_start: bool,
     stopped_on_purpose: bool,
 }
 
@@ -109,11 +112,19 @@ impl ThrowAway {
                 options.extend(settings.iter().map(Setting::option));
             }
         }
-        options.extend(place(&spec.binary, &home));
+        options.extend(place(&spec, &home));
         if let Some((in_file, _)) = &defaults_file {
             options.extend(option_file::relocations(in_file, &home.data()));
         }
-        Ok(ThrowAway { server: None, home, spec, settings, options, stopped_on_purpose: true })
+        Ok(ThrowAway {
+            server: None,
+            home,
+            spec,
+            settings,
+            options,
+            is_first_start: true,
+            stopped_on_purpose: true,
+        })
     }
 
     pub(crate) async fn initialise(&self) -> Result<()> {
@@ -136,15 +147,11 @@ impl ThrowAway {
                 .open(&log_path)
                 .map_err(io("cannot write", &log_path))
         };
-        let mut command = self.spec.binary.command();
-        command
-            .args(&self.options)
-            .arg(format!("--log-error={}", log_path.display()))
-            .stdin(Stdio::null())
-            .stdout(open_log()?)
-            .stderr(open_log()?)
-            .current_dir(self.home.data())
-            .env_remove("MYSQL_PWD");
+        let mut command = self.command();
+        if let Some(node) = self.spec.node.as_ref().filter(|_| self.is_first_start) {
+            command.args(&node.first_options);
+        }
+        command.stdin(Stdio::null()).stdout(open_log()?).stderr(open_log()?);
         let slow = slow::Files::of(&self.home.folder);
         if self.spec.can_be_slowed {
             slow.write()?;
@@ -160,6 +167,7 @@ impl ThrowAway {
         self.stopped_on_purpose = false;
         self.home.note_server(Some(pid))?;
         self.wait_until_it_answers().await?;
+        self.is_first_start = false;
         // The library that slows has its file mapped, or does nothing.
         let speeds = self.spec.can_be_slowed.then_some(&slow.speeds);
         let unloaded = libraries.iter().chain(speeds).find_map(|file| preload::check(pid, file).err());
@@ -167,12 +175,29 @@ impl ThrowAway {
             self.kill_server();
             return Err(error);
         }
-        if let Some(name) = self.abbreviated_knob().await? {
+        // What joins a cluster may not answer such questions yet.
+        if self.spec.node.is_none()
+            && let Some(name) = self.abbreviated_knob().await?
+        {
             self.kill_server();
             let unknown = Error::UnknownKnob { name, server: self.server_name(), nearest: None };
             return Err(with_nearest_of(unknown, &self.spec.binary));
         }
         Ok(())
+    }
+
+    /// What starts it, but for what is needed once.
+    fn command(&self) -> Command {
+        let mut command = self.spec.binary.command();
+        command
+            .args(&self.options)
+            .arg(format!("--log-error={}", self.home.log().display()))
+            .current_dir(self.home.data())
+            .env_remove("MYSQL_PWD");
+        if let Some(node) = &self.spec.node {
+            node.complete(&mut command);
+        }
+        command
     }
 
     /// A knob that the user abbreviated: servers take the beginning of a name for the whole of it, and
@@ -336,8 +361,8 @@ impl ThrowAway {
 }
 
 /// Where the server lies and what it may touch; last among the options, so that nothing overrides it.
-fn place(binary: &Binary, home: &Home) -> Vec<String> {
-    let data = home.data();
+fn place(spec: &StartSpec, home: &Home) -> Vec<String> {
+    let (binary, data) = (&spec.binary, home.data());
     let mut options = vec![
         format!("--basedir={}", binary.basedir.display()),
         format!("--datadir={}", data.display()),
@@ -347,8 +372,8 @@ fn place(binary: &Binary, home: &Home) -> Vec<String> {
         format!("--secure-file-priv={}", home.folder.join("tmp").display()),
         format!("--socket={}", home.socket().display()),
         format!("--pid-file={}", home.folder.join("server.pid").display()),
-        "--skip-networking".to_string(),
     ];
+    options.extend(node::listening(spec.node.as_ref()));
     options.extend(binary.launch.options());
     if rustix::process::geteuid().is_root() {
         options.push("--user=root".to_string());

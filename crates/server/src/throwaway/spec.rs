@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::node::NodeSpec;
 use crate::cpus::CpuSet;
 use crate::error::{Error, Result};
 use crate::find::{Binary, Flavor};
@@ -30,6 +31,8 @@ pub struct StartSpec {
     pub preload: Option<PathBuf>,
     /// It can be made slower ([`Slower`](super::Slower)).
     pub can_be_slowed: bool,
+    /// It is a node of a cluster.
+    pub node: Option<NodeSpec>,
     /// It begins with an empty buffer pool.
     pub cold: bool,
     /// The most connections that the load will have at one time.
@@ -55,6 +58,7 @@ impl StartSpec {
             memory_bytes: None,
             preload: None,
             can_be_slowed: false,
+            node: None,
             cold: false,
             connections: 128,
             data_bytes: 0,
@@ -127,7 +131,9 @@ pub(super) fn settings(spec: &StartSpec, memory_bytes: u64) -> Result<Vec<Settin
     ours("skip_name_resolve", "1".into(), "connections come through a socket");
     ours("local_infile", "1".into(), "the data set is loaded from bytes that whyso makes");
     ours("mysqlx", "0".into(), "it would listen outside the server's folder");
-    ours("wsrep_on", "0".into(), "a throw-away server joins no cluster");
+    if spec.node.is_none() {
+        ours("wsrep_on", "0".into(), "a throw-away server joins no cluster");
+    }
     ours(
         "max_connections",
         (spec.connections.clamp(1, 100_000) + 32).max(151).to_string(),

@@ -1,9 +1,13 @@
 //! Who owns a server's folder: what a sweep after a crash goes by.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::kind::{ClusterKind, Role};
 use crate::error::{Error, Result, io};
 use crate::process::ProcessId;
 
@@ -25,6 +29,51 @@ pub(crate) struct KeptAs {
     pub(crate) name: String,
     /// Such as "MySQL 9.7.4".
     pub(crate) server: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<KeptNode>,
+}
+
+/// What a kept server is in its cluster, and how it is started again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptNode {
+    pub(crate) cluster: String,
+    pub(crate) kind: ClusterKind,
+    pub(crate) role: Role,
+    pub(crate) port: u16,
+    pub(crate) command: SavedCommand,
+}
+
+/// A command line that outlives the process that made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedCommand {
+    program: PathBuf,
+    arguments: Vec<String>,
+    environment: BTreeMap<String, String>,
+    folder: Option<PathBuf>,
+}
+
+impl SavedCommand {
+    pub(crate) fn of(command: &Command) -> SavedCommand {
+        let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        SavedCommand {
+            program: PathBuf::from(command.get_program()),
+            arguments: command.get_args().map(text).collect(),
+            environment: command
+                .get_envs()
+                .filter_map(|(name, value)| Some((text(name), text(value?))))
+                .collect(),
+            folder: command.get_current_dir().map(Path::to_path_buf),
+        }
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).envs(&self.environment).env_remove("MYSQL_PWD");
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        command
+    }
 }
 
 impl State {

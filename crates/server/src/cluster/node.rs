@@ -1,0 +1,86 @@
+//! One server of a cluster.
+
+use std::time::{Duration, Instant};
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+
+use super::kind::Role;
+use crate::answers::{answered, log_out};
+use crate::dsn::Dsn;
+use crate::error::{Error, Result, refused};
+use crate::throwaway::KeptServer;
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// One server of a cluster.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub role: Role,
+    pub port: u16,
+    pub server: KeptServer,
+}
+
+impl Node {
+    pub(super) async fn wait_until_it_takes_part(&self, within: Duration) -> Result<()> {
+        wait_until_it_takes_part(&self.server.name, &self.server.dsn(), self.role, within).await
+    }
+}
+
+/// Waits until a node answers, and does what its role asks for.
+pub(super) async fn wait_until_it_takes_part(
+    name: &str,
+    dsn: &Dsn,
+    role: Role,
+    within: Duration,
+) -> Result<()> {
+    let deadline = Instant::now() + within;
+    loop {
+        let why = match why_not_yet(dsn, role).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(why)) => why,
+            Err(error) => error.to_string(),
+        };
+        if Instant::now() >= deadline {
+            return Err(Error::Build(format!(
+                "the node {name} did not take part within {} s: {why}",
+                within.as_secs()
+            )));
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+async fn why_not_yet(dsn: &Dsn, role: Role) -> Result<Option<String>> {
+    let mut conn = dsn.connect_without_schema().await?;
+    let looked = answered(dsn, "asking whether it takes part", async {
+        match role {
+            Role::Source => Ok(None),
+            Role::Replica => why_no_replica(&mut conn).await,
+        }
+    });
+    let why = looked.await?;
+    log_out(conn).await;
+    Ok(why)
+}
+
+async fn why_no_replica(conn: &mut Conn) -> Result<Option<String>> {
+    let row: Option<mysql_async::Row> = match conn.query_first("SHOW REPLICA STATUS").await {
+        Ok(row) => row,
+        Err(_) => conn.query_first("SHOW SLAVE STATUS").await.map_err(refused("show its replication"))?,
+    };
+    let Some(row) = row else { return Ok(Some("it does not replicate".to_string())) };
+    let text = |names: [&str; 2]| {
+        names.iter().find_map(|name| row.get_opt::<Option<String>, _>(*name)?.ok()?).unwrap_or_default()
+    };
+    let (reads, applies) = (
+        text(["Replica_IO_Running", "Slave_IO_Running"]),
+        text(["Replica_SQL_Running", "Slave_SQL_Running"]),
+    );
+    if reads == "Yes" && applies == "Yes" {
+        return Ok(None);
+    }
+    let errors = [text(["Last_IO_Error", ""]), text(["Last_SQL_Error", ""])];
+    let said = errors.into_iter().find(|error| !error.is_empty()).unwrap_or_default();
+    Ok(Some(format!("it reads from the source: {reads}, it applies: {applies}. {said}")))
+}

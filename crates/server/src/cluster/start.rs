@@ -1,0 +1,147 @@
+//! Starts a cluster: its nodes one after the other, then what connects them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+
+use super::kind::{ClusterKind, Role};
+use super::node::{Node, wait_until_it_takes_part};
+use super::replication;
+use super::steps::{NodePlan, quoted};
+use crate::answers::{answered, log_out};
+use crate::builds::{self, check_name};
+use crate::error::{Error, Result, refused};
+use crate::find::Binary;
+use crate::throwaway::{KeptServer, StartSpec, ThrowAway, kept_servers};
+
+const NODES_MAX: usize = 16;
+/// Connections of whatever loads a node.
+const CONNECTIONS: u32 = 2000;
+const TAKES_PART_WITHIN: Duration = Duration::from_secs(120);
+
+/// A cluster to be started.
+#[derive(Clone, Debug)]
+pub struct ClusterSpec {
+    pub name: String,
+    pub kind: ClusterKind,
+    /// All of them, sources and replicas.
+    pub nodes: usize,
+    /// Name or folder of the build; `None` for the one on the PATH.
+    pub build: Option<PathBuf>,
+    /// Settings of each node.
+    pub set: Vec<(String, String)>,
+}
+
+impl ClusterSpec {
+    /// Checks what can be checked without a server.
+    fn check(&self) -> Result<()> {
+        check_name(&self.name)?;
+        if !(2..=NODES_MAX).contains(&self.nodes) {
+            return Err(Error::BuildName(format!(
+                "a cluster has 2 to {NODES_MAX} nodes, and {} are asked for",
+                self.nodes
+            )));
+        }
+        let kept = kept_servers()?;
+        check_free(&self.name, &kept)?;
+        (1..=self.nodes).try_for_each(|number| check_free(&node_name(&self.name, number), &kept))
+    }
+
+    fn plan(&self, binary: &Binary) -> Result<Vec<NodePlan>> {
+        match self.kind {
+            ClusterKind::Replication => replication::plan(binary, self.nodes),
+        }
+    }
+
+    /// What each node would be started with: its name, and the options that make it a node.
+    ///
+    /// # Errors
+    /// As [`start`], before anything is started.
+    pub fn dry_run(&self) -> Result<Vec<(String, Vec<String>)>> {
+        self.check()?;
+        let binary = builds::find(self.build.as_deref())?;
+        let plans = self.plan(&binary)?;
+        let lines = plans.into_iter().enumerate().map(|(at, plan)| {
+            let name = format!("{} ({})", node_name(&self.name, at + 1), plan.role.name());
+            let port = format!("--port={}", plan.node.port);
+            (name, std::iter::once(port).chain(plan.node.options).chain(plan.node.first_options).collect())
+        });
+        Ok(lines.collect())
+    }
+}
+
+/// Starts the nodes of a cluster that stays until it is stopped. If one does not start, nothing stays. `hear`: what is being done.
+///
+/// # Errors
+/// [`Error::BuildName`] for a name that is none or taken. What keeps a node from being started, or from taking part.
+pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>> {
+    spec.check()?;
+    let binary = builds::find(spec.build.as_deref())?;
+    let plans = spec.plan(&binary)?;
+    let mut servers: Vec<(String, Role, ThrowAway)> = Vec::new();
+    for (at, plan) in plans.into_iter().enumerate() {
+        let name = node_name(&spec.name, at + 1);
+        hear(&format!("starting {name}, the {}", plan.role.name()));
+        let mut start = StartSpec::new(binary.clone());
+        start.set.clone_from(&spec.set);
+        start.connections = CONNECTIONS;
+        start.node = Some(plan.node);
+        let server = ThrowAway::start(start).await?;
+        close_to_others(&server).await?;
+        servers.push((name, plan.role, server));
+    }
+    hear("connecting the nodes");
+    match spec.kind {
+        ClusterKind::Replication => replication::connect(&servers).await?,
+    }
+    for (name, role, server) in &servers {
+        wait_until_it_takes_part(name, &server.dsn(), *role, TAKES_PART_WITHIN).await?;
+    }
+    let mut nodes = Vec::new();
+    for (name, role, server) in servers {
+        let port = server.spec().node.as_ref().map_or(0, |node| node.port);
+        let server = server.keep(&name, Some((spec.name.clone(), spec.kind, role)))?;
+        nodes.push(Node { role, port, server });
+    }
+    Ok(nodes)
+}
+
+/// Removes accounts that others could use over the node's port: all but those of its socket.
+async fn close_to_others(server: &ThrowAway) -> Result<()> {
+    let dsn = server.dsn();
+    let mut conn = dsn.connect_without_schema().await?;
+    answered(&dsn, "removing accounts that others could use", async {
+        conn.query_drop("SET SESSION sql_log_bin = 0").await.map_err(refused("keep its log as it is"))?;
+        let others: Vec<(String, String)> = conn
+            .query("SELECT user, host FROM mysql.user WHERE host <> 'localhost'")
+            .await
+            .map_err(refused("list its accounts"))?;
+        for (user, host) in others {
+            let drop = format!("DROP USER {}@{}", quoted(&user), quoted(&host));
+            conn.query_drop(drop).await.map_err(refused("remove an account"))?;
+        }
+        Ok::<_, Error>(())
+    })
+    .await?;
+    log_out(conn).await;
+    Ok(())
+}
+
+/// Nodes are called NAME-1 and so on.
+fn node_name(cluster: &str, number: usize) -> String {
+    format!("{cluster}-{number}")
+}
+
+/// Whether a server's name would collide with those of others.
+fn check_free(name: &str, kept: &[KeptServer]) -> Result<()> {
+    let is_taken = |server: &&KeptServer| {
+        server.name == name || server.node.as_ref().is_some_and(|node| node.cluster == name)
+    };
+    match kept.iter().find(is_taken) {
+        Some(_) => Err(Error::BuildName(format!(
+            "'{name}' was started already: stop it with `whyso server cluster stop {name}`, or choose another name with --as"
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,89 @@
+//! `whyso server cluster`: servers that belong together, started, restarted and stopped.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Place, SOON, json_of, kill, output, text, wait_until};
+use serde_json::Value;
+
+/// The nodes of the only cluster: role and DSN.
+fn nodes(place: &Place) -> Vec<(String, String)> {
+    let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
+    let clusters = listed["clusters"].as_array().unwrap();
+    assert_eq!(clusters.len(), 1, "{listed}");
+    let word = |value: &Value| value.as_str().unwrap().to_string();
+    let nodes = clusters[0]["nodes"].as_array().unwrap();
+    nodes.iter().map(|node| (word(&node["role"]), word(&node["dsn"]))).collect()
+}
+
+fn ask(dsn: &str, sql: &str) -> String {
+    let socket = dsn.split("socket=").nth(1).unwrap();
+    let asked = Command::new("mariadb")
+        .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names", "--execute", sql])
+        .arg(format!("--socket={socket}"))
+        .output()
+        .unwrap();
+    format!("{}{}", text(&asked.stdout), text(&asked.stderr)).trim().to_string()
+}
+
+#[test]
+fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
+    let place = Place::new();
+    let started = output(&mut place.whyso(&["server", "cluster", "start", "replication", "--replicas", "2"]));
+    assert!(started.status.success(), "{}", text(&started.stderr));
+    let again = output(&mut place.whyso(&["server", "cluster", "start", "replication"]));
+    assert!(text(&again.stderr).contains("was started already"), "{}", text(&again.stderr));
+    let before = nodes(&place);
+    let roles: Vec<&str> = before.iter().map(|(role, _)| role.as_str()).collect();
+    assert_eq!(roles, ["source", "replica", "replica"]);
+    let [source, replicas @ ..] = &before[..] else { panic!("{before:?}") };
+    let arrives = |sql: &str, wanted: &str| {
+        for (_, replica) in replicas {
+            assert!(wait_until(SOON, || ask(replica, sql) == wanted), "{}", ask(replica, sql));
+        }
+    };
+    ask(&source.1, "CREATE DATABASE d; CREATE TABLE d.t (i INT PRIMARY KEY); INSERT INTO d.t VALUES (1)");
+    arrives("SELECT i FROM d.t", "1");
+    let remote =
+        ask(&source.1, "SELECT COUNT(*) FROM mysql.user WHERE host <> 'localhost' AND user <> 'whyso_copy'");
+    assert_eq!(remote, "0", "nobody else gets in by the port");
+    let restarted = output(&mut place.whyso(&["server", "cluster", "restart", "replication"]));
+    assert!(restarted.status.success(), "{}", text(&restarted.stderr));
+    assert_eq!(nodes(&place), before, "each node is where it was");
+    ask(&source.1, "INSERT INTO d.t VALUES (2)");
+    arrives("SELECT MAX(i) FROM d.t", "2");
+    let stopped = output(&mut place.whyso(&["server", "cluster", "stop", "replication"]));
+    assert!(stopped.status.success(), "{}", text(&stopped.stderr));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_start_that_is_killed_leaves_nothing() {
+    let place = Place::new();
+    let mut child = common::spawn(&mut place.whyso(&["server", "cluster", "start", "replication"]));
+    let first = || !common::server_pids_under(place.path()).is_empty();
+    assert!(wait_until(SOON, first), "a node starts");
+    kill(child.id() as i32, libc::SIGKILL);
+    child.wait().unwrap();
+    place.assert_nothing_left();
+}
+
+#[test]
+fn what_is_no_cluster_is_refused() {
+    let place = Place::new();
+    let refused = |args: &[&str], why: &str| {
+        let refused = output(&mut place.whyso(&[&["server", "cluster"], args].concat()));
+        assert_eq!(refused.status.code(), Some(2), "{args:?}");
+        assert!(text(&refused.stderr).contains(why), "{args:?}: {}", text(&refused.stderr));
+    };
+    refused(&["stop", "east"], "there is no cluster 'east': none was started");
+    refused(&["start", "replication", "--replicas", "0"], "2 to 16 nodes, and 1 are asked for");
+    refused(&["start", "replication", "--as", "a/b"], "is no name");
+    let plan = output(&mut place.whyso(&["server", "cluster", "start", "replication", "--dry-run"]));
+    let printed = text(&plan.stdout);
+    assert!(
+        printed.contains("replication-1 (source): --port=") && printed.contains("--read-only=1"),
+        "{printed}"
+    );
+}
