@@ -21,14 +21,19 @@ from plants import neighbours
 HERE = Path(__file__).resolve().parent
 RESULTS, TABLE = HERE / "shown.jsonl", HERE / "SHOWN.md"
 BUILDS = ["mariadb-11.4", "mysql-sid"]
-FEW_HOT_ROWS = ["oltp-update-non-index", "--tables", "1", "--rows", "40"]
-SCAN = "SELECT id FROM sbtest1 WHERE c = 'no row has this text'"
+# Each file with its text. InnoDB releases the locks of a transaction before it waits for the redo log, so a hot row needs a transaction that works on.
+CHANGE = "-- \\set id random(1, {most})\nBEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = :id;\nSELECT SUM(k) FROM sbtest1 WHERE id BETWEEN 1 AND 200;\nCOMMIT;\n"
+FILES = {
+    "scan": "SELECT id FROM sbtest1 WHERE c = 'no row has this text';\n",
+    "hot": CHANGE.replace("{most}", "1"),
+    "spread": CHANGE.replace("{most}", "10000"),
+}
 DECOY = ["--versus", "--set", "wait_timeout=28000"]
 PROVE = ["--accept", "durability,memory,semantics", "--budget", "3m"]
 RUN_S_MAX, PROVE_S_MAX = 240, 420
 # Name, the cause that is meant, the run's arguments, and what stands after `whyso prove RUN`. "{pid}" is the neighbour's number.
 CASES = [
-    ("a hot row", "row-lock", [*FEW_HOT_ROWS, "--users", "1,8", "--rand-type", "zipfian"], []),
+    ("a hot row", "row-lock", ["{hot}", "--tables", "1", "--rows", "10000", "--users", "1,8"], ["--workload", "{hot}", "--versus", "--workload", "{spread}"]),
     ("a small buffer pool", "buffer-pool-miss", ["oltp-read-only", "--tables", "4", "--rows", "100000", "--users", "1,8", "--set", "innodb_buffer_pool_size=8M"], []),
     ("a missing index", "full-scan", ["{scan}", "--tables", "1", "--rows", "20000", "--users", "1,4"], ["--workload", "{scan}", "--versus", "--sql", "ALTER TABLE sbtest1 ADD INDEX (c)"]),
     ("sync at commit", "binlog", ["oltp-update-non-index", "--tables", "4", "--rows", "10000", "--users", "1,8", "--rand-type", "uniform", "--set", "log_bin=binlog", "--set", "sync_binlog=1"], []),
@@ -45,10 +50,11 @@ def json_of(typed, seconds_max):
 
 def show(whyso, case, build, folder):
     name, cause, load, words = case
-    scan = folder / "scan.sql"
-    scan.write_text(SCAN + ";\n")
+    for file, text in FILES.items():
+        (folder / f"{file}.sql").write_text(text)
+    paths = {f"{{{file}}}": str(folder / f"{file}.sql") for file in FILES}
     with neighbours(2) if "{pid}" in words else nullcontext([]) as pids:
-        fill = lambda word: word.replace("{scan}", str(scan)).replace("{pid}", pids[0] if pids else "")
+        fill = lambda word: paths.get(word, word)
         pause = [word for pid in pids for word in ("--pause", pid)]
         words = pause if pids else [fill(word) for word in words]
         typed = [whyso, "run", *map(fill, load), "--server", build, "--seconds", "4", "--warmup", "2", "--no-repeat", "--json", "--out", str(folder / "runs")]
@@ -57,7 +63,7 @@ def show(whyso, case, build, folder):
         begin = time.monotonic()
         proofs = json_of([*prove, *words], PROVE_S_MAX)["proofs"]
         seconds = round(time.monotonic() - begin)
-        source = ["--workload", str(scan)] if "{scan}" in load else []
+        source = ["--workload", fill(load[0])] if load[0] in paths else []
         decoy = json_of([*prove, *source, *DECOY], PROVE_S_MAX)["proofs"]
     kept = ("cause", "share", "words", "predicted_gain", "measured_gain", "verdict", "why", "undone", "slowed")
     shorter = lambda some: [{key: proof[key] for key in kept} for proof in some]
