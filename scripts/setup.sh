@@ -26,6 +26,8 @@ if [ "$purpose" = test ]; then
 	need sysbench sysbench
 	need openssl openssl
 	need tmux tmux
+	# What makes MariaDB's servers a Galera cluster is a library.
+	[ -e /usr/lib/galera/libgalera_smm.so ] || packages+=(galera-4)
 fi
 if [ "$purpose" = packages ]; then
 	need dpkg-deb dpkg

@@ -59,6 +59,35 @@ fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
 }
 
 #[test]
+fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() {
+    let place = Place::new();
+    let started = output(&mut place.whyso(&["server", "cluster", "start", "galera", "--as", "g"]));
+    assert!(started.status.success(), "{}", text(&started.stderr));
+    let nodes = nodes(&place);
+    let roles: Vec<&str> = nodes.iter().map(|(role, _)| role.as_str()).collect();
+    assert_eq!(roles, ["member", "member", "member"]);
+    let arrives = |sql: &str, wanted: &str| {
+        for (_, node) in &nodes {
+            assert!(wait_until(SOON, || ask(node, sql) == wanted), "{}", ask(node, sql));
+        }
+    };
+    ask(&nodes[0].1, "CREATE DATABASE d; CREATE TABLE d.t (i INT PRIMARY KEY); INSERT INTO d.t VALUES (1)");
+    arrives("SELECT MAX(i) FROM d.t", "1");
+    ask(&nodes[2].1, "INSERT INTO d.t VALUES (2)");
+    arrives("SELECT MAX(i) FROM d.t", "2");
+    let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
+    let pid = listed["clusters"][0]["nodes"][1]["pid"].as_i64().unwrap();
+    kill(pid as i32, libc::SIGKILL);
+    ask(&nodes[0].1, "INSERT INTO d.t VALUES (3)");
+    let restarted = output(&mut place.whyso(&["server", "cluster", "restart", "g"]));
+    assert!(restarted.status.success(), "{}", text(&restarted.stderr));
+    arrives("SELECT MAX(i) FROM d.t", "3");
+    let stopped = output(&mut place.whyso(&["server", "cluster", "stop", "g"]));
+    assert!(stopped.status.success(), "{}", text(&stopped.stderr));
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_start_that_is_killed_leaves_nothing() {
     let place = Place::new();
     let mut child = common::spawn(&mut place.whyso(&["server", "cluster", "start", "replication"]));

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Subcommand, ValueEnum};
 use whyso_control::{Error, parse_knob};
 use whyso_server::cluster::{self, Cluster, ClusterKind, ClusterSpec};
@@ -13,9 +13,12 @@ pub(crate) enum ClusterCommand {
     /// Start a cluster, which stays until `whyso server cluster stop`
     Start {
         kind: KindChoice,
-        /// Number of its replicas, in addition to the source
-        #[arg(long, default_value_t = 2)]
-        replicas: usize,
+        /// Number of replicas, in addition to the source, of a replication [default: 2]
+        #[arg(long)]
+        replicas: Option<usize>,
+        /// Number of nodes of a Galera cluster [default: 3]
+        #[arg(long, conflicts_with = "replicas")]
+        nodes: Option<usize>,
         /// Name of a build, or folder of an unpacked one [default: the server on the PATH]
         #[arg(long, value_name = "NAME")]
         server: Option<PathBuf>,
@@ -45,18 +48,29 @@ pub(crate) enum ClusterCommand {
 pub(crate) enum KindChoice {
     /// One source, whose changes its replicas apply
     Replication,
+    /// Nodes that all take changes: MariaDB with Galera
+    Galera,
 }
 
 pub(crate) fn run(command: ClusterCommand) -> Result<()> {
     match command {
-        ClusterCommand::Start { kind, replicas, server, name, set, dry_run } => {
-            let kind = match kind {
-                KindChoice::Replication => ClusterKind::Replication,
+        ClusterCommand::Start { kind, replicas, nodes, server, name, set, dry_run } => {
+            let (kind, nodes) = match (kind, replicas, nodes) {
+                (KindChoice::Replication, replicas, None) => {
+                    (ClusterKind::Replication, replicas.unwrap_or(2).saturating_add(1))
+                }
+                (KindChoice::Galera, None, nodes) => (ClusterKind::Galera, nodes.unwrap_or(3)),
+                (KindChoice::Replication, ..) => {
+                    bail!(Error::Plan("--nodes is for galera: give --replicas".to_string()))
+                }
+                (KindChoice::Galera, ..) => {
+                    bail!(Error::Plan("--replicas is for replication: give --nodes".to_string()))
+                }
             };
             let spec = ClusterSpec {
                 name: name.unwrap_or_else(|| kind.name().to_string()),
                 kind,
-                nodes: replicas.saturating_add(1),
+                nodes,
                 build: server,
                 set: set.iter().map(|knob| parse_knob(knob)).collect::<Result<_, _>>()?,
             };

@@ -8,14 +8,17 @@ use serde::{Deserialize, Serialize};
 pub enum ClusterKind {
     /// One source, whose changes its replicas apply.
     Replication,
+    /// Every node takes changes, and all certify each transaction before it commits.
+    Galera,
 }
 
 impl ClusterKind {
-    pub const ALL: [ClusterKind; 1] = [ClusterKind::Replication];
+    pub const ALL: [ClusterKind; 2] = [ClusterKind::Replication, ClusterKind::Galera];
 
     pub fn name(self) -> &'static str {
         match self {
             ClusterKind::Replication => "replication",
+            ClusterKind::Galera => "galera",
         }
     }
 }
@@ -28,6 +31,8 @@ pub enum Role {
     Source,
     /// Applies those of the source.
     Replica,
+    /// Takes changes and applies those of the others.
+    Member,
 }
 
 impl Role {
@@ -35,6 +40,7 @@ impl Role {
         match self {
             Role::Source => "source",
             Role::Replica => "replica",
+            Role::Member => "member",
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Each node is a server in a folder of its own, on its own port of 127.0.0.1. Until all are up, each is watched over as a throw-away server
 //! is. After that each has it in its folder which cluster it belongs to, and how it is started again.
 
+mod galera;
 pub(crate) mod kind;
 mod node;
 mod ports;

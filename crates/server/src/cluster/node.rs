@@ -11,6 +11,8 @@ use crate::dsn::Dsn;
 use crate::error::{Error, Result, refused};
 use crate::throwaway::KeptServer;
 
+/// A Galera node that has applied what the others committed.
+const SYNCED: &str = "Synced";
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// One server of a cluster.
@@ -57,11 +59,21 @@ async fn why_not_yet(dsn: &Dsn, role: Role) -> Result<Option<String>> {
         match role {
             Role::Source => Ok(None),
             Role::Replica => why_no_replica(&mut conn).await,
+            Role::Member => why_no_member(&mut conn).await,
         }
     });
     let why = looked.await?;
     log_out(conn).await;
     Ok(why)
+}
+
+async fn why_no_member(conn: &mut Conn) -> Result<Option<String>> {
+    let state: Option<(String, String)> = conn
+        .query_first("SHOW GLOBAL STATUS LIKE 'wsrep_local_state_comment'")
+        .await
+        .map_err(refused("show its state in the cluster"))?;
+    let state = state.map_or(String::new(), |(_, state)| state);
+    Ok((state != SYNCED).then(|| format!("its state is {state:?}, not {SYNCED}")))
 }
 
 async fn why_no_replica(conn: &mut Conn) -> Result<Option<String>> {

@@ -7,8 +7,8 @@ use mysql_async::prelude::Queryable;
 
 use super::kind::{ClusterKind, Role};
 use super::node::{Node, wait_until_it_takes_part};
-use super::replication;
 use super::steps::{NodePlan, quoted};
+use super::{galera, replication};
 use crate::answers::{answered, log_out};
 use crate::builds::{self, check_name};
 use crate::error::{Error, Result, refused};
@@ -51,6 +51,7 @@ impl ClusterSpec {
     fn plan(&self, binary: &Binary) -> Result<Vec<NodePlan>> {
         match self.kind {
             ClusterKind::Replication => replication::plan(binary, self.nodes),
+            ClusterKind::Galera => galera::plan(binary, &self.name, self.nodes),
         }
     }
 
@@ -88,12 +89,17 @@ pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>>
         start.connections = CONNECTIONS;
         start.node = Some(plan.node);
         let server = ThrowAway::start(start).await?;
+        if plan.role == Role::Member {
+            wait_until_it_takes_part(&name, &server.dsn(), plan.role, TAKES_PART_WITHIN).await?;
+        }
         close_to_others(&server).await?;
         servers.push((name, plan.role, server));
     }
     hear("connecting the nodes");
     match spec.kind {
         ClusterKind::Replication => replication::connect(&servers).await?,
+        // They have found each other.
+        ClusterKind::Galera => {}
     }
     for (name, role, server) in &servers {
         wait_until_it_takes_part(name, &server.dsn(), *role, TAKES_PART_WITHIN).await?;

@@ -75,7 +75,10 @@ impl ThrowAway {
     /// [`Error::Start`] with the log's last lines for any other failure.
     pub async fn start(spec: StartSpec) -> Result<ThrowAway> {
         let mut server = ThrowAway::prepare(spec)?;
-        server.initialise().await?;
+        let joins = server.spec.node.as_ref().is_some_and(|node| node.joins);
+        if !joins {
+            server.initialise().await?;
+        }
         server.start_server().await?;
         Ok(server)
     }
@@ -98,6 +101,9 @@ impl ThrowAway {
             spec.cpus.as_ref(),
             spec.memory_bytes,
         )?;
+        if let Some(node) = &spec.node {
+            node.write_scripts(&home.folder)?;
+        }
         let mut options = Vec::new();
         match &defaults_file {
             Some((_, file)) => {
@@ -195,7 +201,7 @@ impl ThrowAway {
             .current_dir(self.home.data())
             .env_remove("MYSQL_PWD");
         if let Some(node) = &self.spec.node {
-            node.complete(&mut command);
+            node.complete(&mut command, &self.home.folder);
         }
         command
     }

@@ -1,7 +1,14 @@
 //! A throw-away server as a node of a cluster: others reach it, and it keeps the options that make it one.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::Command;
+
+use crate::error::{Result, io};
+
+const SCRIPTS: &str = "scripts";
 
 /// What makes a server a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,8 +19,10 @@ pub struct NodeSpec {
     pub options: Vec<String>,
     /// Options of its first start alone.
     pub first_options: Vec<String>,
-    /// A folder with programs that it finds before those of the same name elsewhere.
-    pub programs: Option<PathBuf>,
+    /// Scripts that it runs: name and text.
+    pub scripts: Vec<(String, String)>,
+    /// It gets its data from the other nodes, so nothing is prepared.
+    pub joins: bool,
 }
 
 /// Its place among the options: where it listens.
@@ -25,15 +34,30 @@ pub(super) fn listening(node: Option<&NodeSpec>) -> Vec<String> {
 }
 
 impl NodeSpec {
+    /// Writes its scripts into its folder.
+    pub(super) fn write_scripts(&self, home: &Path) -> Result<()> {
+        let folder = home.join(SCRIPTS);
+        std::fs::create_dir_all(&folder).map_err(io("cannot make the folder", &folder))?;
+        for (name, text) in &self.scripts {
+            let path = folder.join(name);
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o700);
+            let written = options.open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+            written.map_err(io("cannot write", &path))?;
+        }
+        Ok(())
+    }
+
     /// Adds what each of its starts needs.
-    pub(super) fn complete(&self, command: &mut Command) {
+    pub(super) fn complete(&self, command: &mut Command, home: &Path) {
         command.args(&self.options);
-        if let Some(programs) = &self.programs {
-            let before = std::env::var_os("PATH").unwrap_or_default();
-            let folders = std::iter::once(programs.clone()).chain(std::env::split_paths(&before));
-            if let Ok(path) = std::env::join_paths(folders) {
-                command.env("PATH", path);
-            }
+        if self.scripts.is_empty() {
+            return;
+        }
+        let before = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(home.join(SCRIPTS)).chain(std::env::split_paths(&before));
+        if let Ok(path) = std::env::join_paths(folders) {
+            command.env("PATH", path);
         }
     }
 }
