@@ -133,7 +133,7 @@ fn print(cluster: &Cluster) -> Result<()> {
         let process = node.server.pid.map_or("ended".to_string(), |pid| format!("process {pid}"));
         writeln!(
             out,
-            "  {:16} {:8} {:28} port {:5}  {process:14}  --dsn '{}'",
+            "  {:16} {:8} {:32} port {:5}  {process:14}  --dsn '{}'",
             node.server.name,
             node.role.name(),
             node.server.server,
