@@ -75,6 +75,21 @@ fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() 
     arrives("SELECT MAX(i) FROM d.t", "1");
     ask(&nodes[2].1, "INSERT INTO d.t VALUES (2)");
     arrives("SELECT MAX(i) FROM d.t", "2");
+    let mut run =
+        place.whyso(&["run", "oltp-point-select", "--cluster", "g", "--users", "6", "--seconds", "2"]);
+    run.args(["--warmup", "2", "--tables", "1", "--rows", "1000", "--no-repeat", "--json"]);
+    let answer = json_of(&output(&mut run));
+    let selects = |host: &str| {
+        let mut export = place.whyso(&["export", "latest", "--host", host, "--source", "status"]);
+        let table = text(&output(export.args(["--metric", "Com_select"])).stdout);
+        let values: Vec<f64> =
+            table.lines().filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
+        values.last().unwrap_or(&0.0) - values.first().unwrap_or(&0.0)
+    };
+    assert!(answer["levels"][0]["transactions_per_s"].as_f64().unwrap() > 0.0, "{answer}");
+    for host in ["server", "g-2", "g-3"] {
+        assert!(selects(host) > 100.0, "{host}: {}", selects(host));
+    }
     let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
     let pid = listed["clusters"][0]["nodes"][1]["pid"].as_i64().unwrap();
     kill(pid as i32, libc::SIGKILL);

@@ -9,6 +9,7 @@ use whyso_trace::StackSampling;
 
 use crate::Error;
 use crate::action::{Action, ActionKind};
+use crate::cluster_node::ClusterNode;
 use crate::server_plan::ServerPlan;
 use crate::source::Source;
 use whyso_tracing::Literals;
@@ -60,6 +61,8 @@ pub struct Plan {
     pub check_loops: bool,
     pub actions: Vec<Action>,
     pub server: ServerPlan,
+    /// The other nodes of its cluster, which are watched, too.
+    pub nodes: Vec<ClusterNode>,
     /// What the Performance Schema is to count; `None`: as the server has it.
     pub pfs: Option<whyso_server::knobs::pfs::PfsRequest>,
     pub client_cpus: Option<String>,

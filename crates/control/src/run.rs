@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use whyso_load::LoadSpec;
+use whyso_load::{Endpoint, LoadSpec};
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::private;
 use whyso_record::run::{Purpose, RunEnd};
@@ -17,6 +17,7 @@ use whyso_workload::Workload;
 use crate::Stop;
 use crate::action::ActionKind;
 use crate::action_runner::ActionRunner;
+use crate::cluster_node;
 use crate::engine::Engine;
 use crate::facts;
 use crate::level::{Cut, silent_then_failed};
@@ -158,12 +159,15 @@ impl PreparedRun<'_> {
             let why = format!("when the first level began, {what}");
             info.not_measured.push(NotMeasured::new(Missing::Other, "a server at rest", why));
         }
+        cluster_node::describe(&self.plan.nodes, &mut info);
         let executions = self.execute_each_statement();
         info.statement_work = executions.work;
         info.not_measured.extend(executions.not_measured);
 
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
         let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
+        let others = cluster_node::other_targets(&self.plan.nodes);
+        spec.endpoints.extend(others.into_iter().map(|target| Endpoint { target, weight: 1 }));
         spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
         spec.engine = self.plan.engine;
         spec.loops = self.plan.loops;
@@ -186,6 +190,7 @@ impl PreparedRun<'_> {
         let mut watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
+        let others = cluster_node::watch(&self.plan.nodes, self.plan.interval, &recording.recorder)?;
         let wanted = TracingSpec {
             trace: self.plan.trace,
             stacks: self.plan.stacks,
@@ -200,6 +205,7 @@ impl PreparedRun<'_> {
         drop(tracing);
         self.keep_log(&recording.path);
         let variables = facts::variables_now(&self.tested.dsn, &watcher, &self.runtime);
+        cluster_node::stop(others, &self.plan.nodes, &mut recording.info);
         recording.finish(watcher, variables, failure, self.stop.is_asked())
     }
 

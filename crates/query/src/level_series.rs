@@ -7,13 +7,15 @@ use whyso_record::{Recording, WindowValue};
 
 use crate::Error;
 
-/// What the series that are chosen did over each level's window.
+/// What the series that are chosen did over each level's window. Those of other nodes of a cluster are left out.
 pub fn add_chosen(
     recording: &Recording,
     levels: &mut [LevelInput],
     is_chosen: impl Fn(&SeriesKey) -> bool,
 ) -> Result<(), Error> {
-    let chosen = recording.series().iter().filter(|info| is_chosen(&info.key));
+    let run = recording.run();
+    let chosen =
+        recording.series().iter().filter(|info| is_chosen(&info.key) && !run.is_other_node(&info.key.host));
     let ids: Vec<SeriesId> = chosen.map(|info| info.id).collect();
     let window = |level: &LevelInput| Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
     let windows: Vec<Window> = levels.iter().map(window).collect();

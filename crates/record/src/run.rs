@@ -44,6 +44,9 @@ pub struct RunInfo {
     pub spec: RunSpec,
     pub host: HostFacts,
     pub server: ServerFacts,
+    /// The other nodes of the server's cluster. They were watched, too: a node's name is the host of its series.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeFacts>,
     /// First at the start, then one each minute, last at the end.
     pub anchors: Vec<Anchor>,
     pub levels: Vec<Level>,
@@ -59,7 +62,24 @@ pub struct RunInfo {
     pub ended: Option<RunEnd>,
 }
 
+/// Another node of the server's cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct NodeFacts {
+    pub name: String,
+    /// What it is for: "replica", "member".
+    pub role: String,
+    /// Host and port, or socket.
+    pub endpoint: String,
+    /// Whether the load went to it, too.
+    pub is_loaded: bool,
+}
+
 impl RunInfo {
+    /// Whether a series of this host is of another node of the cluster than the run's server.
+    pub fn is_other_node(&self, host: &str) -> bool {
+        self.nodes.iter().any(|node| node.name == host)
+    }
+
     /// A later version wrote it, in a format that this one does not know. This one reads what it can, and never writes to it.
     pub fn is_newer(&self) -> bool {
         self.format > Format(FORMAT)

@@ -20,6 +20,8 @@ pub struct WatchSpec {
     pub server_pid: Option<u32>,
     /// Name of the server's machine in the recording: "server" or a host name.
     pub server_host: String,
+    /// Another node of the server's cluster: only its own counters are read, not the machine, nor what costs more.
+    pub is_other_node: bool,
     /// The process that makes the load; mostly whyso itself.
     pub generator_pid: u32,
     /// The server's data directory, where it is on this machine.
@@ -36,6 +38,7 @@ impl Default for WatchSpec {
             server: None,
             server_pid: None,
             server_host: "server".to_string(),
+            is_other_node: false,
             generator_pid: std::process::id(),
             data_dir: None,
             add_ons: Vec::new(),

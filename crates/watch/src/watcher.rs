@@ -94,11 +94,14 @@ impl Watcher {
         for (name, runners) in threads {
             watcher.spawn(name, runners)?;
         }
-        let own = Arc::new(Cost::default());
-        costs.push(("watch", own.clone()));
-        let scheduled = ScheduledSampler::of_generator(CostSampler { costs });
-        let runner = watcher.runner(&spec, &sink, first_ns, scheduled, own);
-        watcher.spawn(None, vec![runner])?;
+        // What watching costs is a source of the generator: that of the first node.
+        if !spec.is_other_node {
+            let own = Arc::new(Cost::default());
+            costs.push(("watch", own.clone()));
+            let scheduled = ScheduledSampler::of_generator(CostSampler { costs });
+            let runner = watcher.runner(&spec, &sink, first_ns, scheduled, own);
+            watcher.spawn(None, vec![runner])?;
+        }
         Ok(watcher)
     }
 

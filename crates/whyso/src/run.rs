@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use whyso_control::{Action, Error, Plan, ServerPlan};
+use whyso_control::{Action, ClusterNode, Error, Plan, ServerPlan};
 use whyso_explain::model::Explanation;
 use whyso_query::ForReport;
 use whyso_record::Recording;
+use whyso_server::cluster;
 
 use crate::answer::{keep_answer, print_answer};
 use crate::exit_codes::{FAILED, INTERRUPTED};
@@ -126,8 +127,16 @@ fn plan(args: &RunArgs) -> Result<Plan> {
     for pair in args.levels.at.chunks(2) {
         actions.push(Action::parse(&pair[0], &pair[1])?);
     }
+    let mut nodes = Vec::new();
     let server = match &args.server.dsn[..] {
-        [] => throw_away(&args.server, set),
+        [] => match &args.cluster {
+            Some(name) => {
+                let cluster = cluster::find(name).map_err(Error::Server)?;
+                nodes = cluster.nodes.iter().skip(1).map(ClusterNode::from).collect();
+                ServerPlan::Dsn { dsn: cluster.nodes[0].server.dsn().display_masked(), set }
+            }
+            None => throw_away(&args.server, set),
+        },
         [dsn] => ServerPlan::Dsn { dsn: dsn.clone(), set },
         _ => bail!(Error::Plan(
             "whyso run watches one server: give one --dsn, or load several with whyso load".to_string()
@@ -167,6 +176,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         check_loops: true,
         actions,
         server,
+        nodes,
         pfs: args.pfs.setup()?,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),

@@ -693,6 +693,17 @@ export type Measure = "average" | "max" | { "percentile": number };
 /** The part of a recording that is missing, for programs. */
 export type Missing = "server_threads" | "requests" | "commands" | "thread_connections" | "connection_threads" | "stacks" | "wait_stacks" | "thread_stacks" | "function_names" | "performance_schema" | "instrument_waits" | "session_events" | "row_lock_waits" | "metadata_lock_waits" | "metadata_lock_tables" | "innodb_mutexes" | "other";
 
+/** Another node of the server's cluster. */
+export type NodeFacts = {
+  name: string;
+  /** What it is for: "replica", "member". */
+  role: string;
+  /** Host and port, or socket. */
+  endpoint: string;
+  /** Whether the load went to it, too. */
+  is_loaded: boolean;
+};
+
 /** Something that was not measured. */
 export type NotMeasured = {
   source: Missing;
@@ -990,6 +1001,8 @@ export type RunInfo = {
   spec: RunSpec;
   host: HostFacts;
   server: ServerFacts;
+  /** The other nodes of the server's cluster. They were watched, too: a node's name is the host of its series. */
+  nodes?: Array<NodeFacts>;
   /** First at the start, then one each minute, last at the end. */
   anchors: Array<Anchor>;
   levels: Array<Level>;

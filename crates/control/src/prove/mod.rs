@@ -287,6 +287,7 @@ impl Prover<'_> {
             check_loops: false,
             actions: Vec::new(),
             server: side.server.with_settings(&side.set),
+            nodes: Vec::new(),
             pfs: None,
             client_cpus: None,
             allow_writes: self.plan.allow_writes.clone(),

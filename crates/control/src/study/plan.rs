@@ -298,6 +298,7 @@ pub(super) fn plan_of(
                 preload: setup.preload.as_ref().map(PathBuf::from),
             },
         },
+        nodes: Vec::new(),
         pfs: wanted,
         client_cpus: setup.client_cpus.clone(),
         allow_writes: None,

@@ -24,7 +24,7 @@ pub(crate) mod variables;
 pub(crate) mod watch;
 
 use crate::metric::Metric;
-use crate::sampler_entry::{SamplerEntry, ScheduledSampler, StartContext};
+use crate::sampler_entry::{Host, SamplerEntry, ScheduledSampler, StartContext};
 
 /// Every sampler. Those of one thread are read in this order when they are due together.
 pub(crate) const CATALOGUE: [&SamplerEntry; 20] = [
@@ -50,9 +50,17 @@ pub(crate) const CATALOGUE: [&SamplerEntry; 20] = [
     &watch::SAMPLER,
 ];
 
+/// What is read of the other nodes of a cluster.
+const OF_EACH_NODE: [&SamplerEntry; 4] =
+    [&process::SAMPLER, &status::SAMPLER, &innodb_metrics::SAMPLER, &replication::SAMPLER];
+
 /// Starts every sampler that there is a reason for.
 pub(crate) fn start_all(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
-    CATALOGUE.iter().flat_map(|entry| (entry.start)(context)).collect()
+    if !context.spec.is_other_node {
+        return CATALOGUE.iter().flat_map(|entry| (entry.start)(context)).collect();
+    }
+    let of_node = OF_EACH_NODE.iter().flat_map(|entry| (entry.start)(context));
+    of_node.filter(|scheduled| scheduled.host == Host::Server).collect()
 }
 
 /// A source, as the book describes it.
