@@ -96,12 +96,13 @@ class Help:
         return [option for option in typed if option not in self.options[names]]
 
     def every_option(self):
-        found = {"--help", "--version"}
-        for name in self.subcommands(()):
-            below = self.subcommands((name,)) if name not in ("sysbench", "help") else set()
-            for names in [(name,), *((name, subcommand) for subcommand in below if subcommand != "help")]:
-                found |= set(re.findall(r"--[a-z][a-z0-9-]*", self.text(names)))
-        return found
+        return {"--help", "--version"}.union(*(self.options_below((name,)) for name in self.subcommands(())))
+
+    def options_below(self, names):
+        """The options of a command and of all its subcommands."""
+        found = set(re.findall(r"--[a-z][a-z0-9-]*", self.text(names)))
+        below = self.subcommands(names) - {"help"} if names[0] not in ("sysbench", "help") else set()
+        return found.union(*(self.options_below((*names, name)) for name in below))
 
 
 def whyso_commands(line):
