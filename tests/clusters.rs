@@ -27,6 +27,13 @@ fn ask(dsn: &str, sql: &str) -> String {
     format!("{}{}", text(&asked.stdout), text(&asked.stderr)).trim().to_string()
 }
 
+/// Waits until every one of these nodes gives this answer.
+fn assert_arrives(nodes: &[(String, String)], sql: &str, wanted: &str) {
+    for (_, node) in nodes {
+        assert!(wait_until(SOON, || ask(node, sql) == wanted), "{}", ask(node, sql));
+    }
+}
+
 #[test]
 fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
     let place = Place::new();
@@ -38,11 +45,7 @@ fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
     let roles: Vec<&str> = before.iter().map(|(role, _)| role.as_str()).collect();
     assert_eq!(roles, ["source", "replica", "replica"]);
     let [source, replicas @ ..] = &before[..] else { panic!("{before:?}") };
-    let arrives = |sql: &str, wanted: &str| {
-        for (_, replica) in replicas {
-            assert!(wait_until(SOON, || ask(replica, sql) == wanted), "{}", ask(replica, sql));
-        }
-    };
+    let arrives = |sql: &str, wanted: &str| assert_arrives(replicas, sql, wanted);
     ask(&source.1, "CREATE DATABASE d; CREATE TABLE d.t (i INT PRIMARY KEY); INSERT INTO d.t VALUES (1)");
     arrives("SELECT i FROM d.t", "1");
     let remote =
@@ -66,11 +69,7 @@ fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() 
     let nodes = nodes(&place);
     let roles: Vec<&str> = nodes.iter().map(|(role, _)| role.as_str()).collect();
     assert_eq!(roles, ["member", "member", "member"]);
-    let arrives = |sql: &str, wanted: &str| {
-        for (_, node) in &nodes {
-            assert!(wait_until(SOON, || ask(node, sql) == wanted), "{}", ask(node, sql));
-        }
-    };
+    let arrives = |sql: &str, wanted: &str| assert_arrives(&nodes, sql, wanted);
     ask(&nodes[0].1, "CREATE DATABASE d; CREATE TABLE d.t (i INT PRIMARY KEY); INSERT INTO d.t VALUES (1)");
     arrives("SELECT MAX(i) FROM d.t", "1");
     ask(&nodes[2].1, "INSERT INTO d.t VALUES (2)");

@@ -241,7 +241,7 @@ fn a_level_goes_across_a_restart_where_that_is_wanted() {
     level.begin_measuring();
     wait_for("progress", || level.live().transactions > 10);
     server.restart(&[]);
-    // The third is whoever asks.
+    // The question itself takes a third connection.
     let connected = || server.sql("SHOW GLOBAL STATUS LIKE 'Threads_connected'").contains("\t3");
     wait_for("both users", connected);
     let before = level.live().transactions;

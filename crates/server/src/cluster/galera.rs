@@ -78,3 +78,67 @@ fn provider(binary: &Binary) -> Result<PathBuf> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Output, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    const POSITION: &str = "a395e9be-ea49-11f1-9658-133138a21f06:3";
+
+    /// The donor's part, for a node that has all files but misses what the cache has.
+    fn give(folder: &Path, address: &str) -> Output {
+        let donor = folder.join("donor");
+        std::fs::create_dir_all(&donor).unwrap();
+        std::fs::write(donor.join("ibdata1"), "new").unwrap();
+        std::fs::write(donor.join("tables_flushed"), POSITION).unwrap();
+        let mut script = Command::new("sh");
+        script.args(["-c", SCRIPT, "sst", "--role", "donor", "--address", address, "--gtid", POSITION]);
+        script.arg("--bypass").arg("--datadir").arg(donor).stdin(Stdio::null()).output().unwrap()
+    }
+
+    #[test]
+    fn a_folder_whose_node_did_not_ask_is_not_touched() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let victim = folder.path().join("victim");
+        std::fs::create_dir(&victim).unwrap();
+        std::fs::write(victim.join("ibdata1"), "old").unwrap();
+        for word in ["", "guessed"] {
+            let given = give(folder.path(), &format!("127.0.0.1:1{}/{word}", victim.display()));
+            assert!(!given.status.success(), "{given:?}");
+        }
+        std::fs::write(victim.join("sst-word"), "another\n").unwrap();
+        assert!(!give(folder.path(), &format!("127.0.0.1:1{}/guessed", victim.display())).status.success());
+        assert_eq!(std::fs::read(victim.join("ibdata1")).unwrap(), b"old");
+        assert!(!victim.join("sst-position").exists());
+    }
+
+    #[test]
+    fn a_node_that_joins_gets_what_it_asked_for() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let joiner = folder.path().join("joiner");
+        std::fs::create_dir(&joiner).unwrap();
+        let mut script = Command::new("sh");
+        script.args(["-c", SCRIPT, "sst", "--role", "joiner", "--parent", &std::process::id().to_string()]);
+        let child =
+            script.arg("--datadir").arg(&joiner).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let begin = Instant::now();
+        let word = loop {
+            match std::fs::read_to_string(joiner.join("sst-word")) {
+                Ok(word) if word.ends_with('\n') => break word.trim().to_string(),
+                _ => assert!(begin.elapsed() < Duration::from_secs(20), "the joiner asks"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let address = format!("127.0.0.1:1{}/{word}", joiner.display());
+        let given = give(folder.path(), &address);
+        assert!(given.status.success(), "{given:?}");
+        let taken = child.wait_with_output().unwrap();
+        let printed = String::from_utf8(taken.stdout).unwrap();
+        assert_eq!(printed.lines().next(), Some(format!("ready {address}").as_str()));
+        assert!(printed.lines().nth(1).unwrap().starts_with(POSITION), "{printed}");
+        assert!(!joiner.join("sst-word").exists(), "a word is for one time");
+    }
+}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Gives a node that joins the data of another one on the same machine. Galera calls it on both sides: wsrep_sst_whyso.
-# The one that joins says where its data lie. The other one copies its own there, and then leaves the position up to which they go.
+# The one that joins says where its data lie, with a word that stands in a file there. Its folder is closed to others, so nobody else knows the word,
+# and the other one touches no folder without it. It copies its own data there, and then leaves the position up to which they go.
 set -eu
 
 role= address= datadir= parent= position= domain= has_data=
@@ -21,7 +22,7 @@ done
 # What belongs to the node itself.
 own() {
 	case $1 in
-	galera.cache | grastate.dat | gvwstate.dat | sst-position* | tables_flushed | auto.cnf) return 0 ;;
+	galera.cache | grastate.dat | gvwstate.dat | sst-* | tables_flushed | auto.cnf) return 0 ;;
 	esac
 	return 1
 }
@@ -29,16 +30,24 @@ own() {
 case $role in
 joiner)
 	rm -f "$datadir/sst-position"
-	echo "ready 127.0.0.1:1$datadir"
+	word=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+	(umask 077 && echo "$word" >"$datadir/sst-word")
+	echo "ready 127.0.0.1:1$datadir/$word"
 	while [ ! -e "$datadir/sst-position" ]; do
 		kill -0 "$parent" 2>/dev/null || exit 32
 		sleep 0.1
 	done
 	cat "$datadir/sst-position"
-	rm "$datadir/sst-position"
+	rm "$datadir/sst-position" "$datadir/sst-word"
 	;;
 donor)
-	to=/${address#*/}
+	path=/${address#*/}
+	to=${path%/*}
+	word=${path##*/}
+	if [ -z "$word" ] || [ -L "$to/sst-word" ] || [ "$(cat "$to/sst-word" 2>/dev/null)" != "$word" ]; then
+		echo "whyso: no node that joins has asked for data in '$to'" >&2
+		exit 1
+	fi
 	if [ -z "$has_data" ]; then
 		rm -f "$datadir/tables_flushed"
 		echo "flush tables"

@@ -41,8 +41,7 @@ impl ChildProcess {
         let prepare = move || {
             announce(pipe)?;
             // SAFETY: the parent holds the file open across fork and exec.
-            let lock = unsafe { std::os::fd::BorrowedFd::borrow_raw(inherited) };
-            rustix::io::fcntl_setfd(lock, rustix::io::FdFlags::empty())?;
+            unsafe { prepare_server(inherited) }?;
             for procs in &procs {
                 // SAFETY: the parent holds the file open across fork and exec.
                 let procs = unsafe { std::os::fd::BorrowedFd::borrow_raw(*procs) };
@@ -51,7 +50,6 @@ impl ChildProcess {
             if let Some(affinity) = &affinity {
                 rustix::thread::sched_setaffinity(None, affinity)?;
             }
-            allow_many_files();
             Ok(())
         };
         // SAFETY: system calls only, on memory that was prepared before.
@@ -109,6 +107,18 @@ impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// In a server's process before it becomes the server: it keeps the lock on its folder, and may open many files.
+///
+/// # Safety
+/// `lock` is open.
+pub(super) unsafe fn prepare_server(lock: RawFd) -> std::io::Result<()> {
+    // SAFETY: as the caller says.
+    let lock = unsafe { std::os::fd::BorrowedFd::borrow_raw(lock) };
+    rustix::io::fcntl_setfd(lock, rustix::io::FdFlags::empty())?;
+    allow_many_files();
+    Ok(())
 }
 
 /// Raises the limit of open files to the highest allowed: each connection and each table takes some.

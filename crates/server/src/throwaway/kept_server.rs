@@ -1,12 +1,13 @@
 //! Servers of our own that outlive the process that started them, until they are stopped.
 
 use std::fs::OpenOptions;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use super::child::prepare_server;
 use super::home::{FOLDER_PREFIX, LOG, SOCKET, default_parent_dir};
 use super::lock;
 use super::state::{KeptAs, KeptNode, SavedCommand, State};
@@ -72,15 +73,11 @@ impl KeptServer {
             || OpenOptions::new().create(true).append(true).open(&path).map_err(io("cannot write", &path));
         let lock = lock::for_server(&self.folder).map_err(io("cannot take the lock of", &self.folder))?;
         let inherited = lock.as_raw_fd();
-        let prepare = move || {
-            // SAFETY: the parent holds the file open across fork and exec.
-            let lock = unsafe { BorrowedFd::borrow_raw(inherited) };
-            rustix::io::fcntl_setfd(lock, rustix::io::FdFlags::empty())?;
-            Ok(())
-        };
+        // SAFETY: the parent holds the file open across fork and exec.
+        let prepare = move || unsafe { prepare_server(inherited) };
         let mut command = node.command.command();
         command.process_group(0).stdin(Stdio::null()).stdout(open_log()?).stderr(open_log()?);
-        // SAFETY: a system call only, on memory that was prepared before.
+        // SAFETY: system calls only, on memory that was prepared before.
         let child = unsafe { command.pre_exec(prepare) }.spawn();
         let child = child.map_err(io("cannot run", Path::new(command.get_program())))?;
         let state = State::read(&self.folder)?.unwrap_or_else(State::of_this_process);

@@ -74,7 +74,7 @@ impl Slower {
 
 impl Drop for Slower {
     fn drop(&mut self) {
-        // The server goes on where it is kept.
+        // A server that is kept has its full speed again.
         for part in PARTS {
             let _ = self.slow_to(part, FULL_SPEED);
         }
