@@ -86,9 +86,14 @@ fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() 
         values.last().unwrap_or(&0.0) - values.first().unwrap_or(&0.0)
     };
     assert!(answer["levels"][0]["transactions_per_s"].as_f64().unwrap() > 0.0, "{answer}");
-    for host in ["server", "g-2", "g-3"] {
-        assert!(selects(host) > 100.0, "{host}: {}", selects(host));
+    assert!(selects("server") > 100.0, "{}", selects("server"));
+    for host in ["g-2", "g-3"] {
+        let mut export = place.whyso(&["export", "latest", "--host", host, "--source", "server_process"]);
+        let table = text(&output(export.args(["--metric", "run_ns"])).stdout);
+        assert!(table.lines().count() > 2, "{host}: {table}");
     }
+    let why = text(&output(&mut place.whyso(&["why"])).stdout);
+    assert!(!why.contains("other programs"), "its own nodes are no neighbours: {why}");
     let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
     let pid = listed["clusters"][0]["nodes"][1]["pid"].as_i64().unwrap();
     kill(pid as i32, libc::SIGKILL);

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use whyso_load::Target;
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::Recorder;
 use whyso_record::run::{NodeFacts, RunInfo};
@@ -12,7 +11,6 @@ use whyso_watch::{WatchSpec, Watcher};
 
 use crate::Error;
 use crate::recording::watch_spec;
-use crate::server_under_test::target_of;
 
 /// Another node of the cluster than the one that is loaded first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,17 +33,11 @@ impl From<&Node> for ClusterNode {
 }
 
 impl ClusterNode {
-    /// Whether it takes changes, so that the load goes to it, too.
-    fn is_loaded(&self) -> bool {
-        self.role == Role::Member
-    }
-
     fn facts(&self) -> NodeFacts {
         NodeFacts {
             name: self.name.clone(),
             role: self.role.name().to_string(),
             endpoint: self.dsn.endpoint(),
-            is_loaded: self.is_loaded(),
         }
     }
 
@@ -59,11 +51,6 @@ impl ClusterNode {
     }
 }
 
-/// Where the load goes, in addition to the first node.
-pub(crate) fn other_targets(nodes: &[ClusterNode]) -> Vec<Target> {
-    nodes.iter().filter(|node| node.is_loaded()).map(|node| target_of(&node.dsn)).collect()
-}
-
 /// Writes down the nodes, and what is not measured of them.
 pub(crate) fn describe(nodes: &[ClusterNode], info: &mut RunInfo) {
     info.nodes = nodes.iter().map(ClusterNode::facts).collect();
@@ -71,9 +58,14 @@ pub(crate) fn describe(nodes: &[ClusterNode], info: &mut RunInfo) {
         info.not_measured.push(NotMeasured::new(
             Missing::Other,
             "the time budget, locks and statements of the cluster's other nodes",
-            "they are watched by their counters, and only the first node is traced",
+            "they are watched by their counters; the load goes to the first node, and that is traced",
         ));
     }
+}
+
+/// Their processes on this machine.
+pub(crate) fn pids(nodes: &[ClusterNode]) -> Vec<u32> {
+    nodes.iter().filter_map(|node| node.pid).collect()
 }
 
 /// Begins to watch the nodes.

@@ -166,6 +166,7 @@ pub(crate) fn watch_spec(
         server: Some(dsn.opts()),
         server_pid,
         server_host: dsn.socket.as_ref().map_or_else(|| dsn.host.clone(), |_| "server".into()),
+        other_node_pids: Vec::new(),
         is_other_node: false,
         generator_pid: std::process::id(),
         data_dir,

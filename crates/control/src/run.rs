@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use whyso_load::{Endpoint, LoadSpec};
+use whyso_load::LoadSpec;
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::private;
 use whyso_record::run::{Purpose, RunEnd};
@@ -166,8 +166,6 @@ impl PreparedRun<'_> {
 
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
         let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
-        let others = cluster_node::other_targets(&self.plan.nodes);
-        spec.endpoints.extend(others.into_iter().map(|target| Endpoint { target, weight: 1 }));
         spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
         spec.engine = self.plan.engine;
         spec.loops = self.plan.loops;
@@ -189,6 +187,7 @@ impl PreparedRun<'_> {
         recording.relay(&self.plan.relay)?;
         let mut watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);
+        watched.other_node_pids = cluster_node::pids(&self.plan.nodes);
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
         let others = cluster_node::watch(&self.plan.nodes, self.plan.interval, &recording.recorder)?;
         let wanted = TracingSpec {

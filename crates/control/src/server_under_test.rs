@@ -39,26 +39,22 @@ pub(crate) struct ServerUnderTest {
 impl ServerUnderTest {
     /// Where the load goes.
     pub(crate) fn target(&self) -> Target {
-        target_of(&self.dsn)
-    }
-}
-
-/// A server as the load knows it.
-pub(crate) fn target_of(dsn: &Dsn) -> Target {
-    let address = match &dsn.socket {
-        Some(socket) => Address::Unix(socket.clone()),
-        None => Address::Tcp { host: dsn.host.clone(), port: dsn.port },
-    };
-    let tls = match &dsn.tls {
-        dsn::Tls::Disabled => Tls::Off,
-        dsn::Tls::Verify { ca } => Tls::Verify { ca: ca.clone(), host: dsn.host.clone() },
-        dsn::Tls::Insecure => Tls::Insecure,
-    };
-    Target {
-        address,
-        user: dsn.user.clone(),
-        password: dsn.password.clone().unwrap_or_default(),
-        schema: dsn.schema.clone(),
-        tls,
+        let dsn = &self.dsn;
+        let address = match &dsn.socket {
+            Some(socket) => Address::Unix(socket.clone()),
+            None => Address::Tcp { host: dsn.host.clone(), port: dsn.port },
+        };
+        let tls = match &dsn.tls {
+            dsn::Tls::Disabled => Tls::Off,
+            dsn::Tls::Verify { ca } => Tls::Verify { ca: ca.clone(), host: dsn.host.clone() },
+            dsn::Tls::Insecure => Tls::Insecure,
+        };
+        Target {
+            address,
+            user: dsn.user.clone(),
+            password: dsn.password.clone().unwrap_or_default(),
+            schema: dsn.schema.clone(),
+            tls,
+        }
     }
 }

@@ -141,7 +141,7 @@ pub(crate) fn busy_s_of_server_cpus(level: &Level, machine: &Machine) -> Option<
     (!busy.is_empty() && busy_s.is_finite()).then_some(busy_s)
 }
 
-/// CPUs' worth of time that was neither the server's nor the generator's; `None` where a part is unknown.
+/// CPUs' worth of time that was neither the server's nor the generator's, nor that of the cluster's other nodes; `None` where a part is unknown.
 fn others_cpus(level: &Level, machine: &Machine) -> Option<f64> {
     if level.client_cpu_s <= 0.0 {
         // Of what something else loads, clients are known by their sockets, and no remainder can be distinguished from them.
@@ -162,6 +162,6 @@ fn others_cpus(level: &Level, machine: &Machine) -> Option<f64> {
         let cpu = level.cpu?;
         busy_s = (cpu.user + cpu.system) * f64::from(machine.server_cpus) * level.seconds;
     }
-    let others = (busy_s - server_cpu_s - level.client_cpu_s) / level.seconds;
+    let others = (busy_s - server_cpu_s - level.other_nodes_cpu_s - level.client_cpu_s) / level.seconds;
     others.is_finite().then_some(others)
 }

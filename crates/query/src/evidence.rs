@@ -10,7 +10,7 @@ use whyso_record::Recording;
 use whyso_record::run::{ActionRecord, Level, Purpose, RunEnd, RunInfo, SloResult, StatementResult};
 
 use crate::agreement::thread_disagreement;
-use crate::level_series::add_chosen;
+use crate::level_series::{add_chosen, add_other_nodes_cpu};
 use crate::{Error, file_waits, locks, pauses, wait_classes};
 
 /// A shorter warm-up, in seconds, shows nothing about steadiness: it has too few slots.
@@ -176,6 +176,7 @@ pub fn level_input(level: &Level) -> LevelInput {
         },
         cpu: None,
         server_cpu_s: None,
+        other_nodes_cpu_s: 0.0,
         counters: Vec::new(),
         gauges: Vec::new(),
         pacing: (&result.pacing).into(),
@@ -217,6 +218,7 @@ fn slo_input(slo: &SloResult) -> SloInput {
 
 fn add_series(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
     add_chosen(recording, levels, |_| true)?;
+    add_other_nodes_cpu(recording, levels)?;
     for level in levels {
         level.cpu = whyso_explain::cpu_use(&level.counters);
         level.server_cpu_s = whyso_explain::server_cpu_s(&level.counters);

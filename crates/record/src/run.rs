@@ -70,8 +70,6 @@ pub struct NodeFacts {
     pub role: String,
     /// Host and port, or socket.
     pub endpoint: String,
-    /// Whether the load went to it, too.
-    pub is_loaded: bool,
 }
 
 impl RunInfo {

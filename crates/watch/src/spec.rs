@@ -20,6 +20,8 @@ pub struct WatchSpec {
     pub server_pid: Option<u32>,
     /// Name of the server's machine in the recording: "server" or a host name.
     pub server_host: String,
+    /// Processes of the cluster's other nodes on this machine: they are no programs of others.
+    pub other_node_pids: Vec<u32>,
     /// Another node of the server's cluster: only its own counters are read, not the machine, nor what costs more.
     pub is_other_node: bool,
     /// The process that makes the load; mostly whyso itself.
@@ -38,6 +40,7 @@ impl Default for WatchSpec {
             server: None,
             server_pid: None,
             server_host: "server".to_string(),
+            other_node_pids: Vec::new(),
             is_other_node: false,
             generator_pid: std::process::id(),
             data_dir: None,

@@ -20,7 +20,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) describe: bool,
 
-    /// Cluster to load, as `whyso server cluster list` names it: every node that takes changes; all nodes are watched
+    /// Cluster to load, as `whyso server cluster list` names it: the load goes to its first node, and every node is watched
     #[arg(long, value_name = "NAME", help_heading = "Server", conflicts_with_all = ["dsn", "server", "defaults_file", "server_cpus"])]
     pub(crate) cluster: Option<String>,
 

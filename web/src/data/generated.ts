@@ -700,8 +700,6 @@ export type NodeFacts = {
   role: string;
   /** Host and port, or socket. */
   endpoint: string;
-  /** Whether the load went to it, too. */
-  is_loaded: boolean;
 };
 
 /** Something that was not measured. */

@@ -184,6 +184,9 @@ pub struct LevelInput {
     pub cpu: Option<CpuUse>,
     /// CPU seconds of the server's process in the window, where it is local.
     pub server_cpu_s: Option<f64>,
+    /// The same of the cluster's other nodes on this machine, all together: they are no programs of others.
+    #[serde(default)]
+    pub other_nodes_cpu_s: f64,
     /// Growth of every counter over the window.
     pub counters: Vec<Counter>,
     /// Mean of every gauge over the window.

@@ -30,5 +30,6 @@ fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
         return Vec::new();
     }
     let (pid, generator) = (context.server_pid.clone(), context.spec.generator_pid);
-    vec![ScheduledSampler::of_server(Neighbours::new(pid, generator, context.server(), context.machine))]
+    let sampler = Neighbours::new(pid, generator, context.server(), context.machine);
+    vec![ScheduledSampler::of_server(sampler.without(&context.spec.other_node_pids))]
 }

@@ -81,6 +81,8 @@ pub(crate) struct Neighbours {
     server: Pid,
     /// whyso itself, and what it started.
     own: u32,
+    /// Other nodes of the server's cluster.
+    nodes: Vec<u32>,
     address: Address,
     machine: Machine,
     pace: Pace,
@@ -106,6 +108,7 @@ impl Neighbours {
         Neighbours {
             server,
             own,
+            nodes: Vec::new(),
             address,
             machine,
             pace: Pace::default(),
@@ -115,6 +118,11 @@ impl Neighbours {
             youngest_ticks: 0,
             buffer: Vec::new(),
         }
+    }
+
+    /// The same, where these processes and their children are no neighbours.
+    pub(crate) fn without(self, nodes: &[u32]) -> Neighbours {
+        Neighbours { nodes: nodes.to_vec(), ..self }
     }
 
     /// Enters what all processes had used by `now_ns`.
@@ -132,9 +140,11 @@ impl Neighbours {
         let mut before = std::mem::take(&mut self.followed);
         let mut busy: Vec<(u64, &Stat)> = Vec::new();
         self.by_name.values_mut().for_each(|sums| sums.resident_pages = 0);
+        let heads: Vec<u32> = [server, self.own].into_iter().chain(self.nodes.iter().copied()).collect();
         for stat in all {
-            let head = families.head_of(stat.pid, &[server, self.own]);
-            if stat.is_kernels || stat.pid == self.own || head == Some(server) {
+            let head = families.head_of(stat.pid, &heads);
+            let is_tested = head.is_some_and(|head| head == server || self.nodes.contains(&head));
+            if stat.is_kernels || stat.pid == self.own || is_tested {
                 continue;
             }
             let seen_before =
