@@ -51,6 +51,32 @@ fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
     let remote =
         ask(&source.1, "SELECT COUNT(*) FROM mysql.user WHERE host <> 'localhost' AND user <> 'whyso_copy'");
     assert_eq!(remote, "0", "nobody else gets in by the port");
+    let mut run = place.whyso(&[
+        "run",
+        "oltp-write-only",
+        "--cluster",
+        "replication",
+        "--users",
+        "4",
+        "--seconds",
+        "3",
+    ]);
+    run.args(["--warmup", "1", "--tables", "1", "--rows", "1000", "--no-repeat", "--json"]);
+    assert!(output(&mut run).status.success());
+    let explained = json_of(&output(&mut place.whyso(&["why", "--json"])));
+    let nodes_of_run = explained["nodes"].as_array().unwrap();
+    let names: Vec<&str> = nodes_of_run.iter().map(|node| node["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["replication-1", "replication-2", "replication-3"]);
+    assert_eq!(nodes_of_run[0]["is_loaded"], true, "{explained}");
+    for replica in &nodes_of_run[1..] {
+        assert!(
+            replica["behind_s"].as_f64().is_some() && replica["executed"].as_f64() > Some(0.0),
+            "{replica}"
+        );
+        assert!(replica["applier"]["busy"].as_f64() > Some(0.0), "{replica}");
+    }
+    let shown = text(&output(&mut place.whyso(&["server", "cluster", "show", "replication"])).stdout);
+    assert_eq!(shown.matches(": takes part").count(), 3, "{shown}");
     let restarted = output(&mut place.whyso(&["server", "cluster", "restart", "replication"]));
     assert!(restarted.status.success(), "{}", text(&restarted.stderr));
     assert_eq!(nodes(&place), before, "each node is where it was");
@@ -94,6 +120,7 @@ fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() 
     }
     let why = text(&output(&mut place.whyso(&["why"])).stdout);
     assert!(!why.contains("other programs"), "its own nodes are no neighbours: {why}");
+    assert_loads_all(&place);
     let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
     let pid = listed["clusters"][0]["nodes"][1]["pid"].as_i64().unwrap();
     kill(pid as i32, libc::SIGKILL);
@@ -104,6 +131,24 @@ fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() 
     let stopped = output(&mut place.whyso(&["server", "cluster", "stop", "g"]));
     assert!(stopped.status.success(), "{}", text(&stopped.stderr));
     place.assert_nothing_left();
+}
+
+/// Changes of few rows on every node of g: the nodes refuse each other's, and the time budget is that of all requests.
+fn assert_loads_all(place: &Place) {
+    let mut run = place.whyso(&["run", "oltp-update-index", "--cluster", "g", "--all-nodes", "--users", "6"]);
+    run.args(["--seconds", "3", "--warmup", "1", "--tables", "1", "--rows", "50", "--rand-type", "uniform"]);
+    let answer = json_of(&output(run.args(["--no-repeat", "--json"])));
+    assert!(answer["levels"][0]["transactions_per_s"].as_f64() > Some(0.0), "{answer}");
+    let explained = json_of(&output(&mut place.whyso(&["why", "--json"])));
+    let nodes = explained["nodes"].as_array().unwrap();
+    assert!(nodes.iter().all(|node| node["is_loaded"] == true), "{explained}");
+    assert!(nodes.iter().all(|node| node["statements_per_s"].as_f64() > Some(10.0)), "{explained}");
+    assert!(nodes.iter().any(|node| node["conflicts_per_s"].as_f64() > Some(0.0)), "{explained}");
+    let level = &explained["levels"][0];
+    let unaccounted = level["unaccounted_ms"].as_f64().unwrap() / level["response_ms"].as_f64().unwrap();
+    assert!(unaccounted.abs() < 0.2, "{explained}");
+    let twice = output(&mut place.whyso(&["run", "--cluster", "g", "--all-nodes", "--trace-sql"]));
+    assert!(text(&twice.stderr).contains("--trace-sql follows one server"), "{}", text(&twice.stderr));
 }
 
 #[test]

@@ -2,32 +2,44 @@
 
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::Recorder;
 use whyso_record::run::{NodeFacts, RunInfo};
 use whyso_server::Dsn;
-use whyso_server::cluster::{Node, Role};
+use whyso_server::cluster::{self, Node};
+use whyso_tracing::{NodeTracing, TracedNode};
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::Error;
 use crate::recording::watch_spec;
 
-/// Another node of the cluster than the one that is loaded first.
+/// Servers that one tracer follows, at most.
+pub(crate) const LOADED_MAX: usize = 4;
+
+/// A node of the cluster that is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterNode {
     pub name: String,
-    pub role: Role,
+    /// What it is for, such as "replica".
+    pub role: &'static str,
     pub dsn: Dsn,
+    /// Its TCP port for clients; `None` where it listens at none.
+    pub port: Option<u16>,
     pub pid: Option<u32>,
+    /// The load goes to it.
+    pub is_loaded: bool,
 }
 
 impl From<&Node> for ClusterNode {
     fn from(node: &Node) -> ClusterNode {
         ClusterNode {
             name: node.server.name.clone(),
-            role: node.role,
+            role: node.role.name(),
             dsn: node.server.dsn(),
+            port: Some(node.port),
             pid: node.server.pid,
+            is_loaded: false,
         }
     }
 }
@@ -36,8 +48,9 @@ impl ClusterNode {
     fn facts(&self) -> NodeFacts {
         NodeFacts {
             name: self.name.clone(),
-            role: self.role.name().to_string(),
+            role: self.role.to_string(),
             endpoint: self.dsn.endpoint(),
+            is_loaded: self.is_loaded,
         }
     }
 
@@ -51,38 +64,105 @@ impl ClusterNode {
     }
 }
 
-/// Writes down the nodes, and what is not measured of them.
+/// The nodes of a cluster while its first one is loaded.
+#[derive(Default)]
+pub(crate) struct OtherNodes<'a> {
+    nodes: &'a [ClusterNode],
+    watchers: Vec<Watcher>,
+    /// Ends when the recording does.
+    _tracing: Option<NodeTracing>,
+}
+
+/// Writes down which node is loaded, which are not, and what is not measured of those.
 pub(crate) fn describe(nodes: &[ClusterNode], info: &mut RunInfo) {
-    info.nodes = nodes.iter().map(ClusterNode::facts).collect();
-    if !nodes.is_empty() {
+    let Some((loaded, others)) = nodes.split_first() else { return };
+    info.node = Some(NodeFacts { endpoint: info.server.endpoint.clone(), ..loaded.facts() });
+    info.nodes = others.iter().map(ClusterNode::facts).collect();
+    if others.iter().any(|node| !node.is_loaded) {
         info.not_measured.push(NotMeasured::new(
             Missing::Other,
-            "the time budget, locks and statements of the cluster's other nodes",
-            "they are watched by their counters; the load goes to the first node, and that is traced",
+            "requests, locks and statements of the nodes that are not loaded",
+            "of these the counters are read, and the states of their threads are traced",
         ));
     }
 }
 
-/// Their processes on this machine.
-pub(crate) fn pids(nodes: &[ClusterNode]) -> Vec<u32> {
-    nodes.iter().filter_map(|node| node.pid).collect()
+/// The nodes after the first to which the load goes, too.
+pub(crate) fn loaded_others(nodes: &[ClusterNode]) -> impl Iterator<Item = &ClusterNode> {
+    nodes.iter().skip(1).filter(|node| node.is_loaded)
 }
 
-/// Begins to watch the nodes.
-pub(crate) fn watch(
-    nodes: &[ClusterNode],
-    interval: Duration,
+/// Refuses what one server alone can have.
+pub(crate) fn check(nodes: &[ClusterNode], follows_commands: bool) -> Result<(), Error> {
+    let loaded = loaded_others(nodes).count() + 1;
+    if loaded == 1 {
+        return Ok(());
+    }
+    if loaded > LOADED_MAX {
+        return Err(Error::Plan(format!(
+            "the tracer follows up to {LOADED_MAX} servers, and {loaded} nodes would be loaded: start a smaller cluster, or load it without --all-nodes"
+        )));
+    }
+    if follows_commands {
+        return Err(Error::Plan("--trace-sql follows one server: leave it or --all-nodes out".to_string()));
+    }
+    Ok(())
+}
+
+/// Processes on this machine of the nodes after the first.
+pub(crate) fn other_pids(nodes: &[ClusterNode]) -> Vec<u32> {
+    nodes.iter().skip(1).filter_map(|node| node.pid).collect()
+}
+
+impl<'a> OtherNodes<'a> {
+    /// Begins to watch the nodes after the first. `trace`: their threads, too, and what asks the servers for these.
+    pub(crate) fn watch(
+        nodes: &'a [ClusterNode],
+        interval: Duration,
+        trace: Option<&Runtime>,
+        recorder: &Recorder,
+        info: &mut RunInfo,
+    ) -> Result<OtherNodes<'a>, Error> {
+        let others = nodes.get(1..).unwrap_or_default();
+        let watchers =
+            others.iter().map(|node| node.watch(interval, recorder)).collect::<Result<Vec<_>, Error>>()?;
+        let tracing = trace.and_then(|runtime| trace_threads(others, runtime, recorder, info));
+        Ok(OtherNodes { nodes: others, watchers, _tracing: tracing })
+    }
+
+    /// Ends the watching, and writes down what it missed.
+    pub(crate) fn stop(self, info: &mut RunInfo) {
+        for (watcher, node) in self.watchers.into_iter().zip(self.nodes) {
+            for line in watcher.stop() {
+                let what = format!("{}: {}", node.name, line.what);
+                info.not_measured.push(NotMeasured { what, ..line });
+            }
+        }
+    }
+}
+
+fn trace_threads(
+    others: &[ClusterNode],
+    runtime: &Runtime,
     recorder: &Recorder,
-) -> Result<Vec<Watcher>, Error> {
-    nodes.iter().map(|node| node.watch(interval, recorder)).collect()
-}
-
-/// Ends the watching, and writes down what it missed.
-pub(crate) fn stop(watchers: Vec<Watcher>, nodes: &[ClusterNode], info: &mut RunInfo) {
-    for (watcher, node) in watchers.into_iter().zip(nodes) {
-        for line in watcher.stop() {
-            let what = format!("{}: {}", node.name, line.what);
-            info.not_measured.push(NotMeasured { what, ..line });
+    info: &mut RunInfo,
+) -> Option<NodeTracing> {
+    let traced = |node: &ClusterNode| {
+        let pid = node.pid?;
+        // Without them, the node's threads are counted by role alone.
+        let appliers = runtime.block_on(cluster::appliers(&node.dsn)).unwrap_or_default();
+        Some(TracedNode { name: node.name.clone(), pid, appliers: appliers.into_iter().collect() })
+    };
+    let traced: Vec<TracedNode> = others.iter().filter_map(traced).collect();
+    if traced.is_empty() {
+        return None;
+    }
+    match NodeTracing::begin(traced, recorder.clone()) {
+        Ok(tracing) => Some(tracing),
+        Err(error) => {
+            let what = "the threads of the cluster's other nodes";
+            info.not_measured.push(NotMeasured::new(Missing::Other, what, error.to_string()));
+            None
         }
     }
 }

@@ -115,8 +115,13 @@ impl LoadRecording {
         let watch = watch_spec(&dsn, info.server.pid, None, INTERVAL);
         let mut recording = Recording::begin(folder, info)?;
         let watcher = Watcher::start(watch, recording.recorder.clone())?;
-        let wanted =
-            TracingSpec { trace: true, stacks: StackSampling::Light, sql: None, generator: Generator::Own };
+        let wanted = TracingSpec {
+            trace: true,
+            stacks: StackSampling::Light,
+            sql: None,
+            others: Vec::new(),
+            generator: Generator::Own,
+        };
         let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
         record_event(&recording.recorder, "level_begin", format!("{} users", load.users));
         Ok(LoadRecording { load, recording, watcher, tracing, dsn, runtime })

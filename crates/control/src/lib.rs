@@ -92,7 +92,7 @@ pub use setup_tracing::{
 };
 pub use source::Source;
 pub use stacks_now::stacks_now;
-pub use study::{plan_study, study, study_answer, study_programs};
+pub use study::{ReachedServer, plan_study, study, study_answer, study_programs};
 pub use threads_now::threads_now;
 pub use tuning::{parse_busy_poll, parse_min_complete};
 pub use whyso_model::Stop;

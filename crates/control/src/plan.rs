@@ -9,7 +9,7 @@ use whyso_trace::StackSampling;
 
 use crate::Error;
 use crate::action::{Action, ActionKind};
-use crate::cluster_node::ClusterNode;
+use crate::cluster_node::{self, ClusterNode};
 use crate::server_plan::ServerPlan;
 use crate::source::Source;
 use whyso_tracing::Literals;
@@ -61,7 +61,7 @@ pub struct Plan {
     pub check_loops: bool,
     pub actions: Vec<Action>,
     pub server: ServerPlan,
-    /// The other nodes of its cluster, which are watched, too.
+    /// The nodes of its cluster, itself first; the others are watched, too. Empty where it is in none that whyso knows.
     pub nodes: Vec<ClusterNode>,
     /// What the Performance Schema is to count; `None`: as the server has it.
     pub pfs: Option<whyso_server::knobs::pfs::PfsRequest>,
@@ -108,6 +108,7 @@ impl Plan {
     /// One sentence for the first thing that is wrong.
     pub fn check(&self) -> Result<(), Error> {
         check_users(&self.users)?;
+        cluster_node::check(&self.nodes, self.sql.is_some())?;
         check_times(self.measure, self.warmup_max)?;
         self.rates_per_s.iter().try_for_each(|rate_per_s| check_rate(*rate_per_s))?;
         if !self.rates_per_s.is_empty() && self.think != Think::None {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use whyso_load::LoadSpec;
+use whyso_load::{Endpoint, LoadSpec};
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::private;
 use whyso_record::run::{Purpose, RunEnd};
-use whyso_server::CpuSet;
 use whyso_server::answers::{log_out, time_max, within};
 use whyso_server::dataset::Dataset;
+use whyso_server::{CpuSet, Dsn};
 use whyso_trace::Generator;
 use whyso_watch::Watcher;
 use whyso_workload::Workload;
@@ -17,7 +17,7 @@ use whyso_workload::Workload;
 use crate::Stop;
 use crate::action::ActionKind;
 use crate::action_runner::ActionRunner;
-use crate::cluster_node;
+use crate::cluster_node::{self, OtherNodes};
 use crate::engine::Engine;
 use crate::facts;
 use crate::level::{Cut, silent_then_failed};
@@ -28,7 +28,7 @@ use crate::put_back::put_everything_back;
 use crate::recording::{Outcome, Recording, watch_spec};
 use crate::runtime::{GOODBYE_TIME_MAX, RECONNECT_TIME_MAX, runtime};
 use crate::server_setup::{ServerNeeds, set_up_server};
-use crate::server_under_test::ServerUnderTest;
+use crate::server_under_test::{self, ServerUnderTest};
 use crate::service_level::check_kinds;
 use crate::settle::{SETTLE_TIME_MAX, wait_until_settled};
 use crate::source::WorkloadContext;
@@ -166,6 +166,10 @@ impl PreparedRun<'_> {
 
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
         let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
+        for node in cluster_node::loaded_others(&self.plan.nodes) {
+            let dsn = Dsn { schema: self.tested.dsn.schema.clone(), ..node.dsn.clone() };
+            spec.endpoints.push(Endpoint { target: server_under_test::target(&dsn), weight: 1 });
+        }
         spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
         spec.engine = self.plan.engine;
         spec.loops = self.plan.loops;
@@ -187,12 +191,23 @@ impl PreparedRun<'_> {
         recording.relay(&self.plan.relay)?;
         let mut watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);
-        watched.other_node_pids = cluster_node::pids(&self.plan.nodes);
+        watched.other_node_pids = cluster_node::other_pids(&self.plan.nodes);
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
-        let others = cluster_node::watch(&self.plan.nodes, self.plan.interval, &recording.recorder)?;
+        let recorder = recording.recorder.clone();
+        let Plan { nodes, interval, trace, .. } = self.plan;
+        let others = OtherNodes::watch(
+            nodes,
+            *interval,
+            trace.then_some(&self.runtime),
+            &recorder,
+            &mut recording.info,
+        )?;
         let wanted = TracingSpec {
             trace: self.plan.trace,
             stacks: self.plan.stacks,
+            others: cluster_node::loaded_others(nodes)
+                .filter_map(|node| Some((node.pid?, node.port)))
+                .collect(),
             sql: self.plan.sql.map(|literals| FollowSpec { literals, opts: self.tested.dsn.opts() }),
             generator: Generator::Own,
         };
@@ -204,7 +219,7 @@ impl PreparedRun<'_> {
         drop(tracing);
         self.keep_log(&recording.path);
         let variables = facts::variables_now(&self.tested.dsn, &watcher, &self.runtime);
-        cluster_node::stop(others, &self.plan.nodes, &mut recording.info);
+        others.stop(&mut recording.info);
         recording.finish(watcher, variables, failure, self.stop.is_asked())
     }
 

@@ -39,22 +39,26 @@ pub(crate) struct ServerUnderTest {
 impl ServerUnderTest {
     /// Where the load goes.
     pub(crate) fn target(&self) -> Target {
-        let dsn = &self.dsn;
-        let address = match &dsn.socket {
-            Some(socket) => Address::Unix(socket.clone()),
-            None => Address::Tcp { host: dsn.host.clone(), port: dsn.port },
-        };
-        let tls = match &dsn.tls {
-            dsn::Tls::Disabled => Tls::Off,
-            dsn::Tls::Verify { ca } => Tls::Verify { ca: ca.clone(), host: dsn.host.clone() },
-            dsn::Tls::Insecure => Tls::Insecure,
-        };
-        Target {
-            address,
-            user: dsn.user.clone(),
-            password: dsn.password.clone().unwrap_or_default(),
-            schema: dsn.schema.clone(),
-            tls,
-        }
+        target(&self.dsn)
+    }
+}
+
+/// Where a load of this server goes.
+pub(crate) fn target(dsn: &Dsn) -> Target {
+    let address = match &dsn.socket {
+        Some(socket) => Address::Unix(socket.clone()),
+        None => Address::Tcp { host: dsn.host.clone(), port: dsn.port },
+    };
+    let tls = match &dsn.tls {
+        dsn::Tls::Disabled => Tls::Off,
+        dsn::Tls::Verify { ca } => Tls::Verify { ca: ca.clone(), host: dsn.host.clone() },
+        dsn::Tls::Insecure => Tls::Insecure,
+    };
+    Target {
+        address,
+        user: dsn.user.clone(),
+        password: dsn.password.clone().unwrap_or_default(),
+        schema: dsn.schema.clone(),
+        tls,
     }
 }

@@ -32,7 +32,7 @@ pub fn threads_now(
 ) -> Result<ThreadsOver, Error> {
     let runtime = runtime()?;
     let (dsn, pid) = server_here(dsn, &runtime, ask_password)?;
-    let (mut counting, _) = Counting::of(pid, StackSampling::Off, Generator::Unknown, Vec::new())?;
+    let (mut counting, _) = Counting::of(vec![pid], StackSampling::Off, Generator::Unknown, Vec::new())?;
     let first = counting.read();
     let began = Instant::now();
     while began.elapsed() < length && !stop.is_asked() {

@@ -22,7 +22,7 @@ const NAMES: [(&str, Source); 4] = [
 ];
 
 /// Series that only the tracer records.
-const OF_TRACER: [&str; 6] = ["trace", "threads", "file_waits", "pauses", "trace_cost", "sql"];
+const OF_TRACER: [&str; 7] = ["trace", "threads", "appliers", "file_waits", "pauses", "trace_cost", "sql"];
 /// What only a run with a tracer reports as not measured.
 const MISSING_OF_TRACER: [Missing; 4] =
     [Missing::ServerThreads, Missing::Requests, Missing::Commands, Missing::ThreadConnections];
@@ -152,6 +152,10 @@ fn keeps_row_locks_in_performance_schema(input: &Input) -> bool {
 fn drop_series(level: &mut LevelInput, is_hidden: impl Fn(&SeriesName) -> bool) {
     level.counters.retain(|counter| !is_hidden(&counter.series));
     level.gauges.retain(|gauge| !is_hidden(&gauge.series));
+    for node in &mut level.nodes {
+        node.counters.retain(|counter| !is_hidden(&counter.series));
+        node.gauges.retain(|gauge| !is_hidden(&gauge.series));
+    }
 }
 
 fn drop_missing(input: &mut Input, is_hidden: impl Fn(Missing) -> bool) {

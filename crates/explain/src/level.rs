@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::activities::Activities;
 use crate::model::{
     Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, LoopKind,
-    Machine, Pauses, Regime, SampledClass, StatementTime,
+    Machine, NodeInput, Pauses, Regime, SampledClass, StatementTime,
 };
 use crate::sessions::Sessions;
 use whyso_inference::bins::BINS_PER_S;
@@ -69,7 +69,7 @@ pub(crate) struct Level<'a> {
     pub(crate) cut_short: &'a str,
     pub(crate) cpu: Option<CpuUse>,
     pub(crate) server_cpu_s: Option<f64>,
-    pub(crate) other_nodes_cpu_s: f64,
+    pub(crate) nodes: &'a [NodeInput],
     pub(crate) counters: &'a [Counter],
     pub(crate) gauges: &'a [Gauge],
     pub(crate) file_waits: &'a [FileWait],
@@ -153,7 +153,7 @@ impl<'a> Level<'a> {
             cut_short: &input.cut_short,
             cpu: input.cpu.and_then(clean_cpu),
             server_cpu_s: input.server_cpu_s.and_then(positive),
-            other_nodes_cpu_s: input.other_nodes_cpu_s.max(0.0),
+            nodes: &input.nodes,
             counters: &input.counters,
             gauges: &input.gauges,
             file_waits: &input.file_waits,

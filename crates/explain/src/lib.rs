@@ -59,6 +59,7 @@ mod meanings;
 pub mod measures;
 pub mod model;
 mod neighbours;
+mod nodes;
 mod other_clients;
 mod others;
 mod pauses;
@@ -136,6 +137,8 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     }
     findings.extend(budget::findings(&budgets, &levels, about, span).into_iter().map(Some));
     findings.extend(suspects::findings(&suspected).into_iter().map(Some));
+    let at = about.and_then(|at| levels.get(at));
+    findings.extend(at.map_or(Vec::new(), nodes::findings).into_iter().map(Some));
     findings.extend(pauses::findings(&levels, about).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
     findings.push(generator::finding(&levels, &input.machine));
@@ -168,6 +171,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         about: about.map(|at| levels[at].index),
         budgets,
         limit: suspected.limit,
+        nodes: at.map_or(Vec::new(), nodes::states),
         suspects: suspected.suspects,
         possible: suspected.possible,
         processes: Vec::new(),

@@ -162,6 +162,7 @@ fn others_cpus(level: &Level, machine: &Machine) -> Option<f64> {
         let cpu = level.cpu?;
         busy_s = (cpu.user + cpu.system) * f64::from(machine.server_cpus) * level.seconds;
     }
-    let others = (busy_s - server_cpu_s - level.other_nodes_cpu_s - level.client_cpu_s) / level.seconds;
+    let other_nodes_s = crate::nodes::others_cpu_s(level);
+    let others = (busy_s - server_cpu_s - other_nodes_s - level.client_cpu_s) / level.seconds;
     others.is_finite().then_some(others)
 }

@@ -7,10 +7,13 @@ use whyso_explain::model::{
 };
 use whyso_model::{NotMeasured, RunSpec};
 use whyso_record::Recording;
-use whyso_record::run::{ActionRecord, Level, Purpose, RunEnd, RunInfo, SloResult, StatementResult};
+use whyso_record::run::{
+    ActionRecord, EndpointResult, Level, NodeFacts, OutageResult, Purpose, RunEnd, RunInfo, SloResult,
+    StatementResult,
+};
 
 use crate::agreement::thread_disagreement;
-use crate::level_series::{add_chosen, add_other_nodes_cpu};
+use crate::level_series::{add_chosen, add_nodes};
 use crate::{Error, file_waits, locks, pauses, wait_classes};
 
 /// A shorter warm-up, in seconds, shows nothing about steadiness: it has too few slots.
@@ -81,7 +84,7 @@ pub(crate) fn input_of(recording: &Recording, run: &RunInfo) -> Result<Input, Er
     let mut not_measured = run.not_measured.clone();
     not_measured.extend(recording.problems().iter().cloned().map(NotMeasured::from));
     not_measured.extend(thread_disagreement(recording)?);
-    let actions = run.actions.iter().map(action_input).collect();
+    let actions = run.actions.iter().map(action_input).chain(outages(run)).collect();
     let variables = run.server.variables.clone();
     let process = run.process().map(str::to_string);
     let performance_schema = crate::pfs_setup::of_run(&run.spec);
@@ -137,6 +140,30 @@ fn action_input(action: &ActionRecord) -> ActionInput {
     }
 }
 
+/// Times in which a node of the cluster could not be used: what they did to throughput is found out as of what was done on purpose.
+fn outages(run: &RunInfo) -> Vec<ActionInput> {
+    if !run.nodes.iter().any(|node| node.is_loaded) {
+        return Vec::new();
+    }
+    let nodes: Vec<&NodeFacts> = run.node.iter().chain(&run.nodes).collect();
+    let of_level = |level: &Level| {
+        let end_ns = level.window.end_ns;
+        let of_endpoint = |endpoint: &EndpointResult| {
+            let node = nodes.iter().find(|node| node.endpoint == endpoint.address);
+            let name = node.map_or(endpoint.address.clone(), |node| node.name.clone());
+            let outage = move |outage: &OutageResult| ActionInput {
+                text: format!("{name} could not be used"),
+                begin_ns: outage.begin_ns,
+                end_ns: outage.seconds.map_or(end_ns, |s| outage.begin_ns.saturating_add((s * 1e9) as i64)),
+                error: String::new(),
+            };
+            endpoint.outages.iter().map(outage).collect::<Vec<_>>()
+        };
+        level.result.endpoints.iter().flat_map(of_endpoint).collect::<Vec<_>>()
+    };
+    run.levels.iter().flat_map(of_level).collect()
+}
+
 /// The levels of a sweep over rates differ in those.
 fn name_by_rates(run: &RunInfo, levels: &mut [LevelInput]) {
     for level in levels {
@@ -176,7 +203,7 @@ pub fn level_input(level: &Level) -> LevelInput {
         },
         cpu: None,
         server_cpu_s: None,
-        other_nodes_cpu_s: 0.0,
+        nodes: Vec::new(),
         counters: Vec::new(),
         gauges: Vec::new(),
         pacing: (&result.pacing).into(),
@@ -218,7 +245,7 @@ fn slo_input(slo: &SloResult) -> SloInput {
 
 fn add_series(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
     add_chosen(recording, levels, |_| true)?;
-    add_other_nodes_cpu(recording, levels)?;
+    add_nodes(recording, levels)?;
     for level in levels {
         level.cpu = whyso_explain::cpu_use(&level.counters);
         level.server_cpu_s = whyso_explain::server_cpu_s(&level.counters);

@@ -1,38 +1,101 @@
 //! What series did over the windows of levels.
 
-use whyso_explain::model::{Counter, Gauge, LevelInput};
+use std::collections::HashMap;
+
+use whyso_explain::model::{Counter, Gauge, LevelInput, NodeInput, SeriesName};
 use whyso_record::data::{SeriesId, SeriesKey};
-use whyso_record::run::Window;
+use whyso_record::run::{NodeFacts, Window};
 use whyso_record::{Recording, WindowValue};
 
 use crate::Error;
 
-const NS_PER_S: f64 = 1e9;
+/// Sources whose counters are of one server, and add up over several.
+const OF_A_SERVER: [&str; 3] = ["status", "innodb_metrics", "server_process"];
+/// Times that every node of a cluster counts: those of all nodes are the same time.
+const OF_THE_CLUSTER: [&str; 1] = ["wsrep_flow_control_paused_ns"];
 
-/// What the series that are chosen did over each level's window. Those of other nodes of a cluster are left out.
+/// What the series that are chosen did over each level's window. Of other nodes of a cluster, counters of those that were loaded, too, are
+/// added to the first one's. The rest is left out.
 pub fn add_chosen(
     recording: &Recording,
     levels: &mut [LevelInput],
     is_chosen: impl Fn(&SeriesKey) -> bool,
 ) -> Result<(), Error> {
     let run = recording.run();
-    let is_chosen = |key: &SeriesKey| is_chosen(key) && !run.is_other_node(&key.host);
-    each_value(recording, levels, is_chosen, add_one)
+    let is_of_loaded = |key: &SeriesKey| run.is_other_loaded_node(&key.host) && adds_up(key);
+    let of_first = |key: &SeriesKey| is_chosen(key) && !run.is_other_node(&key.host);
+    each_value(recording, levels, of_first, add_one)?;
+    if !run.nodes.iter().any(|node| node.is_loaded) {
+        return Ok(());
+    }
+    let places: Vec<HashMap<SeriesName, usize>> = levels.iter().map(places).collect();
+    let at_level = levels.iter().map(|level| level.index).zip(places).collect::<HashMap<_, _>>();
+    each_value(
+        recording,
+        levels,
+        |key| is_chosen(key) && is_of_loaded(key),
+        |level, key, value| {
+            let LevelReading::Counter(counter) = reading(level, key, value) else { return };
+            let place =
+                at_level.get(&level.index).and_then(|places| places.get(&without_host(&counter.series)));
+            if let Some(sum) = place.and_then(|place| level.counters.get_mut(*place)) {
+                sum.increase += counter.increase;
+            }
+        },
+    )
 }
 
-/// CPU time of the cluster's other nodes over each level's window.
-pub(crate) fn add_other_nodes_cpu(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
+fn adds_up(key: &SeriesKey) -> bool {
+    OF_A_SERVER.contains(&key.source.as_str()) && !OF_THE_CLUSTER.contains(&key.metric.as_str())
+}
+
+/// Where each counter of a server stands in a level.
+fn places(level: &LevelInput) -> HashMap<SeriesName, usize> {
+    let of_server = level.counters.iter().enumerate();
+    let of_server = of_server.filter(|(_, counter)| OF_A_SERVER.contains(&counter.series.source.as_str()));
+    of_server.map(|(place, counter)| (without_host(&counter.series), place)).collect()
+}
+
+fn without_host(series: &SeriesName) -> SeriesName {
+    SeriesName { host: String::new(), ..series.clone() }
+}
+
+/// What the nodes of the server's cluster did over each level's window, as far as it concerns their part in it.
+pub(crate) fn add_nodes(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
     let run = recording.run();
-    let is_cpu_time = |key: &SeriesKey| {
-        let SeriesKey { source, metric, instance, .. } = key;
-        (source.as_str(), metric.as_str(), instance.as_str()) == ("server_process", "run_ns", "server")
+    let Some(loaded) = &run.node else { return Ok(()) };
+    for level in levels.iter_mut() {
+        let others = run.nodes.iter().map(|node| node_input(node, node.is_loaded));
+        level.nodes = std::iter::once(node_input(loaded, true)).chain(others).collect();
+    }
+    let place = |key: &SeriesKey| {
+        run.nodes.iter().position(|node| node.name == key.host).map_or(0, |position| position + 1)
     };
-    let is_chosen = |key: &SeriesKey| run.is_other_node(&key.host) && is_cpu_time(key);
-    each_value(recording, levels, is_chosen, |level, _, value| {
-        if let WindowValue::Counter(grown) = value {
-            level.other_nodes_cpu_s += over_window(level, grown.amount, grown.covered_ns as f64) / NS_PER_S;
+    each_value(recording, levels, is_of_node, |level, key, value| {
+        let reading = reading(level, key, value);
+        let node = &mut level.nodes[place(key)];
+        match reading {
+            LevelReading::Counter(counter) => node.counters.push(counter),
+            LevelReading::Gauge(gauge) => node.gauges.push(gauge),
         }
     })
+}
+
+fn node_input(node: &NodeFacts, is_loaded: bool) -> NodeInput {
+    NodeInput { name: node.name.clone(), role: node.role.clone(), is_loaded, ..NodeInput::default() }
+}
+
+/// Whether a series shows what a node does in its cluster.
+fn is_of_node(key: &SeriesKey) -> bool {
+    match key.source.as_str() {
+        "server_process" => key.instance == "server",
+        "threads" | "appliers" | "replication" => true,
+        "status" => {
+            let metric = key.metric.to_ascii_lowercase();
+            metric == "questions" || metric.starts_with("wsrep_") || metric.starts_with("rpl_semi_sync_")
+        }
+        _ => false,
+    }
 }
 
 /// Calls `add` with each level and what a chosen series did over its window.
@@ -57,16 +120,28 @@ fn each_value(
     Ok(())
 }
 
-/// What one series did over a level's window.
 fn add_one(level: &mut LevelInput, key: &SeriesKey, value: WindowValue) {
+    match reading(level, key, value) {
+        LevelReading::Counter(counter) => level.counters.push(counter),
+        LevelReading::Gauge(gauge) => level.gauges.push(gauge),
+    }
+}
+
+/// What one series did over a level's window.
+enum LevelReading {
+    Counter(Counter),
+    Gauge(Gauge),
+}
+
+fn reading(level: &LevelInput, key: &SeriesKey, value: WindowValue) -> LevelReading {
     let series = key.name();
     let unit = key.unit.clone();
     match value {
         WindowValue::Counter(grown) => {
             let increase = over_window(level, grown.amount, grown.covered_ns as f64);
-            level.counters.push(Counter { series, unit, increase });
+            LevelReading::Counter(Counter { series, unit, increase })
         }
-        WindowValue::Gauge { mean, max } => level.gauges.push(Gauge { series, unit, mean, max }),
+        WindowValue::Gauge { mean, max } => LevelReading::Gauge(Gauge { series, unit, mean, max }),
     }
 }
 

@@ -44,6 +44,10 @@ pub struct RunInfo {
     pub spec: RunSpec,
     pub host: HostFacts,
     pub server: ServerFacts,
+    /// What the run's server is in its cluster; `None` where it is in none that whyso knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub node: Option<NodeFacts>,
     /// The other nodes of the server's cluster. They were watched, too: a node's name is the host of its series.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFacts>,
@@ -62,20 +66,29 @@ pub struct RunInfo {
     pub ended: Option<RunEnd>,
 }
 
-/// Another node of the server's cluster.
+/// A node of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct NodeFacts {
     pub name: String,
-    /// What it is for: "replica", "member".
+    /// What it is for: "source", "replica", "member".
     pub role: String,
     /// Host and port, or socket.
     pub endpoint: String,
+    /// The load went to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub is_loaded: bool,
 }
 
 impl RunInfo {
     /// Whether a series of this host is of another node of the cluster than the run's server.
     pub fn is_other_node(&self, host: &str) -> bool {
         self.nodes.iter().any(|node| node.name == host)
+    }
+
+    /// Whether a series of this host is of another node, to which the load went, too.
+    pub fn is_other_loaded_node(&self, host: &str) -> bool {
+        self.nodes.iter().any(|node| node.is_loaded && node.name == host)
     }
 
     /// A later version wrote it, in a format that this one does not know. This one reads what it can, and never writes to it.

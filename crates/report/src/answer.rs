@@ -139,6 +139,7 @@ fn limit_words(limit: &Limit) -> &'static str {
         Resource::Disk => "the disk",
         Resource::Network => "the network",
         Resource::Pool => "the bound on threads at work",
+        Resource::Nodes => "the other nodes of the cluster",
         Resource::Client => "the load generator, not the server",
         Resource::None => "none reached",
         Resource::Unknown => "unknown",

@@ -10,6 +10,7 @@ use crate::axis::Axis;
 use crate::text::engine::{engines, switches};
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, lines_of, wrapped};
 use crate::text::level::how_unsteady;
+use crate::text::nodes::nodes;
 use crate::text::requirements::{kinds_of_transactions, service_levels};
 use crate::text::{clean, dash};
 
@@ -17,7 +18,11 @@ use crate::text::{clean, dash};
 pub fn terminal(run: &RunInfo, explanation: &Explanation) -> String {
     let headline = lines_of(&explanation.headline, "", "", TEXT_WIDTH);
     let blank = if headline.is_empty() { "" } else { "\n" };
-    format!("{headline}{blank}{}\n{}", levels_table(run, explanation), findings_text(explanation))
+    let nodes = match nodes(&explanation.nodes) {
+        table if table.is_empty() => table,
+        table => format!("\n{table}"),
+    };
+    format!("{headline}{blank}{}{nodes}\n{}", levels_table(run, explanation), findings_text(explanation))
 }
 
 fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {

@@ -36,22 +36,24 @@ pub enum Counting {
 }
 
 impl Counting {
-    /// The most detailed kind that this machine allows for a server's process, and what it leaves out, for the report.
+    /// The most detailed kind that this machine allows for a server's processes, and what it leaves out, for the report. Of several, which
+    /// take parts of the same load, only the programs in the kernel count the requests.
     ///
     /// `stacks`: what of their stacks will be taken, too. `client_ports`: TCP ports at which the server takes clients.
     ///
     /// # Errors
     /// Neither the programs nor `/proc` can be read.
     pub fn of(
-        pid: u32,
+        servers: Vec<u32>,
         stacks: StackSampling,
         generator: Generator,
         client_ports: Vec<u16>,
     ) -> Result<(Counting, Option<NotMeasured>), Error> {
-        let spec = TraceSpec { servers: vec![pid], stacks, generator, client_ports, ..TraceSpec::default() };
-        match Tracer::start(&spec) {
-            Ok(tracer) => Ok((Counting::Traced(Box::new(tracer)), None)),
-            Err(error) => Counting::sampled(pid, error),
+        let spec = TraceSpec { servers, stacks, generator, client_ports, ..TraceSpec::default() };
+        match (Tracer::start(&spec), spec.servers.as_slice()) {
+            (Ok(tracer), _) => Ok((Counting::Traced(Box::new(tracer)), None)),
+            (Err(error), [pid]) => Counting::sampled(*pid, error),
+            (Err(error), _) => Err(Error::SeveralProcesses(error)),
         }
     }
 

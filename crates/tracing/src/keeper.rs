@@ -89,7 +89,11 @@ impl Keeper {
                     let _ = reply.try_send(self.edge());
                 }
                 Ok(Request::Server(pid)) => {
-                    self.servers = vec![pid];
+                    // The run's server is the first one.
+                    match self.servers.first_mut() {
+                        Some(first) => *first = pid,
+                        None => self.servers.push(pid),
+                    }
                     self.watch();
                 }
                 Ok(Request::Generator(pid, reply)) => {

@@ -32,6 +32,8 @@ pub struct TracingSpec {
     pub stacks: StackSampling,
     /// The commands that they work on, on top of that.
     pub sql: Option<FollowSpec>,
+    /// Other servers that take parts of the same load: their processes, and their TCP ports for clients.
+    pub others: Vec<(u32, Option<u16>)>,
     /// Where the load comes from: this program, a command that it will start, or something else.
     pub generator: Generator,
 }
@@ -71,14 +73,16 @@ impl Tracing {
             (true, None) if wanted.generator != Generator::Unknown => Counting::of_the_wire(&no_process),
             (true, None) => Err(Error::NoProcess(no_process)),
             (true, Some(pid)) => {
-                let ports = client_ports(&info.server.variables);
-                Counting::of(pid, wanted.stacks, wanted.generator, ports)
+                let mut ports = client_ports(&info.server.variables);
+                ports.extend(wanted.others.iter().filter_map(|(_, port)| *port));
+                let servers = servers(Some(pid), &wanted.others);
+                Counting::of(servers, wanted.stacks, wanted.generator, ports)
             }
         };
         let follows = wanted.sql.is_some();
         let started = counting.and_then(|(counting, lost)| {
             info.not_measured.extend(lost);
-            let servers = info.server.pid.into_iter().collect();
+            let servers = servers(info.server.pid, &wanted.others);
             Tracing::start(counting, servers, wanted, info, recorder)
         });
         match started {
@@ -241,6 +245,11 @@ fn sql_tracing(
         (Counting::Sampled(_), _) => Err(Error::NotAllowed),
         _ => Err(Error::NoProcess(no_process(&info.server.variables))),
     }
+}
+
+/// The processes of the run's server and of the others.
+fn servers(pid: Option<u32>, others: &[(u32, Option<u16>)]) -> Vec<u32> {
+    pid.into_iter().chain(others.iter().map(|(pid, _)| *pid)).collect()
 }
 
 /// TCP ports at which a server takes clients, by its variables.

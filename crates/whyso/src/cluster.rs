@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Subcommand, ValueEnum};
-use whyso_control::{Error, parse_knob};
-use whyso_server::cluster::{self, Cluster, ClusterKind, ClusterSpec};
+use whyso_control::{ClusterNode, Error, parse_knob};
+use whyso_server::cluster::{self, Cluster, ClusterKind, ClusterSpec, Role};
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ClusterCommand {
@@ -28,6 +28,9 @@ pub(crate) enum ClusterCommand {
         /// Setting of each node; may be given more than once
         #[arg(long = "set", value_name = "KNOB=VALUE")]
         set: Vec<String>,
+        /// Setting of one node, by its number from 1, in addition to those of each; may be given more than once
+        #[arg(long = "node-set", value_name = "N:KNOB=VALUE")]
+        node_set: Vec<String>,
         /// Print the options of each node, and start nothing
         #[arg(long)]
         dry_run: bool,
@@ -38,6 +41,8 @@ pub(crate) enum ClusterCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Show a cluster's nodes, and whether each takes part now
+    Show { name: String },
     /// Restart the nodes one after the other, each once the one before takes part again
     Restart { name: String },
     /// Stop a cluster, and remove its data
@@ -54,7 +59,7 @@ pub(crate) enum KindChoice {
 
 pub(crate) fn run(command: ClusterCommand) -> Result<()> {
     match command {
-        ClusterCommand::Start { kind, replicas, nodes, server, name, set, dry_run } => {
+        ClusterCommand::Start { kind, replicas, nodes, server, name, set, node_set, dry_run } => {
             let (kind, nodes) = match (kind, replicas, nodes) {
                 (KindChoice::Replication, replicas, None) => {
                     (ClusterKind::Replication, replicas.unwrap_or(2).saturating_add(1))
@@ -73,10 +78,12 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
                 nodes,
                 build: server,
                 set: set.iter().map(|knob| parse_knob(knob)).collect::<Result<_, _>>()?,
+                set_of_node: node_set.iter().map(|typed| parse_node_set(typed)).collect::<Result<_>>()?,
             };
             if dry_run { show_plan(&spec) } else { start(&spec) }
         }
         ClusterCommand::List { json } => list(json),
+        ClusterCommand::Show { name } => show(&cluster::find(&name).map_err(Error::Server)?),
         ClusterCommand::Restart { name } => {
             let cluster = cluster::find(&name).map_err(Error::Server)?;
             runtime()?.block_on(cluster.restart(&step)).map_err(Error::Server)?;
@@ -88,6 +95,23 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// The nodes of the cluster of this name, the one that is loaded first. `loads_all`: every other one that takes changes is loaded, too.
+pub(crate) fn nodes(name: &str, loads_all: bool) -> Result<Vec<ClusterNode>> {
+    let cluster = cluster::find(name).map_err(Error::Server)?;
+    let mut nodes: Vec<ClusterNode> = cluster.nodes.iter().map(ClusterNode::from).collect();
+    for (place, node) in nodes.iter_mut().enumerate() {
+        node.is_loaded = place == 0 || (loads_all && node.role != Role::Replica.name());
+    }
+    Ok(nodes)
+}
+
+/// The DSNs of its nodes that take changes, or of all.
+pub(crate) fn dsns(name: &str, all: bool) -> Result<Vec<String>> {
+    let nodes = nodes(name, false)?;
+    let wanted = nodes.iter().filter(|node| all || node.role != Role::Replica.name());
+    Ok(wanted.map(|node| node.dsn.display_masked()).collect())
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {
@@ -140,6 +164,30 @@ fn print(cluster: &Cluster) -> Result<()> {
             node.port,
             node.server.dsn().display_masked()
         )?;
+    }
+    Ok(())
+}
+
+/// "3:innodb_flush_log_at_trx_commit=1"
+fn parse_node_set(typed: &str) -> Result<(usize, (String, String))> {
+    let parts = typed.split_once(':').and_then(|(number, knob)| Some((number.parse().ok()?, knob)));
+    let Some((number, knob)) = parts else {
+        bail!(Error::Plan(format!(
+            "--node-set {typed}: give the node's number, a colon and the setting, such as 2:sync_binlog=1"
+        )));
+    };
+    Ok((number, parse_knob(knob)?))
+}
+
+fn show(cluster: &Cluster) -> Result<()> {
+    print(cluster)?;
+    let runtime = runtime()?;
+    for node in &cluster.nodes {
+        let state = match runtime.block_on(node.why_not()) {
+            None => "takes part".to_string(),
+            Some(why) => format!("takes no part: {why}"),
+        };
+        writeln!(crate::out::stdout(), "  {}: {}", node.server.name, state)?;
     }
     Ok(())
 }

@@ -87,8 +87,12 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
     let sources = sources(args)?;
     let stages = levels.stages.as_deref().map(parse_stages).transpose()?;
     let set = knobs(&args.server)?;
+    let dsns = match &args.cluster {
+        Some(name) => crate::cluster::dsns(name, false)?,
+        None => args.server.dsn.clone(),
+    };
     let mut servers: Vec<ServerPlan> =
-        args.server.dsn.iter().map(|dsn| ServerPlan::Dsn { dsn: dsn.clone(), set: set.clone() }).collect();
+        dsns.into_iter().map(|dsn| ServerPlan::Dsn { dsn, set: set.clone() }).collect();
     if servers.is_empty() {
         servers.push(throw_away(&args.server, set));
     }

@@ -26,6 +26,10 @@ pub(crate) struct LoadArgs {
     #[arg(long)]
     pub(crate) describe: bool,
 
+    /// Cluster to load, as `whyso server cluster list` names it: each node that takes changes is an endpoint
+    #[arg(long, value_name = "NAME", help_heading = "Server", conflicts_with_all = ["dsn", "server", "defaults_file", "server_cpus"])]
+    pub(crate) cluster: Option<String>,
+
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 

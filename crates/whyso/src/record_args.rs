@@ -18,6 +18,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "process")]
     pub(crate) container: Option<String>,
 
+    /// Cluster to record, as `whyso server cluster list` names it: its first node is traced and explained, and every node is watched
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["dsn", "container", "process"])]
+    pub(crate) cluster: Option<String>,
+
     /// Processes of any kind to watch instead, with all that they start. A number, or a name as `ps -e` shows it: that
     /// is every process of that name, also those that begin later
     #[arg(long, value_name = "NAME|PID", conflicts_with = "dsn")]

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use whyso_control::{Action, ClusterNode, Error, Plan, ServerPlan};
+use whyso_control::{Action, Error, Plan, ServerPlan};
 use whyso_explain::model::Explanation;
 use whyso_query::ForReport;
 use whyso_record::Recording;
-use whyso_server::cluster;
 
 use crate::answer::{keep_answer, print_answer};
+use crate::cluster;
 use crate::exit_codes::{FAILED, INTERRUPTED};
 use crate::plan_args::{
     OPEN_USERS, arrivals, knobs, seconds, source, think, throw_away, tuning, workload_options,
@@ -131,9 +131,8 @@ fn plan(args: &RunArgs) -> Result<Plan> {
     let server = match &args.server.dsn[..] {
         [] => match &args.cluster {
             Some(name) => {
-                let cluster = cluster::find(name).map_err(Error::Server)?;
-                nodes = cluster.nodes.iter().skip(1).map(ClusterNode::from).collect();
-                ServerPlan::Dsn { dsn: cluster.nodes[0].server.dsn().display_masked(), set }
+                nodes = cluster::nodes(name, args.all_nodes)?;
+                ServerPlan::Dsn { dsn: nodes[0].dsn.display_masked(), set }
             }
             None => throw_away(&args.server, set),
         },

@@ -24,6 +24,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", help_heading = "Server", conflicts_with_all = ["dsn", "server", "defaults_file", "server_cpus"])]
     pub(crate) cluster: Option<String>,
 
+    /// Spread the load of --cluster over every node that takes changes, and trace them all
+    #[arg(long, requires = "cluster", help_heading = "Server")]
+    pub(crate) all_nodes: bool,
+
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 

@@ -93,6 +93,7 @@ impl LiveRecorder for Records {
     ) -> Result<(), RecorderError> {
         let plan = RecordPlan {
             target: RecordTarget::Server(request.dsn.clone()),
+            nodes: Vec::new(),
             length: None,
             command: Vec::new(),
             toggle: false,

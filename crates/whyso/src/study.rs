@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use whyso_control::Error;
+use whyso_control::{Error, ReachedServer};
 use whyso_study::{Answer, Design, Journal, Repeats, Spec, StoredStudy};
 use whyso_words::rough_time;
 
@@ -41,6 +41,9 @@ enum StudyCommand {
         /// Carry it out on a server of your own, which is not restarted: its settings are changed and put back
         #[arg(long, value_name = "DSN", requires = "allow_experiments")]
         dsn: Option<String>,
+        /// Carry it out on the first node of this cluster, as `whyso server cluster list` names it; every node is watched
+        #[arg(long, value_name = "NAME", conflicts_with = "dsn")]
+        cluster: Option<String>,
         /// Permit experiments on the server of --dsn
         #[arg(long, requires = "dsn")]
         allow_experiments: bool,
@@ -61,6 +64,9 @@ enum StudyCommand {
         /// The server of your own that it was begun on
         #[arg(long, value_name = "DSN", requires = "allow_experiments")]
         dsn: Option<String>,
+        /// Carry it out on the first node of this cluster, as `whyso server cluster list` names it; every node is watched
+        #[arg(long, value_name = "NAME", conflicts_with = "dsn")]
+        cluster: Option<String>,
         /// Permit experiments on the server of --dsn
         #[arg(long, requires = "dsn")]
         allow_experiments: bool,
@@ -98,7 +104,7 @@ const PAGE: &str = "report.html";
 pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
     let form = |json: bool| if json { TextFormat::Json } else { TextFormat::Text };
     match &args.command {
-        StudyCommand::Run { file, quick, dry_run, allow_programs, dsn, out, json, .. } => {
+        StudyCommand::Run { file, quick, dry_run, allow_programs, dsn, cluster, out, json, .. } => {
             let text =
                 std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
             let spec = Spec::parse(&text, *quick)
@@ -108,18 +114,20 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
             }
             check_programs(&spec, *allow_programs)?;
             let folder = file.parent().unwrap_or(Path::new("."));
-            let study = whyso_control::plan_study(spec, folder, dsn.as_deref())?;
+            let server = reached(dsn.as_deref(), cluster.as_deref())?;
+            let study = whyso_control::plan_study(spec, folder, server.as_ref())?;
             if *dry_run {
                 return print_plan(&study);
             }
             let name = file.file_stem().unwrap_or_default();
             let dir = out.clone().unwrap_or_else(|| Path::new(FOLDER).join(name));
-            carry_out(Journal::create(&dir, study).map_err(wrong_study)?, dsn.as_deref(), form(*json))
+            carry_out(Journal::create(&dir, study).map_err(wrong_study)?, server.as_ref(), form(*json))
         }
-        StudyCommand::Resume { dir, allow_programs, dsn, json, .. } => {
+        StudyCommand::Resume { dir, allow_programs, dsn, cluster, json, .. } => {
             let journal = Journal::open(dir).map_err(wrong_study)?;
             check_programs(journal.spec(), *allow_programs)?;
-            carry_out(journal, dsn.as_deref(), form(*json))
+            let server = reached(dsn.as_deref(), cluster.as_deref())?;
+            carry_out(journal, server.as_ref(), form(*json))
         }
         StudyCommand::Show { dir, format } => {
             print_answer(&Journal::open(dir).map_err(wrong_study)?, format.chosen())?;
@@ -211,11 +219,20 @@ fn print_plan(study: &StoredStudy) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn carry_out(mut journal: Journal, dsn: Option<&str>, form: TextFormat) -> Result<ExitCode> {
+/// The running server that a study is carried out on; `None`: servers of whyso's own.
+fn reached(dsn: Option<&str>, cluster: Option<&str>) -> Result<Option<ReachedServer>> {
+    let Some(name) = cluster else {
+        return Ok(dsn.map(|dsn| ReachedServer { dsn: dsn.to_string(), nodes: Vec::new() }));
+    };
+    let nodes = crate::cluster::nodes(name, false)?;
+    Ok(nodes.first().map(|first| ReachedServer { dsn: first.dsn.display_masked(), nodes: nodes.clone() }))
+}
+
+fn carry_out(mut journal: Journal, server: Option<&ReachedServer>, form: TextFormat) -> Result<ExitCode> {
     let stop = handle_ctrl_c()?;
     let bars = Bars::new();
     let command = crate::user::command_line();
-    let done = whyso_control::study(&mut journal, dsn, &command, &bars, stop, &ask_password);
+    let done = whyso_control::study(&mut journal, server, &command, &bars, stop, &ask_password);
     bars.clear();
     print_answer(&journal, form)?;
     if done.is_ok() {

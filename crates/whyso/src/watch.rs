@@ -35,6 +35,10 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "DSN")]
     dsn: Vec<String>,
 
+    /// Cluster to watch, as `whyso server cluster list` names it: every node, each on a screen of its own
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["dsn", "container"])]
+    cluster: Option<String>,
+
     /// A server in a container of this machine, by the container's name, id or image; --dsn may give user and schema
     #[arg(long, value_name = "NAME")]
     container: Option<String>,
@@ -80,6 +84,9 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
     }
     let mut dsns: Vec<String> =
         args.dsn.iter().map(|dsn| crate::config::dsn_of(Some(dsn), args.container.as_deref())).collect();
+    if let Some(name) = &args.cluster {
+        dsns = crate::cluster::dsns(name, true)?;
+    }
     if dsns.is_empty() {
         dsns.push(crate::config::dsn_of(None, args.container.as_deref()));
     }
@@ -113,6 +120,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
 fn plan(args: &WatchArgs, dsn: String) -> Result<RecordPlan> {
     Ok(RecordPlan {
         target: RecordTarget::Server(dsn),
+        nodes: Vec::new(),
         length: None,
         command: Vec::new(),
         toggle: true,

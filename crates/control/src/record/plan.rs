@@ -8,6 +8,7 @@ use whyso_server::Dsn;
 use whyso_trace::{Generator, StackSampling};
 use whyso_tracing::{FollowSpec, Literals, TracingSpec};
 
+use crate::cluster_node::ClusterNode;
 use crate::{Error, facts};
 
 /// What is recorded.
@@ -23,6 +24,8 @@ pub enum RecordTarget {
 #[derive(Clone, Debug)]
 pub struct RecordPlan {
     pub target: RecordTarget,
+    /// The nodes of its cluster, itself first; the others are watched, too. Empty where it is in none that whyso knows.
+    pub nodes: Vec<ClusterNode>,
     /// Length of the window; `None`: until the command ends, or until Ctrl-C.
     pub length: Option<Duration>,
     /// A command that loads the server, with its arguments; empty: something else does.
@@ -94,6 +97,6 @@ impl RecordPlan {
     pub(super) fn tracing_spec(&self, dsn: Option<&Dsn>) -> TracingSpec {
         let generator = if self.command.is_empty() { Generator::Unknown } else { Generator::Command };
         let sql = self.sql.zip(dsn).map(|(literals, dsn)| FollowSpec { literals, opts: dsn.opts() });
-        TracingSpec { trace: self.trace, stacks: self.stacks, sql, generator }
+        TracingSpec { trace: self.trace, stacks: self.stacks, sql, others: Vec::new(), generator }
     }
 }

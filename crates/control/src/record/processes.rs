@@ -8,6 +8,7 @@ use whyso_watch::{WatchSpec, Watcher};
 use super::plan::RecordPlan;
 use super::session::RecordingSession;
 use super::successor::Successor;
+use crate::cluster_node::OtherNodes;
 use crate::progress::Listener;
 use crate::recording::{Outcome, Recording, SLOW_INTERVAL};
 use crate::runtime::runtime;
@@ -52,5 +53,7 @@ pub(super) fn record_processes(
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
     let tracing = Tracing::with(counting, &mut recording.info, &recording.recorder, plan.tracing_spec(None))?;
     let (tracing, successor) = (Some(tracing), Successor::of(None));
-    RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, tracing, successor }.run(recording)
+    let others = OtherNodes::default();
+    RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }
+        .run(recording)
 }

@@ -11,6 +11,7 @@ use whyso_watch::Watcher;
 use super::plan::RecordPlan;
 use super::session::RecordingSession;
 use super::successor::Successor;
+use crate::cluster_node::{self, OtherNodes};
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};
 use crate::put_back::put_settings_back;
@@ -32,11 +33,21 @@ pub(super) fn with_server<T>(
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
     let (mut undo, performance_schema) = threads.block_on(set_up(plan, &mut dsn, listener, ask_password))?;
     let begun = begin(plan, &dsn, performance_schema, &threads);
-    let recorded = begun.and_then(|(recording, watcher, tracing)| {
+    let recorded = begun.and_then(|Begun { recording, watcher, others, tracing }| {
         let successor = Successor::of(recording.info.server.pid);
         let dsn = Some(dsn.clone());
         attend(
-            RecordingSession { plan, listener, stop, dsn, runtime: threads, watcher, tracing, successor },
+            RecordingSession {
+                plan,
+                listener,
+                stop,
+                dsn,
+                runtime: threads,
+                watcher,
+                others,
+                tracing,
+                successor,
+            },
             recording,
         )
     });
@@ -85,13 +96,21 @@ async fn set_up(
     Ok((undo, setup))
 }
 
+/// A recording that has begun.
+struct Begun<'a> {
+    recording: Recording,
+    watcher: Watcher,
+    others: OtherNodes<'a>,
+    tracing: Option<Tracing>,
+}
+
 /// Begins to record a server that is set up.
-fn begin(
-    plan: &RecordPlan,
+fn begin<'a>(
+    plan: &'a RecordPlan,
     dsn: &Dsn,
     performance_schema: Option<PerformanceSchema>,
     runtime: &Runtime,
-) -> Result<(Recording, Watcher, Option<Tracing>), Error> {
+) -> Result<Begun<'a>, Error> {
     let server = facts::server_now(dsn, false, None, runtime)?;
     let performance_schema = performance_schema.unwrap_or_else(|| pfs_setup::as_it_is(dsn, runtime));
     let spec = RunSpec { performance_schema: Some(performance_schema), ..plan.spec(&server.cpus) };
@@ -101,13 +120,19 @@ fn begin(
         "response times as clients see them",
         "the load is not whyso's own, so that only what the kernel saw of its requests is known, and no percentiles",
     ));
+    cluster_node::describe(&plan.nodes, &mut info);
     let pid = info.server.pid;
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.label(&plan.labels)?;
     recording.relay(&plan.relay)?;
     let mut watched = watch_spec(dsn, pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);
-    let watcher = Watcher::start(watched, recording.recorder.clone())?;
+    watched.other_node_pids = cluster_node::other_pids(&plan.nodes);
+    let recorder = recording.recorder.clone();
+    let watcher = Watcher::start(watched, recorder.clone())?;
+    let RecordPlan { nodes, interval, trace, .. } = plan;
+    let others =
+        OtherNodes::watch(nodes, *interval, trace.then_some(runtime), &recorder, &mut recording.info)?;
     let tracing = Tracing::begin(&mut recording.info, &recording.recorder, plan.tracing_spec(Some(dsn)));
-    Ok((recording, watcher, tracing))
+    Ok(Begun { recording, watcher, others, tracing })
 }

@@ -17,6 +17,7 @@ use super::successor::Successor;
 use super::toggles::Toggles;
 use super::windows::Windows;
 use crate::Stop;
+use crate::cluster_node::OtherNodes;
 use crate::held_command::spawn_held;
 use crate::progress::{Listener, News};
 use crate::recording::{Outcome, Recording, record_event};
@@ -38,6 +39,8 @@ pub(super) struct RecordingSession<'a> {
     pub(super) dsn: Option<Dsn>,
     pub(super) runtime: Runtime,
     pub(super) watcher: Watcher,
+    /// The other nodes of its cluster.
+    pub(super) others: OtherNodes<'a>,
     pub(super) tracing: Option<Tracing>,
     pub(super) successor: Successor,
 }
@@ -56,6 +59,7 @@ impl RecordingSession<'_> {
         // Ctrl-C is how a recording without an end is ended: it is complete all the same.
         let interrupted =
             self.stop.is_asked() && (self.plan.length.is_some() || !self.plan.command.is_empty());
+        self.others.stop(&mut recording.info);
         let finished = recording.finish(self.watcher, variables, failure, interrupted);
         self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
         finished

@@ -169,6 +169,7 @@ impl RecordingSession<'_> {
         let variables =
             self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.watcher, &self.runtime));
         let failure = recorded.err().map(|error| error.to_string());
+        self.others.stop(&mut recording.info);
         let outcome = recording.finish(self.watcher, variables, failure, false)?;
         self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
         shown.map(|()| Some(outcome))

@@ -1,19 +1,85 @@
-//! A load that is spread over several servers of its own. Nothing is watched: what the load itself saw is the result.
+//! A load that is spread over several servers of its own. Up to as many as a tracer follows, all are watched, traced and recorded. Of more,
+//! what the load itself saw is the result.
 
+use tokio::runtime::Runtime;
 use whyso_explain::measures;
 use whyso_study::LevelRecord;
 
 use super::measurement::Measurement;
 use crate::Stop;
+use crate::cluster_node::ClusterNode;
 use crate::load::LoadPlan;
 use crate::login::AskPassword;
 use crate::progress::Listener;
+use crate::put_back::put_everything_back;
+use crate::recording::Outcome;
+use crate::run::set_up_run;
+use crate::runtime::GOODBYE_TIME_MAX;
+use crate::server_under_test::ServerUnderTest;
 use crate::{Error, Plan, ServerPlan};
 use whyso_query::{judge_alone, level_input};
+use whyso_server::Dsn;
 
 /// As `whyso load` has it.
 const PERCENTILES: [f64; 1] = [99.0];
 
+/// Runs a plan over this many servers of its own, and records them. One is a run as any other.
+pub(super) fn run(
+    plan: &Plan,
+    endpoints: u32,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Outcome, Error> {
+    if endpoints < 2 {
+        return crate::run(plan, listener, stop, ask_password);
+    }
+    let mut others = OtherServers { each: Vec::new(), listener };
+    for _ in 1..endpoints {
+        let (tested, runtime, _) = set_up_run(plan, listener, stop, ask_password)?;
+        others.each.push((tested, runtime));
+    }
+    let mut nodes: Vec<ClusterNode> = others
+        .each
+        .iter()
+        .zip(2..)
+        .map(|((tested, _), number)| node(number, tested.dsn.clone(), tested.pid))
+        .collect();
+    if let Some(second) = nodes.first() {
+        // Where the first one will be reached is not known before it is started, and nobody reads it from here.
+        nodes.insert(0, node(1, second.dsn.clone(), None));
+    }
+    let plan = Plan { nodes, ..plan.clone() };
+    crate::run(&plan, listener, stop, ask_password)
+}
+
+/// Servers of a load apart from its first. They are removed when it has ended, however it did.
+struct OtherServers<'a> {
+    each: Vec<(ServerUnderTest, Runtime)>,
+    listener: &'a dyn Listener,
+}
+
+impl Drop for OtherServers<'_> {
+    fn drop(&mut self) {
+        for (tested, runtime) in self.each.drain(..) {
+            runtime.block_on(put_everything_back(tested, self.listener));
+            runtime.shutdown_timeout(GOODBYE_TIME_MAX);
+        }
+    }
+}
+
+fn node(number: u32, dsn: Dsn, pid: Option<u32>) -> ClusterNode {
+    ClusterNode {
+        name: format!("endpoint-{number}"),
+        role: "endpoint",
+        dsn,
+        port: None,
+        pid,
+        is_loaded: true,
+    }
+}
+
+/// Loads this many servers, and records nothing.
 pub(super) fn load(
     plan: &Plan,
     endpoints: u32,

@@ -11,35 +11,35 @@ mod session_sweep;
 
 use std::time::Instant;
 
-use whyso_server::Dsn;
 use whyso_study::{Answer, Cell, Design, Journal, Repeats, Spec, Start, StartRecord, answer, journal_answer};
 
 use crate::Stop;
+use crate::cluster_node::LOADED_MAX;
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};
 use crate::{Error, Plan};
 
-pub use plan::plan_study;
+pub use plan::{ReachedServer, plan_study};
 pub use programs::study_programs;
 
 use measurement::{Measurement, read_measurement};
 use plan::{KnownKnobs, plan_of};
 
 /// Carries out what a study still has to do. Each finished start is stored, whatever happens later. Returns why the study ended early, where it did.
-/// `dsn`: the server of the user's own that it is carried out on.
+/// `server`: the running one that it is carried out on.
 ///
 /// # Errors
 /// A start failed, or the user broke off: what is missing can be done later.
 pub fn study(
     journal: &mut Journal,
-    dsn: Option<&str>,
+    server: Option<&ReachedServer>,
     command: &[String],
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Option<String>, Error> {
-    check_endpoint(journal, dsn)?;
-    let ended = carry_out(journal, dsn, command, listener, stop, ask_password)?;
+    check_endpoint(journal, server)?;
+    let ended = carry_out(journal, server, command, listener, stop, ask_password)?;
     let begun = journal.suggested().map_err(wrong_study)?;
     let suggested = match (begun, journal.stored().suggested(journal.finished_starts())) {
         (Some(begun), _) => Some(begun),
@@ -49,27 +49,27 @@ pub fn study(
         (None, _) => None,
     };
     if let Some(mut suggested) = suggested {
-        carry_out(&mut suggested, dsn, command, listener, stop, ask_password)?;
+        carry_out(&mut suggested, server, command, listener, stop, ask_password)?;
     }
     Ok(ended)
 }
 
 /// Refuses to mix starts of several servers.
-fn check_endpoint(journal: &Journal, dsn: Option<&str>) -> Result<(), Error> {
+fn check_endpoint(journal: &Journal, server: Option<&ReachedServer>) -> Result<(), Error> {
     let begun_on = &journal.stored().endpoint;
-    let now = dsn.map(|dsn| Dsn::resolve(dsn).map(|dsn| dsn.endpoint())).transpose()?.unwrap_or_default();
+    let now = server.map(ReachedServer::endpoint).transpose()?.unwrap_or_default();
     if now == *begun_on {
         return Ok(());
     }
     Err(Error::Plan(match begun_on.as_str() {
         "" => "this study was begun on servers of whyso's own: leave out --dsn".to_string(),
-        _ => format!("this study was begun on {begun_on}: give its --dsn"),
+        _ => format!("this study was begun on {begun_on}: give its --dsn, or its --cluster"),
     }))
 }
 
 fn carry_out(
     journal: &mut Journal,
-    dsn: Option<&str>,
+    server: Option<&ReachedServer>,
     command: &[String],
     listener: &dyn Listener,
     stop: &Stop,
@@ -77,7 +77,7 @@ fn carry_out(
 ) -> Result<Option<String>, Error> {
     journal.remove_unfinished().map_err(wrong_study)?;
     let cells = journal.spec().cells();
-    let mut knobs = KnownKnobs::of_study(dsn);
+    let mut knobs = KnownKnobs::of_study(server);
     let mut blocks = count_begun_blocks(journal).max(journal.spec().blocks_least());
     loop {
         let todo = journal.todo(blocks);
@@ -95,16 +95,21 @@ fn carry_out(
         if journal.spec().design().is_in_turns() {
             let together = journal.spec().together(&todo, &cells);
             listener.hear(News::Step(&describe_starts(journal, &together, &cells, todo.len())));
-            for done in
-                starts_together(journal, &together, &cells, dsn, &mut knobs, (listener, stop, ask_password))?
-            {
+            for done in starts_together(
+                journal,
+                &together,
+                &cells,
+                server,
+                &mut knobs,
+                (listener, stop, ask_password),
+            )? {
                 check_errors(journal.spec(), &cells[done.start.cell], &done)?;
                 journal.finish(done).map_err(wrong_study)?;
             }
             continue;
         }
         listener.hear(News::Step(&describe_start(journal, start, cell, blocks)));
-        let done = one_start(journal, start, cell, dsn, &mut knobs, &|plan| {
+        let done = one_start(journal, start, cell, server, &mut knobs, &|plan| {
             let plan = Plan { command: command.to_vec(), ..plan };
             begin(&plan, cell.setup.endpoints, journal.spec(), start, listener, stop, ask_password)
         })?;
@@ -145,11 +150,12 @@ fn begin(
         return Ok(StartOutcome { run: String::new(), measurement });
     }
     // All cells of a study are measured in the same way.
-    if spec.cells().iter().any(|cell| cell.setup.endpoints > 1) {
+    let endpoints_max = spec.cells().iter().map(|cell| cell.setup.endpoints).max().unwrap_or(1);
+    if endpoints_max > LOADED_MAX as u32 {
         let measurement = endpoints::load(plan, endpoints, listener, stop, ask_password)?;
         return Ok(StartOutcome { run: String::new(), measurement });
     }
-    let outcome = crate::run(plan, listener, stop, ask_password)?;
+    let outcome = endpoints::run(plan, endpoints, listener, stop, ask_password)?;
     if stop.is_asked() {
         return Err(Error::Interrupted);
     }
@@ -166,14 +172,14 @@ fn one_start(
     journal: &Journal,
     start: Start,
     cell: &Cell,
-    dsn: Option<&str>,
+    server: Option<&ReachedServer>,
     knobs: &mut KnownKnobs,
     begin: &dyn Fn(Plan) -> Result<StartOutcome, Error>,
 ) -> Result<StartRecord, Error> {
     let began = Instant::now();
     let machine = machine::machine_now();
     let unknown_knobs = knobs.unknown(cell)?;
-    let plan = plan_of(journal.stored(), &journal.runs(), cell, &unknown_knobs, dsn)?;
+    let plan = plan_of(journal.stored(), &journal.runs(), cell, &unknown_knobs, server)?;
     let outcome = begin(plan).map_err(|error| match error {
         Error::Failed(why) => Error::Failed(format!("{}: {why}", cell.name())),
         other => other,
@@ -200,7 +206,7 @@ fn starts_together(
     journal: &Journal,
     starts: &[Start],
     cells: &[Cell],
-    dsn: Option<&str>,
+    server: Option<&ReachedServer>,
     knobs: &mut KnownKnobs,
     (listener, stop, ask_password): (&dyn Listener, &Stop, &AskPassword),
 ) -> Result<Vec<StartRecord>, Error> {
@@ -211,7 +217,7 @@ fn starts_together(
     for start in starts {
         let cell = &cells[start.cell];
         let unknown = knobs.unknown(cell)?;
-        plans.push(plan_of(journal.stored(), &journal.runs(), cell, &unknown, dsn)?);
+        plans.push(plan_of(journal.stored(), &journal.runs(), cell, &unknown, server)?);
         unknown_knobs.push(unknown);
     }
     let block = starts.first().map_or(0, |start| start.block);

@@ -12,6 +12,7 @@ use whyso_study::{At, Cell, Design, Spec, StoredStudy, Suggest};
 use whyso_trace::StackSampling;
 use whyso_watch::AddOn;
 
+use crate::cluster_node::ClusterNode;
 use crate::source::Source;
 use crate::{Action, ActionKind, Error, Literals, Plan, ServerPlan};
 use whyso_model::parse_size;
@@ -20,18 +21,36 @@ use whyso_model::parse_size;
 const INTERVAL_OVER_TIME: Duration = Duration::from_millis(500);
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// A running server that a study is carried out on.
+#[derive(Clone, Debug)]
+pub struct ReachedServer {
+    pub dsn: String,
+    /// The nodes of its cluster, itself first; empty where it is in none that whyso knows.
+    pub nodes: Vec<ClusterNode>,
+}
+
+impl ReachedServer {
+    pub(super) fn endpoint(&self) -> Result<String, Error> {
+        Ok(Dsn::resolve(&self.dsn)?.endpoint())
+    }
+}
+
 /// Reads what a study's file names, leaves out servers that are optional and not available, and checks every cell.
-/// `folder`: the file's, which paths of workloads are relative to. `dsn`: a server of the user's own that it is carried out on.
+/// `folder`: the file's, which paths of workloads are relative to. `server`: a running one that it is carried out on.
 ///
 /// # Errors
 /// One sentence for the first thing that is wrong, with the cell that it is wrong with.
-pub fn plan_study(mut spec: Spec, folder: &Path, dsn: Option<&str>) -> Result<StoredStudy, Error> {
+pub fn plan_study(
+    mut spec: Spec,
+    folder: &Path,
+    server: Option<&ReachedServer>,
+) -> Result<StoredStudy, Error> {
     let mut notes = Vec::new();
     let mut endpoint = String::new();
-    if let Some(dsn) = dsn {
+    if let Some(server) = server {
         check_on_own_server(&spec)?;
         spec.asked_design = spec.asked_design.or(Some(Design::Blocks));
-        endpoint = Dsn::resolve(dsn)?.endpoint();
+        endpoint = server.endpoint()?;
         notes.push(format!(
             "It is carried out on {endpoint}, which is not restarted: its starts are repetitions, and what it finds holds for this start of the server."
         ));
@@ -75,7 +94,7 @@ pub fn plan_study(mut spec: Spec, folder: &Path, dsn: Option<&str>) -> Result<St
             cell.against
         )));
     }
-    let mut knobs = KnownKnobs::of_study(dsn);
+    let mut knobs = KnownKnobs::of_study(server);
     resolve_suggestion(&mut spec, &mut knobs, &mut notes)?;
     let mut study = StoredStudy { spec, files: BTreeMap::new(), notes, endpoint };
     for cell in &cells {
@@ -83,7 +102,7 @@ pub fn plan_study(mut spec: Spec, folder: &Path, dsn: Option<&str>) -> Result<St
     }
     for cell in &cells {
         let unknown = knobs.unknown(cell)?;
-        let plan = plan_of(&study, Path::new("."), cell, &unknown, dsn)?;
+        let plan = plan_of(&study, Path::new("."), cell, &unknown, server)?;
         plan.check()
             .and_then(|()| crate::describe(&plan).map(|_| ()))
             .map_err(|error| of_cell(cell, &error))?;
@@ -157,8 +176,8 @@ pub(super) struct KnownKnobs {
 }
 
 impl KnownKnobs {
-    pub(super) fn of_study(dsn: Option<&str>) -> KnownKnobs {
-        KnownKnobs { is_reached: dsn.is_some(), ..KnownKnobs::default() }
+    pub(super) fn of_study(server: Option<&ReachedServer>) -> KnownKnobs {
+        KnownKnobs { is_reached: server.is_some(), ..KnownKnobs::default() }
     }
 
     fn of(&mut self, cell: &Cell) -> Result<&(Binary, BTreeMap<String, String>), Error> {
@@ -232,7 +251,7 @@ pub(super) fn plan_of(
     runs: &Path,
     cell: &Cell,
     unknown_knobs: &[String],
-    dsn: Option<&str>,
+    server: Option<&ReachedServer>,
 ) -> Result<Plan, Error> {
     let (spec, setup) = (&study.spec, &cell.setup);
     let preset = setup.pfs.as_ref().map(|preset| preset.parse().map(pfs::PfsRequest::new)).transpose();
@@ -281,8 +300,8 @@ pub(super) fn plan_of(
         // Cells are compared at the same number of event loops.
         check_loops: false,
         actions,
-        server: match dsn {
-            Some(dsn) => ServerPlan::Dsn { dsn: dsn.to_string(), set: set.cloned().collect() },
+        server: match server {
+            Some(server) => ServerPlan::Dsn { dsn: server.dsn.clone(), set: set.cloned().collect() },
             None => ServerPlan::ThrowAway {
                 build: (!cell.server.is_empty()).then(|| cell.server.clone().into()),
                 parent: spec.data_dir.as_ref().map(PathBuf::from),
@@ -298,7 +317,7 @@ pub(super) fn plan_of(
                 preload: setup.preload.as_ref().map(PathBuf::from),
             },
         },
-        nodes: Vec::new(),
+        nodes: server.map_or(Vec::new(), |server| server.nodes.clone()),
         pfs: wanted,
         client_cpus: setup.client_cpus.clone(),
         allow_writes: None,

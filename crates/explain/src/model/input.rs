@@ -184,9 +184,9 @@ pub struct LevelInput {
     pub cpu: Option<CpuUse>,
     /// CPU seconds of the server's process in the window, where it is local.
     pub server_cpu_s: Option<f64>,
-    /// The same of the cluster's other nodes on this machine, all together: they are no programs of others.
-    #[serde(default)]
-    pub other_nodes_cpu_s: f64,
+    /// The nodes of the server's cluster, the one that was loaded first; empty where it is in none that whyso knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeInput>,
     /// Growth of every counter over the window.
     pub counters: Vec<Counter>,
     /// Mean of every gauge over the window.
@@ -229,6 +229,19 @@ pub struct LevelInput {
     pub in_flight: Option<InFlight>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_seconds: Option<UserSeconds>,
+}
+
+/// What a node of the server's cluster did over a level's window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeInput {
+    pub name: String,
+    /// What it is for, such as "replica".
+    pub role: String,
+    /// The load goes to it.
+    pub is_loaded: bool,
+    /// What concerns its part in the cluster: its process, its threads, replication.
+    pub counters: Vec<Counter>,
+    pub gauges: Vec<Gauge>,
 }
 
 /// Waits of a class, and what the threads did that were waited for.

@@ -11,7 +11,8 @@ pub use whyso_series::{InFlight, UserSeconds};
 pub use self::evidence::Evidence;
 pub use self::input::{
     ActionInput, Counter, CpuUse, DeedShare, EndedWaits, Gauge, Input, Instruments, LevelInput, LoopKind,
-    Machine, PfsSetup, SampledActivity, SampledClass, SloInput, StatementTime, StatementWork, Timer,
+    Machine, NodeInput, PfsSetup, SampledActivity, SampledClass, SloInput, StatementTime, StatementWork,
+    Timer,
 };
 pub use self::output::{
     ActionEffect, Doubt, Drift, Explanation, Finding, Growth, LevelVerdict, OtherClients, Peak, ProcessTime,
@@ -20,5 +21,6 @@ pub use self::output::{
 pub use crate::activities::{Activity, ActivityTime};
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::locks::LockObject;
+pub use crate::nodes::{Applier, BEHIND_S_MIN, NodeState};
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::suspects::{Cause, Class, Gain, Holder, Limit, Possible, Resource, Suspect, SuspectObject};

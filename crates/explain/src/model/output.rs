@@ -6,6 +6,7 @@ use whyso_inference::{Estimate, Steadiness, UslFit};
 
 use super::{CpuUse, Evidence, FileWait, SeriesName};
 use crate::budget::Budget;
+use crate::nodes::NodeState;
 use crate::suspects::{Limit, Possible, Suspect};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
@@ -35,6 +36,9 @@ pub struct Explanation {
     /// What may be the cause there by a setting, a version or a count, and was not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub possible: Vec<Possible>,
+    /// What each node of the server's cluster did at that level; empty where it is in none that whyso knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeState>,
     /// Of processes that are no server's, where their threads' time went: one a level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessTime>,

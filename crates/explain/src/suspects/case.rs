@@ -93,6 +93,12 @@ impl<'a, 'b> Case<'a, 'b> {
         self.budget.map_or(0.0, |budget| budget.ms(part))
     }
 
+    /// Time that attempts lost to an error of this number, for one transaction that ended well.
+    pub(super) fn lost_ms(&self, number: &str) -> f64 {
+        let lost = self.level.lost_ms_by_code.iter().filter(|(code, _)| code.starts_with(number));
+        lost.map(|(_, ms)| ms).filter(|ms| (0.0..1e18).contains(*ms)).sum::<f64>() / self.transactions
+    }
+
     /// Share of the response time, 0 to 1.
     pub(super) fn share(&self, ms: f64) -> f64 {
         let share = ms / self.response_ms;

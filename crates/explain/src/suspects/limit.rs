@@ -48,6 +48,7 @@ impl Resource {
             | Cause::QueryCache => Resource::Lock,
             Cause::ThreadConcurrency => Resource::Pool,
             Cause::Network | Cause::SlowReader => Resource::Network,
+            Cause::SemiSync | Cause::FlowControl | Cause::Certification => Resource::Nodes,
             Cause::Generator => Resource::Client,
             Cause::WakeupLatency | Cause::Unsaturated | Cause::Sleep | Cause::FullScan => Resource::None,
             // A handshake is work on CPUs, most of all.
@@ -109,6 +110,9 @@ fn described(case: &Case, id: Resource, share: f64) -> Limit {
                 "the limit on threads that may work at a time is reached at {level}: waits for it take {held} of the response time"
             )
         }
+        Resource::Nodes => format!(
+            "other nodes of the cluster are the limit at {level}: waits for them take {held} of the response time"
+        ),
         Resource::Client => format!(
             "the load generator is the limit at {level}, not the server: it takes {held} of the response time"
         ),

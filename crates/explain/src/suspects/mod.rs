@@ -21,6 +21,7 @@ mod case;
 mod claim;
 mod classes;
 mod clients;
+mod cluster;
 mod commits;
 mod cpus;
 mod gain;
@@ -243,6 +244,7 @@ fn accuse(case: &Case) -> Accusation {
     claims.extend(load::claims(case));
     claims.extend(clients::claims(case));
     claims.extend(quota::claim(case));
+    claims.extend(cluster::claims(case));
     claims.extend(logs::claims(case));
     claims.extend(pages::claims(case));
     claims.extend(rows::claims(case));

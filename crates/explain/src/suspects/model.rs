@@ -123,6 +123,9 @@ pub enum Cause {
     Sleep,
     CpuQuota,
     Binlog,
+    SemiSync,
+    FlowControl,
+    Certification,
     NoisyNeighbour,
     Observer,
     Generator,
@@ -143,7 +146,7 @@ impl Class {
 
 impl Cause {
     /// Every cause, in the order of the declaration.
-    pub const ALL: [Cause; 43] = [
+    pub const ALL: [Cause; 46] = [
         Cause::Cpu,
         Cause::Runqueue,
         Cause::WakeupLatency,
@@ -182,6 +185,9 @@ impl Cause {
         Cause::Sleep,
         Cause::CpuQuota,
         Cause::Binlog,
+        Cause::SemiSync,
+        Cause::FlowControl,
+        Cause::Certification,
         Cause::NoisyNeighbour,
         Cause::Observer,
         Cause::Generator,
@@ -238,6 +244,9 @@ impl Cause {
             Cause::Sleep => "sleep",
             Cause::CpuQuota => "cpu-quota",
             Cause::Binlog => "binlog",
+            Cause::SemiSync => "semi-sync",
+            Cause::FlowControl => "flow-control",
+            Cause::Certification => "certification",
             Cause::NoisyNeighbour => "noisy-neighbour",
             Cause::Observer => "observer",
             Cause::Generator => "generator",

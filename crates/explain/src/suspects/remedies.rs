@@ -46,6 +46,9 @@ impl Cause {
             Cause::Sleep => "SLEEP()",
             Cause::CpuQuota => "a limit on the server's CPU time",
             Cause::Binlog => "syncs of the binary log",
+            Cause::SemiSync => "waits until a replica has the changes",
+            Cause::FlowControl => "pauses that a slower node asks for",
+            Cause::Certification => "attempts that changes of other nodes ended",
             Cause::NoisyNeighbour => "other programs on the same CPUs",
             Cause::Observer => "whyso's own watching",
             Cause::Generator => "the load generator",
@@ -93,6 +96,11 @@ impl Cause {
             Cause::Sleep => "remove the SLEEP()",
             Cause::CpuQuota => "raise the limit on CPU time",
             Cause::Binlog => "more work per commit, or a disk that syncs faster",
+            Cause::SemiSync => "a replica that is nearer and syncs faster, or more work per commit",
+            Cause::FlowControl => {
+                "make the node faster that asks for pauses: wsrep_slave_threads, its CPUs, its disk"
+            }
+            Cause::Certification => "send the changes of the same rows to one node",
             Cause::NoisyNeighbour => "move the other programs away",
             Cause::Observer => "watch less: leave out --stacks and --trace-sql",
             Cause::Generator => "more CPUs for the load generator",

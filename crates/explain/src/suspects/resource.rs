@@ -23,6 +23,8 @@ pub enum Resource {
     Network,
     /// A bound on the threads that may work at a time.
     Pool,
+    /// Other nodes of the cluster.
+    Nodes,
     /// The load generator.
     Client,
     /// Nothing: more users would do more.
@@ -31,12 +33,13 @@ pub enum Resource {
 }
 
 impl Resource {
-    pub(super) const ALL: [Resource; 8] = [
+    pub(super) const ALL: [Resource; 9] = [
         Resource::Cpu,
         Resource::Lock,
         Resource::Disk,
         Resource::Network,
         Resource::Pool,
+        Resource::Nodes,
         Resource::Client,
         Resource::None,
         Resource::Unknown,
@@ -50,6 +53,7 @@ impl Resource {
             Resource::Disk => "disk",
             Resource::Network => "network",
             Resource::Pool => "pool",
+            Resource::Nodes => "nodes",
             Resource::Client => "client",
             Resource::None => "none",
             Resource::Unknown => "unknown",

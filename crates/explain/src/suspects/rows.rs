@@ -2,6 +2,7 @@
 
 use super::case::{Case, Measure};
 use super::claim::{Claim, Class};
+use super::cluster;
 use super::model::Cause;
 use crate::model::{Evidence, Part};
 use whyso_model::LockKind;
@@ -26,8 +27,7 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
 
 /// Time that attempts lost to deadlocks, for one transaction that ended well.
 fn deadlocked_ms(case: &Case) -> f64 {
-    let lost = case.level.lost_ms_by_code.iter().filter(|(code, _)| code.starts_with(DEADLOCK));
-    lost.map(|(_, ms)| ms).filter(|ms| (0.0..1e18).contains(*ms)).sum::<f64>() / case.transactions
+    case.lost_ms(DEADLOCK) - cluster::conflict_ms(case)
 }
 
 fn row_lock(case: &Case) -> Option<Claim> {

@@ -1,6 +1,7 @@
 //! The cause, named: for each that whyso knows, a small simulated run in which it is the cause, and it must be the first suspect.
 
 mod activities;
+mod cluster;
 mod cpus;
 mod disks;
 mod group_commit;

@@ -1,6 +1,6 @@
 //! The answer as lines of a terminal, at most [`LINES_MAX`]. `whyso why` and the report have the rest.
 
-use whyso_explain::model::{Cause, Explanation};
+use whyso_explain::model::{BEHIND_S_MIN, Cause, Explanation, NodeState};
 use whyso_record::run::RunInfo;
 use whyso_words::percent;
 
@@ -57,6 +57,7 @@ pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlac
         // A recording of something that is no server, or of nothing.
         None => lines.extend(first_findings(explanation, place.width)),
     }
+    lines.extend(explanation.nodes.iter().filter_map(behind));
     lines.extend(time::line(explanation, place.width));
     lines.extend(place.before.map(|runs| before(runs, answer.doubts.is_empty())));
     let next = if place.is_head { Vec::new() } else { next(run, &answer, place) };
@@ -115,6 +116,20 @@ fn cause(cause: &AnswerCause, explanation: &Explanation) -> Vec<Line> {
         lines.push(Line::labelled("also").with(Tone::Plain, others.join(" · ")));
     }
     lines
+}
+
+/// "replication-2 up to 14 s behind its source: its busiest applier had work for 97 % of the time"
+fn behind(node: &NodeState) -> Option<Line> {
+    let behind_s = node.behind_s.filter(|behind_s| *behind_s >= BEHIND_S_MIN)?;
+    let text = format!("{} up to {} behind its source", clean(&node.name), whyso_words::seconds(behind_s));
+    let line = Line::labelled("replica").with(Tone::Bad, text);
+    Some(match &node.applier {
+        Some(applier) => {
+            let busy = percent(applier.busy);
+            line.with(Tone::Plain, format!(": its busiest applier had work for {busy} of the time"))
+        }
+        None => line,
+    })
 }
 
 /// Where nobody is suspected: what was found, sentence by sentence.

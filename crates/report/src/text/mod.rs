@@ -6,6 +6,7 @@ pub(crate) mod engine;
 pub(crate) mod files;
 pub(crate) mod layout;
 pub(crate) mod level;
+pub(crate) mod nodes;
 pub(crate) mod pfs;
 pub(crate) mod requirements;
 pub(crate) mod statements;

@@ -28,6 +28,9 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
         "possible": explanation.possible,
         "pauses": pauses(&explanation.findings),
     });
+    if !explanation.nodes.is_empty() {
+        object["nodes"] = json!(explanation.nodes);
+    }
     if run.process().is_some() {
         object["levels"] = json!([]);
         object["processes"] = json!(processes_json(explanation));

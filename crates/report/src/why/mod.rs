@@ -12,6 +12,7 @@ use whyso_remedy::track_record;
 use whyso_words::{number, percent};
 
 use crate::text::layout::{TEXT_WIDTH, wrapped};
+use crate::text::nodes::nodes;
 
 /// Returns the explanation for people, in as many columns as a terminal has. First comes the budget level by level, then as bars the
 /// budget of the level whose cause is asked for, then the sentences.
@@ -45,6 +46,12 @@ pub fn why(explanation: &Explanation) -> String {
     }
     out.push_str(&suspects(&explanation.suspects));
     out.push_str(&possible(&explanation.possible));
+    let nodes = nodes(&explanation.nodes);
+    if !nodes.is_empty() {
+        let _ = write!(out, "\n{nodes}");
+    }
+    let of_nodes = explanation.findings.iter().filter(|finding| finding.id == "replication-lag");
+    of_nodes.for_each(|finding| out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH)));
     out
 }
 

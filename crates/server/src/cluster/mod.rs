@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::throwaway::kept_servers;
 
 pub use kind::{ClusterKind, Role};
-pub use node::Node;
+pub use node::{Node, appliers};
 pub use start::{ClusterSpec, start};
 
 /// A node is given up on that is not back after this time.

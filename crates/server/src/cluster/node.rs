@@ -24,9 +24,57 @@ pub struct Node {
 }
 
 impl Node {
+    /// Why it takes no part in its cluster now; `None` where it does.
+    pub async fn why_not(&self) -> Option<String> {
+        if self.server.pid.is_none() {
+            return Some("it has ended".to_string());
+        }
+        why_not_yet(&self.server.dsn(), self.role).await.unwrap_or_else(|error| Some(error.to_string()))
+    }
+
     pub(super) async fn wait_until_it_takes_part(&self, within: Duration) -> Result<()> {
         wait_until_it_takes_part(&self.server.name, &self.server.dsn(), self.role, within).await
     }
+}
+
+/// Threads of MariaDB that work for no client, with what they do; then those of MySQL that apply a source's log.
+const OWN_THREADS: [&str; 2] = [
+    "SELECT TID, CONCAT_WS(' ', COMMAND, STATE) FROM information_schema.PROCESSLIST WHERE USER = 'system user'",
+    "SELECT THREAD_OS_ID, NAME FROM performance_schema.threads WHERE NAME IN \
+     ('thread/sql/replica_sql', 'thread/sql/replica_worker', 'thread/sql/slave_sql', 'thread/sql/slave_worker')",
+];
+
+/// The threads that apply what other nodes have changed: the operating system's number, and what the server calls them. Servers without a
+/// Performance Schema name no thread to the system.
+///
+/// # Errors
+/// The node does not answer.
+pub async fn appliers(dsn: &Dsn) -> Result<Vec<(u32, String)>> {
+    let mut conn = dsn.connect_without_schema().await?;
+    let found = answered(dsn, "asking for its threads", async {
+        for sql in OWN_THREADS {
+            // Each is understood by one of the two.
+            if let Ok(threads) = conn.query::<(u32, String), _>(sql).await {
+                return Ok::<_, Error>(threads);
+            }
+        }
+        Ok(Vec::new())
+    });
+    let threads = found.await?;
+    log_out(conn).await;
+    Ok(threads.into_iter().filter_map(|(tid, doing)| Some((tid, applier(&doing)?.to_string()))).collect())
+}
+
+/// What a thread that applies is called; `None` for one that does something else.
+fn applier(doing: &str) -> Option<&'static str> {
+    if doing.starts_with("Slave_worker") || doing.ends_with("_worker") {
+        return Some("worker");
+    }
+    if doing.starts_with("Slave_SQL") || doing.ends_with("_sql") {
+        return Some("SQL thread");
+    }
+    // Those of Galera sleep, or apply a change.
+    (doing.starts_with("Sleep") && !doing.contains("aborter")).then_some("Galera's applier")
 }
 
 /// Waits until a node answers, and does what its role asks for.
@@ -95,4 +143,26 @@ async fn why_no_replica(conn: &mut Conn) -> Result<Option<String>> {
     let errors = [text(["Last_IO_Error", ""]), text(["Last_SQL_Error", ""])];
     let said = errors.into_iter().find(|error| !error.is_empty()).unwrap_or_default();
     Ok(Some(format!("it reads from the source: {reads}, it applies: {applies}. {said}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::applier;
+
+    #[test]
+    fn threads_that_apply_are_known_by_what_servers_call_them() {
+        for (doing, name) in [
+            ("Slave_SQL Slave has read all relay log; waiting for more updates", Some("SQL thread")),
+            ("Slave_worker Commit", Some("worker")),
+            ("Slave_IO Waiting for master to send event", None),
+            ("thread/sql/replica_sql", Some("SQL thread")),
+            ("thread/sql/replica_worker", Some("worker")),
+            ("Sleep wsrep aborter idle", None),
+            ("Sleep ", Some("Galera's applier")),
+            ("Sleep Committed 17", Some("Galera's applier")),
+            ("Daemon InnoDB purge worker", None),
+        ] {
+            assert_eq!(applier(doing), name, "{doing}");
+        }
+    }
 }

@@ -31,6 +31,8 @@ pub struct ClusterSpec {
     pub build: Option<PathBuf>,
     /// Settings of each node.
     pub set: Vec<(String, String)>,
+    /// Settings of single nodes, which come after those: the node's number from 1, name and value.
+    pub set_of_node: Vec<(usize, (String, String))>,
 }
 
 impl ClusterSpec {
@@ -40,6 +42,14 @@ impl ClusterSpec {
         if !(2..=NODES_MAX).contains(&self.nodes) {
             return Err(Error::BuildName(format!(
                 "a cluster has 2 to {NODES_MAX} nodes, and {} are asked for",
+                self.nodes
+            )));
+        }
+        if let Some((number, _)) =
+            self.set_of_node.iter().find(|(number, _)| !(1..=self.nodes).contains(number))
+        {
+            return Err(Error::BuildName(format!(
+                "a setting is for node {number}, and the cluster has the nodes 1 to {}",
                 self.nodes
             )));
         }
@@ -86,6 +96,8 @@ pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>>
         hear(&format!("starting {name}, the {}", plan.role.name()));
         let mut start = StartSpec::new(binary.clone());
         start.set.clone_from(&spec.set);
+        let own = spec.set_of_node.iter().filter(|(number, _)| *number == at + 1);
+        start.set.extend(own.map(|(_, setting)| setting.clone()));
         start.connections = CONNECTIONS;
         start.node = Some(plan.node);
         let server = ThrowAway::start(start).await?;

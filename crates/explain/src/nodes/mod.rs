@@ -1,0 +1,78 @@
+//! The nodes of the server's cluster: how busy each was, how far behind, and which of them held the others up.
+
+mod state;
+mod words;
+
+pub use state::{Applier, NodeState};
+
+use whyso_model::Role;
+
+use crate::level::Level;
+use crate::model::{Evidence, Finding, NodeInput};
+use words::{applier_words, names};
+
+/// Being behind for less than this is no finding: servers count whole seconds.
+pub const BEHIND_S_MIN: f64 = 2.0;
+
+/// Source of the series of the servers' processes.
+const PROCESS: &str = "server_process";
+
+/// What every node of the cluster did at the level that the cause is asked about; empty where the server is in no cluster that whyso knows.
+pub(crate) fn states(level: &Level) -> Vec<NodeState> {
+    level.nodes.iter().map(|node| NodeState::new(node, level.seconds)).collect()
+}
+
+/// CPU time of the nodes that are not loaded: they are no programs of others.
+pub(crate) fn others_cpu_s(level: &Level) -> f64 {
+    let others = level.nodes.iter().filter(|node| !node.is_loaded);
+    others.filter_map(|node| counter(node, PROCESS, "run_ns", "server")).sum::<f64>() / 1e9
+}
+
+/// Replicas that fell behind, in one sentence each, and what their appliers did meanwhile.
+pub(crate) fn findings(level: &Level) -> Vec<Finding> {
+    level.nodes.iter().zip(states(level)).filter_map(|(node, state)| behind(level, node, &state)).collect()
+}
+
+fn behind(level: &Level, node: &NodeInput, state: &NodeState) -> Option<Finding> {
+    let behind_s = state.behind_s.filter(|behind_s| *behind_s >= BEHIND_S_MIN)?;
+    let applied = state.executed.map_or(String::new(), |share| {
+        format!(", and executed {} of what it fetched meanwhile", whyso_words::percent(share))
+    });
+    let text = format!(
+        "Replication lag at {}: {} was up to {} behind its source{applied}.{}",
+        level.name(),
+        names(state),
+        whyso_words::seconds(behind_s),
+        applier_words(state.applier.as_ref()),
+    );
+    Some(Finding { id: "replication-lag".to_string(), text, evidence: lag_evidence(level, node) })
+}
+
+fn lag_evidence(level: &Level, node: &NodeInput) -> Vec<Evidence> {
+    let of_lag = node.gauges.iter().filter(|gauge| gauge.series.metric == state::BEHIND);
+    let of_applier = node.counters.iter().filter(|counter| {
+        counter.series.source == "threads"
+            && counter.series.instance == Role::Replication.name()
+            && counter.series.metric == "cpu_ns"
+    });
+    let series = of_lag.map(|gauge| &gauge.series).chain(of_applier.map(|counter| &counter.series));
+    series
+        .map(|series| Evidence::Series {
+            series: series.clone(),
+            begin_ns: level.begin_ns,
+            end_ns: level.end_ns,
+        })
+        .collect()
+}
+
+/// Growth of a node's counter over the level.
+pub(crate) fn counter(node: &NodeInput, source: &str, metric: &str, instance: &str) -> Option<f64> {
+    let found = node.counters.iter().find(|counter| {
+        let series = &counter.series;
+        series.source == source && series.metric.eq_ignore_ascii_case(metric) && series.instance == instance
+    });
+    found.map(|counter| counter.increase).filter(|increase| (0.0..1e24).contains(increase))
+}
+
+#[cfg(test)]
+mod tests;

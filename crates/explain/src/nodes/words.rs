@@ -1,0 +1,43 @@
+//! Nodes in words.
+
+use super::state::{Applier, NodeState};
+use crate::model::{Part, StateTime};
+
+/// States of a thread that a sentence names.
+const NAMED_MAX: usize = 3;
+/// A smaller share of the time is not named.
+const SHARE_MIN: f64 = 0.05;
+/// From this share of the time on, one thread is as busy as it can be.
+const FULL: f64 = 0.85;
+
+/// "replication-2 (replica)"
+pub(super) fn names(state: &NodeState) -> String {
+    format!("{} ({})", state.name, state.role)
+}
+
+/// " Its busiest applier, slave_sql, had work for 91 % of the time: 61 % work on a CPU and 30 % waiting for syncs of files. …"
+pub(super) fn applier_words(applier: Option<&Applier>) -> String {
+    let Some(applier) = applier else { return String::new() };
+    let parts: Vec<String> = applier
+        .states
+        .iter()
+        .filter(|state| state.s >= SHARE_MIN)
+        .take(NAMED_MAX)
+        .map(|StateTime { state, s }| format!("{} {}", whyso_words::percent(*s), state_words(state)))
+        .collect();
+    let spent = if parts.is_empty() { String::new() } else { format!(": {}", whyso_words::list(&parts)) };
+    let advice = if applier.busy >= FULL {
+        " One thread does no more than that: let more threads apply at the same time."
+    } else {
+        ""
+    };
+    format!(
+        " Its busiest applier, {}, had work for {} of the time{spent}.{advice}",
+        applier.name,
+        whyso_words::percent(applier.busy)
+    )
+}
+
+fn state_words(state: &str) -> &'static str {
+    Part::ALL.into_iter().find(|part| part.name() == state).unwrap_or(Part::Other).words()
+}

@@ -1,0 +1,94 @@
+//! The nodes of a cluster, as a table.
+
+use whyso_explain::model::{Applier, NodeState};
+use whyso_words::{number, percent, seconds};
+
+use super::layout::aligned_with_words;
+use super::{clean, dash};
+
+/// A column: its head, and what a node has there.
+type Column = (&'static str, fn(&NodeState) -> Option<String>);
+
+/// Columns that every table has.
+const FIRST: [Column; 4] = [
+    ("node", |node| Some(clean(&node.name))),
+    ("role", |node| Some(role(node))),
+    ("CPUs", |node| node.cpus.map(number)),
+    ("statements/s", |node| node.statements_per_s.map(number)),
+];
+/// Columns that a table has where a node has something there.
+const OTHERS: [Column; 7] = [
+    ("behind", |node| node.behind_s.map(seconds)),
+    ("executed", |node| node.executed.map(percent)),
+    ("paused", |node| node.paused.map(percent)),
+    ("asked/s", |node| node.pauses_asked_per_s.map(number)),
+    ("queue", |node| node.receive_queue.map(number)),
+    ("conflicts/s", |node| node.conflicts_per_s.map(number)),
+    ("busiest applier", |node| node.applier.as_ref().map(applier)),
+];
+
+fn role(node: &NodeState) -> String {
+    let loaded = if node.is_loaded { ", loaded" } else { "" };
+    format!("{}{loaded}", clean(&node.role))
+}
+
+fn applier(applier: &Applier) -> String {
+    format!(
+        "{} of the time, of {}",
+        percent(applier.busy),
+        whyso_words::count(u64::from(applier.threads), "thread")
+    )
+}
+
+/// The nodes with a headline; empty where there are none.
+pub(crate) fn nodes(nodes: &[NodeState]) -> String {
+    if nodes.is_empty() {
+        return String::new();
+    }
+    let is_known = |(_, cell): &&Column| nodes.iter().any(|node| cell(node).is_some());
+    let columns: Vec<&Column> = FIRST.iter().chain(OTHERS.iter().filter(is_known)).collect();
+    let mut rows = vec![columns.iter().map(|(head, _)| (*head).to_string()).collect::<Vec<_>>()];
+    for node in nodes {
+        rows.push(columns.iter().map(|(_, cell)| cell(node).unwrap_or_else(dash)).collect());
+    }
+    format!("Nodes of the cluster\n{}", aligned_with_words(&rows, &[0, 1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_that_no_node_has_is_left_out() {
+        let source = NodeState {
+            name: "db-1".to_string(),
+            role: "source".to_string(),
+            is_loaded: true,
+            cpus: Some(1.25),
+            statements_per_s: Some(4_200.0),
+            ..NodeState::default()
+        };
+        let replica = NodeState {
+            name: "db-2".to_string(),
+            role: "replica".to_string(),
+            is_loaded: false,
+            cpus: Some(0.5),
+            behind_s: Some(14.0),
+            executed: Some(0.61),
+            applier: Some(Applier {
+                name: "slave_sql".to_string(),
+                threads: 2,
+                busy: 0.97,
+                states: Vec::new(),
+            }),
+            ..source.clone()
+        };
+        let table = nodes(&[source, replica]);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines.len(), 4, "{table}");
+        assert!(lines[1].starts_with("node ") && !table.contains("paused"), "{table}");
+        assert!(lines[2].contains("source, loaded") && lines[2].contains('–'), "{table}");
+        assert!(lines[3].contains("61 %") && lines[3].ends_with("97 % of the time, of 2 threads"), "{table}");
+        assert_eq!(nodes(&[]), "");
+    }
+}

@@ -1,0 +1,205 @@
+//! The threads of a cluster's other nodes: their time by state, by what they are for. Of those that apply what other nodes have changed, each
+//! one by itself.
+//!
+//! One tracer counts up to four nodes. Nothing is known of their requests: the load goes to another node.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use whyso_clock::monotonic_ns;
+use whyso_model::{Role, STATES, state};
+use whyso_record::Recorder;
+use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
+use whyso_trace::{ThreadSums, TraceSpec, Tracer};
+
+use crate::error::Error;
+
+/// Servers that one tracer counts, at most.
+const SERVERS_MAX: usize = 4;
+/// Between two readings of the sums.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Source of the series of single threads.
+const APPLIERS: &str = "appliers";
+const THREADS: &str = "threads";
+
+/// A node's process on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedNode {
+    /// The host of its series.
+    pub name: String,
+    pub pid: u32,
+    /// Threads that apply changes, by number, with what the server calls them.
+    pub appliers: HashMap<u32, String>,
+}
+
+/// Tracers of nodes, in a thread of their own. Dropping it takes a last reading and ends them.
+pub struct NodeTracing {
+    stop: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl NodeTracing {
+    /// Begins to count; nothing where there are no nodes.
+    ///
+    /// # Errors
+    /// The kernel or the rights do not allow it, or no thread could be started.
+    pub fn begin(nodes: Vec<TracedNode>, recorder: Recorder) -> Result<NodeTracing, Error> {
+        let mut tracers = Vec::new();
+        for some in nodes.chunks(SERVERS_MAX) {
+            let servers = some.iter().map(|node| node.pid).collect();
+            let spec = TraceSpec { servers, ..TraceSpec::default() };
+            tracers.push(Tracer::start(&spec).map_err(Error::Trace)?);
+        }
+        let (stop, stopped) = sync_channel::<()>(1);
+        let mut keeper = NodeKeeper { tracers, nodes, recorder, totals: HashMap::new() };
+        let run = move || {
+            let mut next = Instant::now();
+            loop {
+                keeper.read();
+                next += INTERVAL;
+                let rest = next.saturating_duration_since(Instant::now());
+                if stopped.recv_timeout(rest) != Err(RecvTimeoutError::Timeout) {
+                    return keeper.read();
+                }
+            }
+        };
+        let spawned = std::thread::Builder::new().name("trace-nodes".to_string()).spawn(run);
+        Ok(NodeTracing { stop: Some(stop), thread: Some(spawned.map_err(Error::Thread)?) })
+    }
+}
+
+impl Drop for NodeTracing {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there is no reason to lose the recording.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Which of a node's sums: of all threads of a role, or of one that applies.
+type Instance = (&'static str, String);
+
+struct NodeKeeper {
+    tracers: Vec<Tracer>,
+    nodes: Vec<TracedNode>,
+    recorder: Recorder,
+    /// By process.
+    totals: HashMap<u32, NodeTotals>,
+}
+
+/// Sums of one node since the tracing began; none ever falls, whichever threads end.
+#[derive(Default)]
+struct NodeTotals {
+    sums: HashMap<Instance, [u64; STATES]>,
+    /// By number and birth of a thread: its sums at the last reading.
+    last: HashMap<(u32, u64), [u64; STATES]>,
+}
+
+impl NodeTotals {
+    fn add(&mut self, threads: &[&ThreadSums], appliers: &HashMap<u32, String>) {
+        let mut last = HashMap::with_capacity(threads.len());
+        for thread in threads {
+            let key = (thread.tid, thread.born_ns);
+            let before = self.last.get(&key).copied().unwrap_or_default();
+            for instance in instances(thread, appliers) {
+                let sums = self.sums.entry(instance).or_default();
+                for (sum, (now, then)) in sums.iter_mut().zip(thread.states.iter().zip(before)) {
+                    *sum += now.saturating_sub(then);
+                }
+            }
+            last.insert(key, thread.states);
+        }
+        self.last = last;
+    }
+}
+
+fn instances(thread: &ThreadSums, appliers: &HashMap<u32, String>) -> Vec<Instance> {
+    let applier = appliers.get(&thread.tid);
+    let role = if applier.is_some() { Role::Replication } else { thread.role };
+    let mut of_thread = vec![(THREADS, role.name().to_string())];
+    of_thread.extend(applier.map(|name| (APPLIERS, format!("{name}-{}", thread.tid))));
+    of_thread
+}
+
+impl NodeKeeper {
+    fn read(&mut self) {
+        let begin_ns = monotonic_ns();
+        let threads: Vec<ThreadSums> =
+            self.tracers.iter_mut().flat_map(|tracer| tracer.read().threads).collect();
+        let end_ns = monotonic_ns();
+        for node in &self.nodes {
+            let of_node: Vec<&ThreadSums> = threads.iter().filter(|thread| thread.pid == node.pid).collect();
+            let totals = self.totals.entry(node.pid).or_default();
+            totals.add(&of_node, &node.appliers);
+            for source in [THREADS, APPLIERS] {
+                let values = values(&self.recorder, &node.name, source, totals);
+                let source = source.to_string();
+                self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
+            }
+        }
+    }
+}
+
+/// A node's series of one source.
+fn values(recorder: &Recorder, host: &str, source: &str, totals: &NodeTotals) -> Vec<(SeriesId, Value)> {
+    let mut values = Vec::new();
+    for ((_, instance), sums) in totals.sums.iter().filter(|((of, _), _)| *of == source) {
+        for (state, ns) in state::ALL.iter().zip(sums) {
+            let id = recorder.series(&SeriesKey {
+                host: host.to_string(),
+                source: source.to_string(),
+                metric: format!("{}_ns", state.name()),
+                instance: instance.clone(),
+                kind: Kind::Counter,
+                unit: "ns".to_string(),
+            });
+            values.push((id, Value::Int(i64::try_from(*ns).unwrap_or(i64::MAX))));
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_model::State;
+
+    fn thread(tid: u32, role: Role, cpu_ns: u64) -> ThreadSums {
+        let mut states = [0; STATES];
+        states[State::Cpu as usize] = cpu_ns;
+        ThreadSums {
+            pid: 1,
+            tid,
+            name: "mariadbd".to_string(),
+            role,
+            born_ns: 7,
+            requests: 0,
+            states,
+            now: State::Cpu,
+        }
+    }
+
+    fn appliers() -> HashMap<u32, String> {
+        [1, 2].map(|tid| (tid, "worker".to_string())).into()
+    }
+
+    #[test]
+    fn sums_never_fall_when_a_thread_ends() {
+        let mut totals = NodeTotals::default();
+        let (first, second) = (thread(1, Role::Other, 5), thread(2, Role::Other, 30));
+        totals.add(&[&first, &second], &appliers());
+        totals.add(&[&thread(1, Role::Other, 9)], &appliers());
+        let cpu = |source, instance: &str| totals.sums[&(source, instance.to_string())][State::Cpu as usize];
+        assert_eq!(cpu(THREADS, "replication"), 39);
+        assert_eq!((cpu(APPLIERS, "worker-1"), cpu(APPLIERS, "worker-2")), (9, 30));
+    }
+
+    #[test]
+    fn only_threads_that_apply_have_sums_of_their_own() {
+        assert_eq!(instances(&thread(3, Role::Purge, 1), &appliers()), [(THREADS, "purge".to_string())]);
+    }
+}
