@@ -79,6 +79,18 @@ export type AnswerCause = {
   gain: string;
 };
 
+/** Threads that apply what other nodes have changed. */
+export type Applier = {
+  /** Name of the busiest. */
+  name: string;
+  /** Of how many. */
+  threads: number;
+  /** Share of the time in which it surely had something to do. It may have had more: waits on locks and for work look the same. */
+  busy: number;
+  /** Seconds of each second in which it had something to do, by state, the most first. */
+  states: Array<StateTime>;
+};
+
 /** Transactions that become due in an open loop. */
 export type ArrivalRate = { "per_second": number } | { "stages": string };
 
@@ -141,7 +153,7 @@ export type Budget = {
 };
 
 /** Every cause that whyso can name. */
-export type Cause = "cpu" | "runqueue" | "wakeup-latency" | "preempted-holder" | "spin" | "swap" | "redo-write" | "redo-flush" | "doublewrite" | "row-lock" | "deadlock" | "lock-sys" | "metadata-lock" | "mdl-map" | "grant-lock" | "table-lock" | "user-lock" | "kernel-inode-lock" | "auto-increment" | "buffer-pool-miss" | "page-flush" | "checkpoint" | "index-latch" | "page-latch" | "adaptive-hash" | "trx-sys" | "purge-lag" | "thread-concurrency" | "table-cache" | "query-cache" | "tmp-table-sort" | "full-scan" | "connection-churn" | "network" | "slow-reader" | "sleep" | "cpu-quota" | "binlog" | "noisy-neighbour" | "observer" | "generator" | "unsaturated" | "unknown";
+export type Cause = "cpu" | "runqueue" | "wakeup-latency" | "preempted-holder" | "spin" | "swap" | "redo-write" | "redo-flush" | "doublewrite" | "row-lock" | "deadlock" | "lock-sys" | "metadata-lock" | "mdl-map" | "grant-lock" | "table-lock" | "user-lock" | "kernel-inode-lock" | "auto-increment" | "buffer-pool-miss" | "page-flush" | "checkpoint" | "index-latch" | "page-latch" | "adaptive-hash" | "trx-sys" | "purge-lag" | "thread-concurrency" | "table-cache" | "query-cache" | "tmp-table-sort" | "full-scan" | "connection-churn" | "network" | "slow-reader" | "sleep" | "cpu-quota" | "binlog" | "semi-sync" | "flow-control" | "certification" | "noisy-neighbour" | "observer" | "generator" | "unsaturated" | "unknown";
 
 /** Time of a part that was spent on one wait class: the part as it was counted, divided as the sampled stacks are. */
 export type ClassTime = {
@@ -288,6 +300,8 @@ export type Explanation = {
   suspects: Array<Suspect>;
   /** What may be the cause there by a setting, a version or a count, and was not measured. */
   possible?: Array<Possible>;
+  /** What each node of the server's cluster did at that level; empty where it is in none that whyso knows. */
+  nodes?: Array<NodeState>;
   /** Of processes that are no server's, where their threads' time went: one a level. */
   processes?: Array<ProcessTime>;
   /** The result in a sentence or two. It is the first finding's words, so the two can't contradict each other. */
@@ -693,13 +707,42 @@ export type Measure = "average" | "max" | { "percentile": number };
 /** The part of a recording that is missing, for programs. */
 export type Missing = "server_threads" | "requests" | "commands" | "thread_connections" | "connection_threads" | "stacks" | "wait_stacks" | "thread_stacks" | "function_names" | "performance_schema" | "instrument_waits" | "session_events" | "row_lock_waits" | "metadata_lock_waits" | "metadata_lock_tables" | "innodb_mutexes" | "other";
 
-/** Another node of the server's cluster. */
+/** A node of a cluster. */
 export type NodeFacts = {
   name: string;
-  /** What it is for: "replica", "member". */
+  /** What it is for: "source", "replica", "member". */
   role: string;
   /** Host and port, or socket. */
   endpoint: string;
+  /** The load went to it. */
+  is_loaded?: boolean;
+};
+
+/** What a node of the cluster did over a level's window. */
+export type NodeState = {
+  name: string;
+  /** What it is for: "source", "replica", "member". */
+  role: string;
+  /** The load went to it. */
+  is_loaded: boolean;
+  /** CPUs that its process kept busy; `None` where it was not watched. */
+  cpus: number | null;
+  /** Statements that clients sent to it, per second. */
+  statements_per_s: number | null;
+  /** How far it was behind its source at most, in seconds; `None` where it has none. */
+  behind_s: number | null;
+  /** Of the source's log that it fetched, which share it executed; more than 1 where it catches up. By bytes. */
+  executed: number | null;
+  /** Galera: share of the time for which flow control let no transaction of the cluster commit. */
+  paused: number | null;
+  /** Galera: pauses that this node asked for, per second. */
+  pauses_asked_per_s: number | null;
+  /** Galera: changes that waited here to be applied, in the mean. */
+  receive_queue: number | null;
+  /** Galera: transactions of this node that were refused or ended because another node had changed the same rows, per second. */
+  conflicts_per_s: number | null;
+  /** The busiest thread that applies changes of other nodes; `None` where none was traced. */
+  applier: Applier | null;
 };
 
 /** Something that was not measured. */
@@ -973,7 +1016,7 @@ export type Requirement = {
 };
 
 /** A resource that transactions wait for, or a queue in front of one. */
-export type Resource = "cpu" | "lock" | "disk" | "network" | "pool" | "client" | "none" | "unknown";
+export type Resource = "cpu" | "lock" | "disk" | "network" | "pool" | "nodes" | "client" | "none" | "unknown";
 
 /** How a run or a level ended. */
 export type RunEnd = { "how": "complete", at_ns: number } | { "how": "cut_short", at_ns: number, why: string };
@@ -999,6 +1042,8 @@ export type RunInfo = {
   spec: RunSpec;
   host: HostFacts;
   server: ServerFacts;
+  /** What the run's server is in its cluster; `None` where it is in none that whyso knows. */
+  node?: NodeFacts;
   /** The other nodes of the server's cluster. They were watched, too: a node's name is the host of its series. */
   nodes?: Array<NodeFacts>;
   /** First at the start, then one each minute, last at the end. */

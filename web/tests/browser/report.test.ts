@@ -117,6 +117,33 @@ test('the time budget is drawn level by level, with its remainder, and says what
   changed.remove();
 });
 
+test('the nodes of a cluster stand in a table, with only the columns that some node has', async () => {
+  const node = {
+    role: 'replica', is_loaded: false, cpus: 0.5, statements_per_s: 2, behind_s: null, executed: null, paused: null,
+    pauses_asked_per_s: null, receive_queue: null, conflicts_per_s: null, applier: null,
+  };
+  const changed = variant((head) => {
+    head.explanation.nodes = [
+      { ...node, name: 'db-1', role: 'source', is_loaded: true },
+      {
+        ...node, name: HOSTILE, behind_s: 14, executed: 0.61,
+        applier: { name: 'SQL thread', threads: 1, busy: 0.91, states: [{ state: 'cpu', share: 0.61 }, { state: 'aio', share: 0.3 }] },
+      },
+    ];
+  });
+  const { page, complaints } = await open(browser, `${changed.url}#levels`);
+  const nodes = page.getByRole('group', { name: 'nodes of the cluster' });
+  const heads = await nodes.locator('thead th').allTextContents();
+  expect(heads).toEqual(['node', 'role', 'CPUs', 'statements/s', 'behind, s', 'executed', 'busiest applier']);
+  const cells = await nodes.locator('tbody tr').last().locator('th, td').allTextContents();
+  expect(cells[0]).toBe(HOSTILE);
+  expect(cells.at(-1)?.trim()).toBe('91 % of the time: 61 % work on a CPU, 30 % other waits; one of 1');
+  expect(await nodes.locator('.bad').allTextContents()).toEqual(['14']);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
 test('a run that was not traced has no empty chart of its budget', async () => {
   const changed = variant((head) => {
     head.explanation.budgets = [];

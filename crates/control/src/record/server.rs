@@ -33,7 +33,7 @@ pub(super) fn with_server<T>(
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
     let (mut undo, performance_schema) = threads.block_on(set_up(plan, &mut dsn, listener, ask_password))?;
     let begun = begin(plan, &dsn, performance_schema, &threads);
-    let recorded = begun.and_then(|Begun { recording, watcher, others, tracing }| {
+    let recorded = begun.and_then(|NewRecording { recording, watcher, others, tracing }| {
         let successor = Successor::of(recording.info.server.pid);
         let dsn = Some(dsn.clone());
         attend(
@@ -97,7 +97,7 @@ async fn set_up(
 }
 
 /// A recording that has begun.
-struct Begun<'a> {
+struct NewRecording<'a> {
     recording: Recording,
     watcher: Watcher,
     others: OtherNodes<'a>,
@@ -110,7 +110,7 @@ fn begin<'a>(
     dsn: &Dsn,
     performance_schema: Option<PerformanceSchema>,
     runtime: &Runtime,
-) -> Result<Begun<'a>, Error> {
+) -> Result<NewRecording<'a>, Error> {
     let server = facts::server_now(dsn, false, None, runtime)?;
     let performance_schema = performance_schema.unwrap_or_else(|| pfs_setup::as_it_is(dsn, runtime));
     let spec = RunSpec { performance_schema: Some(performance_schema), ..plan.spec(&server.cpus) };
@@ -134,5 +134,5 @@ fn begin<'a>(
     let others =
         OtherNodes::watch(nodes, *interval, trace.then_some(runtime), &recorder, &mut recording.info)?;
     let tracing = Tracing::begin(&mut recording.info, &recording.recorder, plan.tracing_spec(Some(dsn)));
-    Ok(Begun { recording, watcher, others, tracing })
+    Ok(NewRecording { recording, watcher, others, tracing })
 }

@@ -3,7 +3,7 @@
 mod state;
 mod words;
 
-pub use state::{Applier, NodeState};
+pub use state::{Applier, NodeState, StateShare};
 
 use whyso_model::Role;
 

@@ -7,7 +7,7 @@ use ts_rs::TS;
 use whyso_model::State;
 
 use super::{PROCESS, counter};
-use crate::model::{NodeInput, StateTime};
+use crate::model::NodeInput;
 
 /// How far a replica is behind its source, by its own count.
 pub(super) const BEHIND: &str = "seconds_behind_source";
@@ -52,8 +52,16 @@ pub struct Applier {
     pub threads: u32,
     /// Share of the time in which it surely had something to do. It may have had more: waits on locks and for work look the same.
     pub busy: f64,
-    /// Seconds of each second in which it had something to do, by state, the most first.
-    pub states: Vec<StateTime>,
+    /// Where that time went, by state, the largest share first.
+    pub states: Vec<StateShare>,
+}
+
+/// Share of a thread's time in one state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct StateShare {
+    /// Such as "file_sync".
+    pub state: String,
+    pub share: f64,
 }
 
 impl NodeState {
@@ -109,25 +117,25 @@ fn gauge_mean(node: &NodeInput, source: &str, metric: &str) -> Option<f64> {
 
 /// The thread that had most to do.
 fn applier(node: &NodeInput, seconds: f64) -> Option<Applier> {
-    let mut threads: BTreeMap<&str, Vec<StateTime>> = BTreeMap::new();
+    let mut threads: BTreeMap<&str, Vec<StateShare>> = BTreeMap::new();
     for counter in node.counters.iter().filter(|counter| counter.series.source == "appliers") {
         let Some(state) = counter.series.metric.strip_suffix("_ns") else { continue };
         let share = counter.increase.max(0.0) / 1e9 / seconds;
         if share.is_finite() {
             let states = threads.entry(&counter.series.instance).or_default();
-            states.push(StateTime { state: state.to_string(), s: share });
+            states.push(StateShare { state: state.to_string(), share });
         }
     }
     let is_rest = |state: &str| AT_REST.iter().any(|rest| rest.name() == state);
-    let busy = |states: &[StateTime]| {
-        states.iter().filter(|state| !is_rest(&state.state)).map(|state| state.s).sum::<f64>().min(1.0)
+    let busy = |states: &[StateShare]| {
+        states.iter().filter(|state| !is_rest(&state.state)).map(|state| state.share).sum::<f64>().min(1.0)
     };
     let count = threads.len() as u32;
     let (name, mut states) =
         threads.into_iter().max_by(|(_, one), (_, other)| busy(one).total_cmp(&busy(other)))?;
     let busy = busy(&states);
     states.retain(|state| !is_rest(&state.state));
-    states.sort_by(|one, other| other.s.total_cmp(&one.s));
+    states.sort_by(|one, other| other.share.total_cmp(&one.share));
     let name = name.rsplit_once('-').map_or(name, |(name, _)| name).to_string();
     Some(Applier { name, threads: count, busy, states })
 }

@@ -1,7 +1,7 @@
-//! Nodes in words.
+//! Nodes as text.
 
-use super::state::{Applier, NodeState};
-use crate::model::{Part, StateTime};
+use super::state::{Applier, NodeState, StateShare};
+use crate::model::Part;
 
 /// States of a thread that a sentence names.
 const NAMED_MAX: usize = 3;
@@ -21,9 +21,9 @@ pub(super) fn applier_words(applier: Option<&Applier>) -> String {
     let parts: Vec<String> = applier
         .states
         .iter()
-        .filter(|state| state.s >= SHARE_MIN)
+        .filter(|state| state.share >= SHARE_MIN)
         .take(NAMED_MAX)
-        .map(|StateTime { state, s }| format!("{} {}", whyso_words::percent(*s), state_words(state)))
+        .map(|StateShare { state, share }| format!("{} {}", whyso_words::percent(*share), state_words(state)))
         .collect();
     let spent = if parts.is_empty() { String::new() } else { format!(": {}", whyso_words::list(&parts)) };
     let advice = if applier.busy >= FULL {
