@@ -114,15 +114,23 @@ impl NodeTotals {
             last.insert(key, thread.states);
         }
         self.last = last;
+        // Those that have not run since the tracing began are known, too.
+        for (tid, name) in appliers {
+            self.sums.entry(applier(name, *tid)).or_default();
+        }
     }
 }
 
 fn instances(thread: &ThreadSums, appliers: &HashMap<u32, String>) -> Vec<Instance> {
-    let applier = appliers.get(&thread.tid);
-    let role = if applier.is_some() { Role::Replication } else { thread.role };
+    let name = appliers.get(&thread.tid);
+    let role = if name.is_some() { Role::Replication } else { thread.role };
     let mut of_thread = vec![(THREADS, role.name().to_string())];
-    of_thread.extend(applier.map(|name| (APPLIERS, format!("{name}-{}", thread.tid))));
+    of_thread.extend(name.map(|name| applier(name, thread.tid)));
     of_thread
+}
+
+fn applier(name: &str, tid: u32) -> Instance {
+    (APPLIERS, format!("{name}-{tid}"))
 }
 
 impl NodeKeeper {

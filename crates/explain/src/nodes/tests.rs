@@ -90,6 +90,8 @@ fn a_replica_that_keeps_up_and_an_applier_with_time_to_spare_are_no_findings() {
     let explanation = explained(replica(5.0, &[("cpu", 0.3), ("idle", 0.7)]));
     let text = lag(&explanation).unwrap();
     assert!(text.contains("30 % of the time") && !text.contains("more threads"), "{text}");
+    let explanation = explained(replica(5.0, &[("lock", 1.0)]));
+    assert!(lag(&explanation).unwrap().contains("Its appliers slept"), "{explanation:?}");
 }
 
 #[test]

@@ -9,6 +9,8 @@ const NAMED_MAX: usize = 3;
 const SHARE_MIN: f64 = 0.05;
 /// From this share of the time on, one thread is as busy as it can be.
 const FULL: f64 = 0.85;
+/// Below this share, it did next to nothing.
+const IDLE: f64 = 0.1;
 
 /// "replication-2 (replica)"
 pub(super) fn names(state: &NodeState) -> String {
@@ -28,6 +30,8 @@ pub(super) fn applier_words(applier: Option<&Applier>) -> String {
     let spent = if parts.is_empty() { String::new() } else { format!(": {}", whyso_words::list(&parts)) };
     let advice = if applier.busy >= FULL {
         " One thread does no more than that: let more threads apply at the same time."
+    } else if applier.busy < IDLE {
+        " Its appliers slept: record this node by its DSN, and look at their states."
     } else {
         ""
     };
