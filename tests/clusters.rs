@@ -128,6 +128,7 @@ fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() 
     let restarted = output(&mut place.whyso(&["server", "cluster", "restart", "g"]));
     assert!(restarted.status.success(), "{}", text(&restarted.stderr));
     arrives("SELECT MAX(i) FROM d.t", "3");
+    assert_is_restarted_under_load(&place);
     let stopped = output(&mut place.whyso(&["server", "cluster", "stop", "g"]));
     assert!(stopped.status.success(), "{}", text(&stopped.stderr));
     place.assert_nothing_left();
@@ -149,6 +150,24 @@ fn assert_loads_all(place: &Place) {
     assert!(unaccounted.abs() < 0.2, "{explained}");
     let twice = output(&mut place.whyso(&["run", "--cluster", "g", "--all-nodes", "--trace-sql"]));
     assert!(text(&twice.stderr).contains("--trace-sql follows one server"), "{}", text(&twice.stderr));
+}
+
+/// Users of a node that is restarted go on at the others.
+fn assert_is_restarted_under_load(place: &Place) {
+    let pids = || {
+        let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
+        let nodes = listed["clusters"][0]["nodes"].as_array().unwrap().clone();
+        nodes.iter().map(|node| node["pid"].as_i64().unwrap()).collect::<Vec<i64>>()
+    };
+    let before = pids();
+    let restart = format!("!{} server cluster restart g", env!("CARGO_BIN_EXE_whyso"));
+    let mut run = place.whyso(&["run", "oltp-point-select", "--cluster", "g", "--all-nodes", "--users", "6"]);
+    run.args(["--seconds", "14", "--warmup", "1", "--tables", "1", "--rows", "1000", "--no-repeat"]);
+    let done = output(run.args(["--at", "1", &restart, "--json"]));
+    assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
+    assert!(pids().iter().all(|pid| !before.contains(pid)), "every node was restarted");
+    let report = text(&output(&mut place.whyso(&["report", "latest", "--format", "json"])).stdout);
+    assert!(report.contains("could not be used"), "{report}");
 }
 
 #[test]

@@ -10,14 +10,15 @@ use whyso_workload::{
     ValueType, Workload,
 };
 
+use crate::connection::session::TAKES_NO_PART;
 use crate::driver::{
     Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work, WorkError,
 };
 use crate::outcome::{Cause, ErrorCode, ROLLBACK};
 
 /// Errors with which a server says that the connection ends: shutdown in progress (1053), connection killed (1927 in
-/// MariaDB; 3169, 4031 in MySQL).
-const CONNECTION_ENDS: [u16; 4] = [1053, 1927, 3169, 4031];
+/// MariaDB; 3169, 4031 in MySQL), a node of Galera that takes no part in its cluster.
+const CONNECTION_ENDS: [u16; 5] = [1053, 1927, 3169, 4031, TAKES_NO_PART];
 
 /// A [`Workload`] with everything worked out that sending it needs.
 pub struct NativeWork {

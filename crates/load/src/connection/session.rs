@@ -24,6 +24,8 @@ const SEND_BYTES: usize = 256;
 const PREPARED_AT_ONCE: usize = 16;
 /// "This command is not supported in the prepared statement protocol yet": BEGIN on MySQL, among others.
 const NOT_PREPARABLE: u16 = 1295;
+/// A node of Galera answers every statement so while it takes no part in its cluster: it joins, or it is about to end.
+pub(crate) const TAKES_NO_PART: u16 = 1047;
 
 pub(crate) struct Session {
     socket: Arc<Socket>,
@@ -390,6 +392,9 @@ impl Session {
                             self.handles.push(None);
                             next = waiting.next();
                             scanner.begin();
+                        }
+                        Some(PrepareAnswer::Err { code: TAKES_NO_PART, .. }) => {
+                            return Err(broken(io::Error::other(scanner.message().to_string())));
                         }
                         Some(PrepareAnswer::Err { code, .. }) => {
                             let message = format!("error {code}: {}", scanner.message());
