@@ -359,6 +359,24 @@ mod tests {
     }
 
     #[test]
+    fn other_nodes_of_the_cluster_and_what_they_start_are_no_neighbours() {
+        let mut sampler = sampler().without(&[70]);
+        let all = |ticks: u64| {
+            vec![
+                stat(SERVER, "mariadbd", 1, ticks),
+                stat(70, "mariadbd", 1, ticks),
+                stat(71, "sst", 70, ticks),
+                stat(80, "mariadbd", 1, ticks),
+            ]
+        };
+        for (at_s, ticks) in [(1, 1_000), (2, 1_040), (3, 1_080), (4, 1_120)] {
+            enter(&mut sampler, &all(ticks), at_s, by_number);
+        }
+        let neighbours = ticks(&sampler, ProcessKind::Neighbour);
+        assert_eq!(neighbours, BTreeMap::from([("mariadbd", 120)]), "only the server of somebody else");
+    }
+
+    #[test]
     fn a_process_that_connects_only_now_and_then_is_a_client() {
         let mut sampler = sampler();
         let strange: fn(u32) -> Relation = |_| Relation::Stranger;
