@@ -93,7 +93,10 @@ fn an_open_loop_begins_what_is_due_on_every_engine() {
         let level = LevelSpec { pacing, ..LevelSpec::users(10) };
         let outcome = run(&spec, "oltp-point-select", &level, 1.0);
         let arrivals = outcome.arrivals.unwrap();
-        assert!((195..=215).contains(&arrivals.due), "{engine}: {} were due", arrivals.due);
+        // A busy machine ends the second late.
+        let seconds = (outcome.window_end_ns - outcome.window_begin_ns) as f64 / 1e9;
+        let per_s = arrivals.due as f64 / seconds;
+        assert!((190.0..=210.0).contains(&per_s), "{engine}: {} were due in {seconds} s", arrivals.due);
         assert!(outcome.transactions.abs_diff(arrivals.due) <= 10, "{engine}: {}", outcome.transactions);
         assert!(arrivals.late.count() > 100, "{engine}: users stood ready for most");
     }

@@ -87,8 +87,8 @@ export type Applier = {
   threads: number;
   /** Share of the time in which it surely had something to do. It may have had more: waits on locks and for work look the same. */
   busy: number;
-  /** Seconds of each second in which it had something to do, by state, the most first. */
-  states: Array<StateTime>;
+  /** Where that time went, by state, the largest share first. */
+  states: Array<StateShare>;
 };
 
 /** Transactions that become due in an open loop. */
@@ -1235,6 +1235,13 @@ export type SourceTexts = {
 
 /** How stacks of the server's threads were sampled. */
 export type Stacks = "none" | "light" | "full";
+
+/** Share of a thread's time in one state. */
+export type StateShare = {
+  /** Such as "file_sync". */
+  state: string;
+  share: number;
+};
 
 /** Time in one state. */
 export type StateTime = { state: string, s: number };
