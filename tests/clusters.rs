@@ -163,7 +163,8 @@ fn assert_is_restarted_under_load(place: &Place) {
     run.args(["--seconds", "14", "--warmup", "1", "--tables", "1", "--rows", "1000", "--no-repeat"]);
     let done = output(run.args(["--at", "1", &restart, "--json"]));
     assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
-    assert!(pids().iter().all(|pid| !before.contains(pid)), "every node was restarted");
+    let is_new = || pids().iter().all(|pid| !before.contains(pid));
+    assert!(wait_until(SOON, is_new), "every node was restarted");
     let report = text(&output(&mut place.whyso(&["report", "latest", "--format", "json"])).stdout);
     assert!(report.contains("could not be used"), "{report}");
 }
