@@ -29,9 +29,14 @@ fn flow_control(case: &Case) -> Option<Claim> {
     if share < PAUSED_MIN {
         return None;
     }
-    // Users who commit wait until a pause ends, and others are not paused: it holds no more than the sleep on locks.
-    let held_ms =
-        (share * case.response_ms).min(if case.is_traced() { case.lock_ms() } else { f64::INFINITY });
+    // Users who commit changes wait until a pause ends, and others are not paused: it holds no more than the sleep on locks, and nothing of
+    // transactions that change nothing.
+    let changes = case.count(&["wsrep_replicated"]).map_or(0.0, |count| count.per_transaction.min(1.0));
+    let asleep_ms = if case.is_traced() { case.lock_ms() } else { f64::INFINITY };
+    let held_ms = (share * case.response_ms).min(asleep_ms) * changes;
+    if case.share(held_ms) < SHARE_MIN {
+        return None;
+    }
     let why = format!(
         "no transaction of the cluster could commit for {} of the time{}",
         whyso_words::percent(share),

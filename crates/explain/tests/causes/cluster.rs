@@ -10,6 +10,11 @@ fn waiting() -> RunBuilder {
     RunBuilder::new().level(1, 1.0, 0.5).level(8, 8.0, 0.5).traced(&shares)
 }
 
+/// The same, of transactions that each change something.
+fn changing() -> RunBuilder {
+    waiting().status(&[("wsrep_replicated", 1.0)])
+}
+
 fn member(name: &str, asked: f64, queue: f64) -> NodeInput {
     let series = |metric: &str| SeriesName {
         host: name.to_string(),
@@ -32,7 +37,7 @@ fn member(name: &str, asked: f64, queue: f64) -> NodeInput {
 
 #[test]
 fn pauses_of_a_cluster_name_the_node_that_asked_for_them() {
-    let mut run = waiting().counter("status", "wsrep_flow_control_paused_ns", "", 0.45e9);
+    let mut run = changing().counter("status", "wsrep_flow_control_paused_ns", "", 0.45e9);
     run.last().nodes =
         vec![member("galera-1", 0.0, 0.1), member("galera-2", 0.0, 0.5), member("galera-3", 12.0, 40.0)];
     let first = &run.is(Cause::FlowControl).suspects[0];
@@ -49,9 +54,17 @@ fn pauses_of_a_cluster_name_the_node_that_asked_for_them() {
 /// Flow control may pause for longer than anybody waited: who does not commit is not paused.
 #[test]
 fn pauses_hold_no_more_than_the_sleep_on_locks() {
-    let run = waiting().counter("status", "wsrep_flow_control_paused_ns", "", 0.95e9);
+    let run = changing().counter("status", "wsrep_flow_control_paused_ns", "", 0.95e9);
     let first = &run.is(Cause::FlowControl).suspects[0];
     assert!((0.49..0.51).contains(&first.share), "{first:?}");
+}
+
+/// Readers that sleep, while others' changes are paused: they wait for no commit.
+#[test]
+fn pauses_hold_nothing_of_transactions_that_change_nothing() {
+    let run = waiting().counter("status", "wsrep_flow_control_paused_ns", "", 0.95e9);
+    let explanation = run.status(&[("wsrep_replicated", 0.0)]).is(Cause::Unknown);
+    assert!(explanation.suspects.iter().all(|suspect| suspect.id != Cause::FlowControl), "{explanation:?}");
 }
 
 #[test]
