@@ -23,7 +23,8 @@ pub struct ClusterNode {
     pub name: String,
     /// What it is for, such as "replica".
     pub role: &'static str,
-    pub dsn: Dsn,
+    /// `None` for a program of the cluster that is no server, such as a data node.
+    pub dsn: Option<Dsn>,
     /// Its TCP port for clients; `None` where it listens at none.
     pub port: Option<u16>,
     pub pid: Option<u32>,
@@ -36,8 +37,8 @@ impl From<&Node> for ClusterNode {
         ClusterNode {
             name: node.server.name.clone(),
             role: node.role.name(),
-            dsn: node.server.dsn(),
-            port: Some(node.port),
+            dsn: node.role.is_server().then(|| node.server.dsn()),
+            port: node.role.is_server().then_some(node.port),
             pid: node.server.pid,
             is_loaded: false,
         }
@@ -49,7 +50,7 @@ impl ClusterNode {
         NodeFacts {
             name: self.name.clone(),
             role: self.role.to_string(),
-            endpoint: self.dsn.endpoint(),
+            endpoint: self.dsn.as_ref().map_or_else(String::new, Dsn::endpoint),
             is_loaded: self.is_loaded,
         }
     }
@@ -58,7 +59,7 @@ impl ClusterNode {
         let spec = WatchSpec {
             server_host: self.name.clone(),
             is_other_node: true,
-            ..watch_spec(&self.dsn, self.pid, None, interval)
+            ..watch_spec(self.dsn.as_ref(), self.pid, None, interval)
         };
         Ok(Watcher::start(spec, recorder.clone())?)
     }
@@ -150,7 +151,8 @@ fn trace_threads(
     let traced = |node: &ClusterNode| {
         let pid = node.pid?;
         // Without them, the node's threads are counted by role alone.
-        let appliers = runtime.block_on(cluster::appliers(&node.dsn)).unwrap_or_default();
+        let ask = |dsn| runtime.block_on(cluster::appliers(dsn)).unwrap_or_default();
+        let appliers = node.dsn.as_ref().map(ask).unwrap_or_default();
         Some(TracedNode { name: node.name.clone(), pid, appliers: appliers.into_iter().collect() })
     };
     let traced: Vec<TracedNode> = others.iter().filter_map(traced).collect();

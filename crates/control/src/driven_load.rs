@@ -112,7 +112,7 @@ impl LoadRecording {
         let spec = load.spec(&server.cpus);
         let mut info = facts::new_info(&load.command, spec, server, None);
         info.not_measured.extend(load.not_measured());
-        let watch = watch_spec(&dsn, info.server.pid, None, INTERVAL);
+        let watch = watch_spec(Some(&dsn), info.server.pid, None, INTERVAL);
         let mut recording = Recording::begin(folder, info)?;
         let watcher = Watcher::start(watch, recording.recorder.clone())?;
         let wanted = TracingSpec {

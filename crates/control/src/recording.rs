@@ -155,7 +155,7 @@ impl Recording {
 
 /// Returns what is watched while this process loads a server.
 pub(crate) fn watch_spec(
-    dsn: &Dsn,
+    dsn: Option<&Dsn>,
     server_pid: Option<u32>,
     data_dir: Option<PathBuf>,
     interval: Duration,
@@ -163,9 +163,12 @@ pub(crate) fn watch_spec(
     WatchSpec {
         interval,
         slow_interval: SLOW_INTERVAL.max(interval),
-        server: Some(dsn.opts()),
+        server: dsn.map(Dsn::opts),
         server_pid,
-        server_host: dsn.socket.as_ref().map_or_else(|| dsn.host.clone(), |_| "server".into()),
+        server_host: match dsn {
+            Some(dsn) if dsn.socket.is_none() => dsn.host.clone(),
+            _ => "server".to_string(),
+        },
         other_node_pids: Vec::new(),
         is_other_node: false,
         generator_pid: std::process::id(),

@@ -167,7 +167,8 @@ impl PreparedRun<'_> {
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
         let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
         for node in cluster_node::loaded_others(&self.plan.nodes) {
-            let dsn = Dsn { schema: self.tested.dsn.schema.clone(), ..node.dsn.clone() };
+            let Some(dsn) = &node.dsn else { continue };
+            let dsn = Dsn { schema: self.tested.dsn.schema.clone(), ..dsn.clone() };
             spec.endpoints.push(Endpoint { target: server_under_test::target(&dsn), weight: 1 });
         }
         spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
@@ -189,7 +190,7 @@ impl PreparedRun<'_> {
         let mut recording = Recording::begin(&self.plan.out, info)?;
         recording.label(&self.plan.labels)?;
         recording.relay(&self.plan.relay)?;
-        let mut watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
+        let mut watched = watch_spec(Some(&self.tested.dsn), pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);
         watched.other_node_pids = cluster_node::other_pids(&self.plan.nodes);
         let watcher = Watcher::start(watched, recording.recorder.clone())?;

@@ -174,6 +174,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         nodes: at.map_or(Vec::new(), nodes::states),
         suspects: suspected.suspects,
         possible: suspected.possible,
+        cpu_gains: suspected.cpu_gains,
         processes: Vec::new(),
         headline: headline::headline(&levels, shape.as_ref(), &unusable),
         unusable,

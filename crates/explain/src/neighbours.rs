@@ -144,7 +144,7 @@ mod tests {
             ..LevelInput::default()
         };
         let machine =
-            Machine { server_cpus: 2, server_cpu_numbers: vec![0, 1], client_cpus: 2, shared: true };
+            Machine { server_cpus: 2, server_cpu_numbers: vec![0, 1], client_cpus: 2, shared: true, cpus: 2 };
         explain(&Input { levels: vec![level], machine, ..Input::default() })
     }
 

@@ -230,7 +230,7 @@ proptest! {
     #[test]
     fn any_input_is_explained_in_finite_numbers(
         levels in vec(level(), 0..9),
-        (server_cpus, client_cpus, shared) in (0_u32..4, 0_u32..4, any::<bool>()),
+        (server_cpus, client_cpus, shared, cpus) in (0_u32..4, 0_u32..4, any::<bool>(), 0_u32..9),
         server_cpu_numbers in vec(0_u32..4, 0..4),
         not_measured in vec(".{0,12}", 0..3),
         actions in vec(action(), 0..3),
@@ -239,7 +239,7 @@ proptest! {
         work in vec(statement_work(), 0..3),
         lost in vec(("Performance_schema_[a-z_]{0,9}_lost", any::<f64>()), 0..3),
     ) {
-        let machine = Machine { server_cpus, server_cpu_numbers, client_cpus, shared };
+        let machine = Machine { server_cpus, server_cpu_numbers, client_cpus, shared, cpus };
         let variables = variables.into_iter().collect();
         let input = Input {
             levels,

@@ -128,6 +128,7 @@ pub fn machine(run: &RunInfo) -> Machine {
         server_cpu_numbers: server_cpus.clone(),
         client_cpus: client_cpus.len() as u32,
         shared: server_cpus.iter().any(|cpu| client_cpus.contains(cpu)),
+        cpus: run.host.logical_cpus,
     }
 }
 

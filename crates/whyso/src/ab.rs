@@ -141,7 +141,7 @@ fn baseline(args: &AbArgs) -> Result<AbSide> {
             tables: args.data.tables,
             rows: args.data.rows,
             seed: args.seed,
-            engine: args.data.table_engine.clone(),
+            engine: args.data.engine(None),
         },
         users: args.users,
         set: knobs(&args.server)?,

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Subcommand, ValueEnum};
 use whyso_control::{ClusterNode, Error, parse_knob};
-use whyso_server::cluster::{self, Cluster, ClusterKind, ClusterSpec, Role};
+use whyso_server::cluster::{self, Cluster, ClusterKind, ClusterSpec, NdbSpec, Role};
+
+/// The build that has the programs of ndb.
+const NDB_BUILD: &str = "mysql-cluster";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ClusterCommand {
@@ -19,6 +22,15 @@ pub(crate) enum ClusterCommand {
         /// Number of nodes of a Galera cluster [default: 3]
         #[arg(long, conflicts_with = "replicas")]
         nodes: Option<usize>,
+        /// Number of nodes of ndb that take statements [default: 2]
+        #[arg(long)]
+        sql_nodes: Option<usize>,
+        /// Number of nodes of ndb that hold the data: 1, or an even number [default: 2]
+        #[arg(long)]
+        data_nodes: Option<usize>,
+        /// Connections of each SQL node of ndb to the data nodes [default: 1]
+        #[arg(long)]
+        pool: Option<u32>,
         /// Name of a build, or folder of an unpacked one [default: the server on the PATH]
         #[arg(long, value_name = "NAME")]
         server: Option<PathBuf>,
@@ -31,6 +43,9 @@ pub(crate) enum ClusterCommand {
         /// Setting of one node, by its number from 1, in addition to those of each; may be given more than once
         #[arg(long = "node-set", value_name = "N:KNOB=VALUE")]
         node_set: Vec<String>,
+        /// Parameter of the data nodes of ndb, such as DataMemory=512M; may be given more than once
+        #[arg(long = "data-set", value_name = "NAME=VALUE")]
+        data_set: Vec<String>,
         /// Print the options of each node, and start nothing
         #[arg(long)]
         dry_run: bool,
@@ -44,7 +59,12 @@ pub(crate) enum ClusterCommand {
     /// Show a cluster's nodes, and whether each takes part now
     Show { name: String },
     /// Restart the nodes one after the other, each once the one before takes part again
-    Restart { name: String },
+    Restart {
+        name: String,
+        /// Give a parameter of the data nodes of ndb another value before; may be given more than once
+        #[arg(long = "data-set", value_name = "NAME=VALUE")]
+        data_set: Vec<String>,
+    },
     /// Stop a cluster, and remove its data
     Stop { name: String },
 }
@@ -55,28 +75,69 @@ pub(crate) enum KindChoice {
     Replication,
     /// Nodes that all take changes: MariaDB with Galera
     Galera,
+    /// MySQL Cluster: data nodes that hold the tables, and SQL nodes before them
+    Ndb,
+}
+
+impl KindChoice {
+    /// How many of the nodes that only this kind has are asked for; refuses those of the others.
+    fn kind_and_nodes(
+        self,
+        replicas: Option<usize>,
+        nodes: Option<usize>,
+        of_ndb: [Option<usize>; 3],
+    ) -> Result<(ClusterKind, usize)> {
+        let has_ndb = of_ndb.iter().any(Option::is_some);
+        let wrong = |why: &str| bail!(Error::Plan(why.to_string()));
+        match self {
+            KindChoice::Replication if nodes.is_some() => wrong("--nodes is for galera: give --replicas"),
+            KindChoice::Galera if replicas.is_some() => wrong("--replicas is for replication: give --nodes"),
+            KindChoice::Ndb if nodes.is_some() || replicas.is_some() => {
+                wrong("ndb has --sql-nodes and --data-nodes, and neither --nodes nor --replicas")
+            }
+            KindChoice::Replication | KindChoice::Galera if has_ndb => {
+                wrong("--sql-nodes, --data-nodes, --pool and --data-set are for ndb")
+            }
+            KindChoice::Replication => Ok((ClusterKind::Replication, replicas.unwrap_or(2).saturating_add(1))),
+            KindChoice::Galera => Ok((ClusterKind::Galera, nodes.unwrap_or(3))),
+            KindChoice::Ndb => Ok((ClusterKind::Ndb, of_ndb[0].unwrap_or(2))),
+        }
+    }
 }
 
 pub(crate) fn run(command: ClusterCommand) -> Result<()> {
     match command {
-        ClusterCommand::Start { kind, replicas, nodes, server, name, set, node_set, dry_run } => {
-            let (kind, nodes) = match (kind, replicas, nodes) {
-                (KindChoice::Replication, replicas, None) => {
-                    (ClusterKind::Replication, replicas.unwrap_or(2).saturating_add(1))
-                }
-                (KindChoice::Galera, None, nodes) => (ClusterKind::Galera, nodes.unwrap_or(3)),
-                (KindChoice::Replication, ..) => {
-                    bail!(Error::Plan("--nodes is for galera: give --replicas".to_string()))
-                }
-                (KindChoice::Galera, ..) => {
-                    bail!(Error::Plan("--replicas is for replication: give --nodes".to_string()))
-                }
+        ClusterCommand::Start {
+            kind,
+            replicas,
+            nodes,
+            sql_nodes,
+            data_nodes,
+            pool,
+            server,
+            name,
+            set,
+            node_set,
+            data_set,
+            dry_run,
+        } => {
+            let data_set = knobs_of_data_nodes(&data_set)?;
+            let settings = (!data_set.is_empty()).then_some(data_set.len());
+            let of_ndb = [sql_nodes, data_nodes, pool.map(|pool| pool as usize).or(settings)];
+            let (kind, nodes) = kind.kind_and_nodes(replicas, nodes, of_ndb)?;
+            let usual = NdbSpec::default();
+            let ndb = NdbSpec {
+                data_nodes: data_nodes.unwrap_or(usual.data_nodes),
+                pool: pool.unwrap_or(usual.pool),
+                set: data_set,
             };
+            let is_ndb = kind == ClusterKind::Ndb;
             let spec = ClusterSpec {
                 name: name.unwrap_or_else(|| kind.name().to_string()),
                 kind,
                 nodes,
-                build: server,
+                ndb,
+                build: server.or_else(|| is_ndb.then(|| PathBuf::from(NDB_BUILD))),
                 set: set.iter().map(|knob| parse_knob(knob)).collect::<Result<_, _>>()?,
                 set_of_node: node_set.iter().map(|typed| parse_node_set(typed)).collect::<Result<_>>()?,
             };
@@ -84,8 +145,9 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
         }
         ClusterCommand::List { json } => list(json),
         ClusterCommand::Show { name } => show(&cluster::find(&name).map_err(Error::Server)?),
-        ClusterCommand::Restart { name } => {
+        ClusterCommand::Restart { name, data_set } => {
             let cluster = cluster::find(&name).map_err(Error::Server)?;
+            cluster.set_of_data_nodes(&knobs_of_data_nodes(&data_set)?).map_err(Error::Server)?;
             runtime()?.block_on(cluster.restart(&step)).map_err(Error::Server)?;
             print(&cluster::find(&name).map_err(Error::Server)?)
         }
@@ -97,21 +159,46 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
     }
 }
 
-/// The nodes of the cluster of this name, the one that is loaded first. `loads_all`: every other one that takes changes is loaded, too.
-pub(crate) fn nodes(name: &str, loads_all: bool) -> Result<Vec<ClusterNode>> {
-    let cluster = cluster::find(name).map_err(Error::Server)?;
-    let mut nodes: Vec<ClusterNode> = cluster.nodes.iter().map(ClusterNode::from).collect();
-    for (place, node) in nodes.iter_mut().enumerate() {
-        node.is_loaded = place == 0 || (loads_all && node.role != Role::Replica.name());
-    }
-    Ok(nodes)
+/// The nodes of a cluster that is loaded.
+pub(crate) struct LoadedCluster {
+    pub(crate) kind: ClusterKind,
+    /// Of the first one.
+    pub(crate) dsn: String,
+    /// The one that is loaded first.
+    pub(crate) nodes: Vec<ClusterNode>,
 }
 
-/// The DSNs of its nodes that take changes, or of all.
+/// The cluster of this name. `loads_all`: every node that takes changes is loaded, and not the first one alone.
+pub(crate) fn loaded(name: &str, loads_all: bool) -> Result<LoadedCluster> {
+    let cluster = cluster::find(name).map_err(Error::Server)?;
+    let Some(first) = cluster.nodes.first().filter(|node| node.role.takes_changes()) else {
+        bail!(Error::Plan(format!("no node of the cluster {name} takes changes: stop it, and start it again")));
+    };
+    let nodes = cluster.nodes.iter().enumerate().map(|(place, node)| ClusterNode {
+        is_loaded: place == 0 || (loads_all && node.role.takes_changes()),
+        ..ClusterNode::from(node)
+    });
+    Ok(LoadedCluster {
+        kind: cluster.kind,
+        dsn: first.server.dsn().display_masked(),
+        nodes: nodes.collect(),
+    })
+}
+
+/// The DSNs of its nodes that take changes, or of all servers.
 pub(crate) fn dsns(name: &str, all: bool) -> Result<Vec<String>> {
-    let nodes = nodes(name, false)?;
-    let wanted = nodes.iter().filter(|node| all || node.role != Role::Replica.name());
-    Ok(wanted.map(|node| node.dsn.display_masked()).collect())
+    let cluster = cluster::find(name).map_err(Error::Server)?;
+    let is_wanted = |role: Role| role.takes_changes() || (all && role.is_server());
+    let wanted = cluster.nodes.iter().filter(|node| is_wanted(node.role));
+    Ok(wanted.map(|node| node.server.dsn().display_masked()).collect())
+}
+
+fn knobs_of_data_nodes(typed: &[String]) -> Result<Vec<(String, String)>> {
+    let parse = |typed: &String| match typed.split_once('=') {
+        Some((name, value)) => Ok((name.trim().to_string(), value.trim().to_string())),
+        None => bail!(Error::Plan(format!("--data-set {typed}: give a name and a value, such as DataMemory=512M"))),
+    };
+    typed.iter().map(parse).collect()
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime> {
@@ -123,8 +210,13 @@ fn step(what: &str) {
 }
 
 fn show_plan(spec: &ClusterSpec) -> Result<()> {
-    for (node, options) in spec.dry_run().map_err(Error::Server)? {
-        writeln!(crate::out::stdout(), "{node}: {}", options.join(" "))?;
+    let plan = spec.dry_run().map_err(Error::Server)?;
+    let mut out = crate::out::stdout();
+    for (node, options) in plan.nodes {
+        writeln!(out, "{node}: {}", options.join(" "))?;
+    }
+    if let Some(config) = plan.config {
+        write!(out, "\nconfig.ini:\n{config}")?;
     }
     Ok(())
 }
@@ -155,14 +247,17 @@ fn print(cluster: &Cluster) -> Result<()> {
     writeln!(out, "{} ({})", cluster.name, cluster.kind.name())?;
     for node in &cluster.nodes {
         let process = node.server.pid.map_or("ended".to_string(), |pid| format!("process {pid}"));
+        let dsn = match node.role.is_server() {
+            true => format!("  --dsn '{}'", node.server.dsn().display_masked()),
+            false => String::new(),
+        };
         writeln!(
             out,
-            "  {:16} {:8} {:32} port {:5}  {process:14}  --dsn '{}'",
+            "  {:16} {:9} {:32} port {:5}  {process:14}{dsn}",
             node.server.name,
             node.role.name(),
             node.server.server,
             node.port,
-            node.server.dsn().display_masked()
         )?;
     }
     Ok(())
@@ -203,7 +298,7 @@ fn object(cluster: &Cluster) -> serde_json::Value {
                 "server": node.server.server,
                 "port": node.port,
                 "pid": node.server.pid,
-                "dsn": node.server.dsn().display_masked(),
+                "dsn": node.role.is_server().then(|| node.server.dsn().display_masked()),
             })
         })
         .collect();

@@ -87,9 +87,9 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
     let sources = sources(args)?;
     let stages = levels.stages.as_deref().map(parse_stages).transpose()?;
     let set = knobs(&args.server)?;
-    let dsns = match &args.cluster {
-        Some(name) => crate::cluster::dsns(name, false)?,
-        None => args.server.dsn.clone(),
+    let (kind, dsns) = match &args.cluster {
+        Some(name) => (Some(crate::cluster::loaded(name, true)?.kind), crate::cluster::dsns(name, false)?),
+        None => (None, args.server.dsn.clone()),
     };
     let mut servers: Vec<ServerPlan> =
         dsns.into_iter().map(|dsn| ServerPlan::Dsn { dsn, set: set.clone() }).collect();
@@ -108,7 +108,7 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
         options: workload_options(&args.options)?,
         tables: args.data.tables,
         rows: args.data.rows,
-        table_engine: args.data.table_engine.clone(),
+        table_engine: args.data.engine(kind),
         seed: levels.seed,
         servers,
         placement: args.connections.placement.map(|placement| match placement {

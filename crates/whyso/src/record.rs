@@ -17,8 +17,8 @@ use crate::user::{ask_password, handle_ctrl_c};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let (dsn, container) = (args.dsn.as_deref(), args.container.as_deref());
-    let nodes = args.cluster.as_deref().map_or(Ok(Vec::new()), |name| crate::cluster::nodes(name, false))?;
-    let of_node = nodes.first().map(|node| node.dsn.display_masked());
+    let cluster = args.cluster.as_deref().map(|name| crate::cluster::loaded(name, false)).transpose()?;
+    let (of_node, nodes) = cluster.map_or((None, Vec::new()), |cluster| (Some(cluster.dsn), cluster.nodes));
     let dsn = args.process.is_none().then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), container));
     let plan = RecordPlan {
         target: record_target(dsn.as_ref(), args.process.as_ref())?,

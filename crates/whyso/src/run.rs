@@ -127,12 +127,14 @@ fn plan(args: &RunArgs) -> Result<Plan> {
     for pair in args.levels.at.chunks(2) {
         actions.push(Action::parse(&pair[0], &pair[1])?);
     }
-    let mut nodes = Vec::new();
+    let (mut nodes, mut kind) = (Vec::new(), None);
     let server = match &args.server.dsn[..] {
         [] => match &args.cluster {
             Some(name) => {
-                nodes = cluster::nodes(name, args.all_nodes)?;
-                ServerPlan::Dsn { dsn: nodes[0].dsn.display_masked(), set }
+                let loaded = cluster::loaded(name, args.all_nodes)?;
+                nodes = loaded.nodes;
+                kind = Some(loaded.kind);
+                ServerPlan::Dsn { dsn: loaded.dsn, set }
             }
             None => throw_away(&args.server, set),
         },
@@ -154,7 +156,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         options: workload_options(&args.options)?,
         tables: args.data.tables,
         rows: args.data.rows,
-        table_engine: args.data.table_engine.clone(),
+        table_engine: args.data.engine(kind),
         seed: args.levels.seed,
         users,
         measure: seconds("--seconds", args.levels.seconds)?,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
+use whyso_server::cluster::ClusterKind;
 
 use crate::addon::OthersArgs;
 use crate::pfs_args::PfsSetupArgs;
@@ -204,9 +205,17 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "N", default_value_t = 25_000)]
     pub(crate) rows: u64,
 
-    /// Storage engine of the tables
-    #[arg(long, value_name = "ENGINE", default_value = "InnoDB")]
-    pub(crate) table_engine: String,
+    /// Storage engine of the tables [default: InnoDB; on a cluster of ndb, ndbcluster]
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) table_engine: Option<String>,
+}
+
+impl DataArgs {
+    /// `kind`: of the cluster that is loaded.
+    pub(crate) fn engine(&self, kind: Option<ClusterKind>) -> String {
+        let usual = if kind == Some(ClusterKind::Ndb) { "ndbcluster" } else { "InnoDB" };
+        self.table_engine.clone().unwrap_or_else(|| usual.to_string())
+    }
 }
 
 /// Options of the workload itself; names and defaults are sysbench's.

@@ -224,8 +224,8 @@ fn reached(dsn: Option<&str>, cluster: Option<&str>) -> Result<Option<ReachedSer
     let Some(name) = cluster else {
         return Ok(dsn.map(|dsn| ReachedServer { dsn: dsn.to_string(), nodes: Vec::new() }));
     };
-    let nodes = crate::cluster::nodes(name, false)?;
-    Ok(nodes.first().map(|first| ReachedServer { dsn: first.dsn.display_masked(), nodes: nodes.clone() }))
+    let loaded = crate::cluster::loaded(name, false)?;
+    Ok(Some(ReachedServer { dsn: loaded.dsn, nodes: loaded.nodes }))
 }
 
 fn carry_out(mut journal: Journal, server: Option<&ReachedServer>, form: TextFormat) -> Result<ExitCode> {

@@ -145,7 +145,7 @@ impl Prover<'_> {
 
     /// `rest`: experiments that share what is left of the budget, this one included.
     fn test(&self, run: &RunInfo, baseline: &AbSide, candidate: &Candidate, rest: usize) -> Proof {
-        let Candidate { suspect, intervention, variant } = candidate;
+        let Candidate { suspect, intervention, variant, .. } = candidate;
         let mut proof = candidate.untested();
         let variant = match variant {
             Ok(variant) => variant,

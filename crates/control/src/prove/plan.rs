@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use whyso_explain::model::{Cause, Gain, Suspect};
+use whyso_explain::model::{Cause, CpuGains, Gain, Suspect};
 use whyso_record::run::{RunInfo, StatementResult};
 use whyso_remedy::{
     Change, Cost, Intervention, LeftOut, Proof, ProofVerdict, Proposal, SlowPart, of_cause, of_half,
@@ -178,6 +178,7 @@ fn cpu_list(cpus: &[u32]) -> String {
 /// A suspect, and how it may be tested.
 pub(super) struct Candidate {
     pub(super) suspect: Suspect,
+    cpu_gains: CpuGains,
     pub(super) intervention: Intervention,
     /// The side without the cause, or why there is none.
     pub(super) variant: Result<AbSide, String>,
@@ -197,10 +198,12 @@ impl Candidate {
         }
     }
 
-    /// Of what the experiment does: storage of twice the speed leaves half of the cause.
+    /// Of what the experiment does: storage of twice the speed leaves half of the cause, and the machine's CPUs are as many as it has.
     fn predicted_gain(&self) -> Option<Gain> {
         match self.intervention.change {
             Change::Slow(SlowPart::Storage, _) => self.suspect.predicted_gain.map(of_half),
+            Change::Slow(SlowPart::Cpus, _) => self.cpu_gains.twice_the_speed,
+            Change::AllCpus => self.cpu_gains.every_cpu,
             _ => self.suspect.predicted_gain,
         }
     }
@@ -277,6 +280,7 @@ fn own_candidate(suspect: &Suspect, own: &SideChange, baseline: &AbSide) -> Cand
     let change = side.difference_from(baseline);
     Candidate {
         suspect: suspect.clone(),
+        cpu_gains: CpuGains::default(),
         intervention: Intervention {
             cause: suspect.id,
             id: OWN.to_string(),
@@ -297,7 +301,8 @@ fn candidate(plan: &ProvePlan, case: &Case, suspect: &Suspect, baseline: &AbSide
         let variant = check_counters(case, intervention)
             .and_then(|()| variant(plan, &case.run, intervention, baseline));
         let is_possible = variant.is_ok();
-        last = Some(Candidate { suspect: suspect.clone(), intervention: intervention.clone(), variant });
+        let (suspect, cpu_gains) = (suspect.clone(), case.explanation.cpu_gains);
+        last = Some(Candidate { suspect, cpu_gains, intervention: intervention.clone(), variant });
         if is_possible {
             break;
         }

@@ -47,7 +47,7 @@ pub(super) fn run(
         .collect();
     if let Some(second) = nodes.first() {
         // Where the first one will be reached is not known before it is started, and nobody reads it from here.
-        nodes.insert(0, node(1, second.dsn.clone(), None));
+        nodes.insert(0, ClusterNode { name: "endpoint-1".to_string(), pid: None, ..second.clone() });
     }
     let plan = Plan { nodes, ..plan.clone() };
     crate::run(&plan, listener, stop, ask_password)
@@ -72,7 +72,7 @@ fn node(number: u32, dsn: Dsn, pid: Option<u32>) -> ClusterNode {
     ClusterNode {
         name: format!("endpoint-{number}"),
         role: "endpoint",
-        dsn,
+        dsn: Some(dsn),
         port: None,
         pid,
         is_loaded: true,

@@ -145,6 +145,9 @@ pub struct Machine {
     pub client_cpus: u32,
     /// Generator and server may run on the same CPU.
     pub shared: bool,
+    /// CPUs of the server's machine; 0 where unknown.
+    #[serde(default)]
+    pub cpus: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

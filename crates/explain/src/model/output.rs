@@ -7,7 +7,7 @@ use whyso_inference::{Estimate, Steadiness, UslFit};
 use super::{CpuUse, Evidence, FileWait, SeriesName};
 use crate::budget::Budget;
 use crate::nodes::NodeState;
-use crate::suspects::{Limit, Possible, Suspect};
+use crate::suspects::{CpuGains, Limit, Possible, Suspect};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Explanation {
@@ -36,6 +36,9 @@ pub struct Explanation {
     /// What may be the cause there by a setting, a version or a count, and was not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub possible: Vec<Possible>,
+    /// What other CPUs would give at that level.
+    #[serde(default)]
+    pub cpu_gains: CpuGains,
     /// What each node of the server's cluster did at that level; empty where it is in none that whyso knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeState>,

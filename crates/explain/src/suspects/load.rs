@@ -5,6 +5,7 @@ use super::claim::Claim;
 use super::model::Cause;
 use crate::generator;
 use crate::model::{LoopKind, Part};
+use whyso_model::Role;
 
 /// Requests of a recording from which anything can be concluded.
 const REQUESTS_MIN: u64 = 30;
@@ -220,6 +221,15 @@ fn network(case: &Case) -> Option<Claim> {
     let claim =
         Claim::new(Cause::Network, "the way between client and server holds", why).holds(ms).certain(0.8);
     Some(claim.rests_on(evidence).rests_on(retransmitted.map(|measure| case.series(&measure.series))))
+}
+
+/// Share of the server's CPU time that its connections' threads and its listener took outside of requests: for connections that are made and
+/// ended. `server_ms`: its CPU time for one transaction. 0 where it was not traced.
+pub(super) fn connecting_share(case: &Case, server_ms: f64) -> f64 {
+    let of_role = |role: Role| case.measure("threads", "cpu_ns", role.name()).map_or(0.0, |cpu| cpu.per_transaction / 1e6);
+    let outside_ms = of_role(Role::Connection) + of_role(Role::Listener) - case.ms(Part::Cpu);
+    let share = outside_ms / server_ms;
+    if case.is_traced() && share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 fn connection_churn(case: &Case) -> Option<Claim> {

@@ -21,6 +21,7 @@ mod case;
 mod claim;
 mod classes;
 mod clients;
+mod closed_system;
 mod cluster;
 mod commits;
 mod cpus;
@@ -44,7 +45,7 @@ mod statements;
 mod tables;
 mod untraced;
 
-pub use model::{Cause, Class, Gain, Holder, Possible, Suspect, SuspectObject};
+pub use model::{Cause, Class, CpuGains, Gain, Holder, Possible, Suspect, SuspectObject};
 pub use resource::{Limit, Resource};
 
 use crate::level::Level;
@@ -52,7 +53,8 @@ use crate::model::{Budget, Evidence, Finding, Input, Part};
 use crate::regime::Shape;
 use case::Case;
 use claim::Claim;
-use gain::{GAIN_MIN, HeldTime};
+use closed_system::HeldTime;
+use gain::GAIN_MIN;
 use whyso_model::LockKind;
 
 /// Smaller shares are not listed.
@@ -88,6 +90,7 @@ pub(crate) struct Suspicions {
     /// The first suspect first; empty where nothing was measured.
     pub(crate) suspects: Vec<Suspect>,
     pub(crate) possible: Vec<Possible>,
+    pub(crate) cpu_gains: CpuGains,
     /// Where the measured times of all claims add up to more than the response time.
     overclaimed: Option<Finding>,
 }
@@ -138,6 +141,7 @@ pub(crate) fn suspects(
             .map(|(at, blamed)| blamed.into_suspect(&case, &held, runner_up.filter(|_| at == 0)))
             .collect(),
         possible: possible.into_iter().filter(|claim| is_possible(&case, claim)).map(into_possible).collect(),
+        cpu_gains: gain::with_other_cpus(&case, &held),
         overclaimed,
     }
 }

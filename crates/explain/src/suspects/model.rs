@@ -72,6 +72,15 @@ pub struct Gain {
     pub high: f64,
 }
 
+/// What experiments with CPUs are to give: a machine has no more CPUs than it has, and theirs is another question than what more of them would give.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct CpuGains {
+    /// The server may use every CPU of the machine, those of the load generator included; `None` where it may already.
+    pub every_cpu: Option<Gain>,
+    /// Its CPUs work at twice the speed.
+    pub twice_the_speed: Option<Gain>,
+}
+
 /// A cause that a setting, a version or a count points to, and that no measured time shows. It has no share, and never comes first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct Possible {

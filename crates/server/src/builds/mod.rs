@@ -12,6 +12,7 @@
 
 mod bounded;
 pub mod catalogue;
+mod compile;
 mod debian;
 mod elf;
 mod fetch;

@@ -10,15 +10,18 @@ pub enum ClusterKind {
     Replication,
     /// Every node takes changes, and all certify each transaction before it commits.
     Galera,
+    /// MySQL Cluster: data nodes hold the tables, and SQL nodes take the statements.
+    Ndb,
 }
 
 impl ClusterKind {
-    pub const ALL: [ClusterKind; 2] = [ClusterKind::Replication, ClusterKind::Galera];
+    pub const ALL: [ClusterKind; 3] = [ClusterKind::Replication, ClusterKind::Galera, ClusterKind::Ndb];
 
     pub fn name(self) -> &'static str {
         match self {
             ClusterKind::Replication => "replication",
             ClusterKind::Galera => "galera",
+            ClusterKind::Ndb => "ndb",
         }
     }
 }
@@ -33,6 +36,12 @@ pub enum Role {
     Replica,
     /// Takes changes and applies those of the others.
     Member,
+    /// Takes statements, and has its data on the data nodes.
+    Sql,
+    /// Holds a part of the data.
+    Data,
+    /// Tells the other nodes how they are configured.
+    Manager,
 }
 
 impl Role {
@@ -41,6 +50,19 @@ impl Role {
             Role::Source => "source",
             Role::Replica => "replica",
             Role::Member => "member",
+            Role::Sql => "SQL node",
+            Role::Data => "data node",
+            Role::Manager => "manager",
         }
+    }
+
+    /// Whether clients can log in to such a node.
+    pub fn is_server(self) -> bool {
+        !matches!(self, Role::Data | Role::Manager)
+    }
+
+    /// Whether a load may go to it.
+    pub fn takes_changes(self) -> bool {
+        matches!(self, Role::Source | Role::Member | Role::Sql)
     }
 }

@@ -6,6 +6,7 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
 use super::kind::Role;
+use super::ndb;
 use crate::answers::{answered, log_out};
 use crate::dsn::Dsn;
 use crate::error::{Error, Result, refused};
@@ -29,13 +30,46 @@ impl Node {
         if self.server.pid.is_none() {
             return Some("it has ended".to_string());
         }
-        why_not_yet(&self.server.dsn(), self.role).await.unwrap_or_else(|error| Some(error.to_string()))
+        self.why_not_yet().await.unwrap_or_else(|error| Some(error.to_string()))
+    }
+
+    async fn why_not_yet(&self) -> Result<Option<String>> {
+        match self.server.node.as_ref().and_then(|node| node.ndb.as_ref()) {
+            Some(place) => ndb::why_not(self.role, place),
+            None => why_not_yet(&self.server.dsn(), self.role).await,
+        }
+    }
+
+    /// Lets a data node leave its cluster, so that the others need not find out that it failed. One that can't is ended all the same.
+    pub(super) fn leave(&self) {
+        if let (Role::Data, Some(place)) = (self.role, self.server.node.as_ref().and_then(|node| node.ndb.as_ref())) {
+            ndb::leave(place);
+        }
+    }
+
+    /// Asks this SQL node whether all data nodes have the same arbitrator.
+    pub(super) async fn wait_for_arbitrator(&self, data_nodes: usize, within: Duration) -> Result<()> {
+        let dsn = self.server.dsn();
+        wait(&self.server.name, within, async || {
+            let mut conn = dsn.connect_without_schema().await?;
+            let asked = answered(&dsn, "asking for the data nodes' arbitrator", async {
+                let read = conn.query::<(String, String), _>(ARBITRATION).await;
+                read.map_err(refused("show who arbitrates"))
+            });
+            let is_run = |(state, connected): &&(String, String)| state == "ARBIT_RUN" && connected == "Yes";
+            let count = asked.await?.iter().filter(is_run).count();
+            log_out(conn).await;
+            Ok((count < data_nodes).then(|| format!("{count} of {data_nodes} data nodes have an arbitrator")))
+        })
+        .await
     }
 
     pub(super) async fn wait_until_it_takes_part(&self, within: Duration) -> Result<()> {
-        wait_until_it_takes_part(&self.server.name, &self.server.dsn(), self.role, within).await
+        wait(&self.server.name, within, async || self.why_not_yet().await).await
     }
 }
+
+const ARBITRATION: &str = "SELECT arb_state, arb_connected FROM ndbinfo.membership";
 
 /// Threads of MariaDB that work for no client, with what they do; then those of MySQL that apply a source's log.
 const OWN_THREADS: [&str; 2] = [
@@ -84,9 +118,17 @@ pub(super) async fn wait_until_it_takes_part(
     role: Role,
     within: Duration,
 ) -> Result<()> {
+    wait(name, within, async || why_not_yet(dsn, role).await).await
+}
+
+async fn wait(
+    name: &str,
+    within: Duration,
+    why_not_yet: impl AsyncFn() -> Result<Option<String>>,
+) -> Result<()> {
     let deadline = Instant::now() + within;
     loop {
-        let why = match why_not_yet(dsn, role).await {
+        let why = match why_not_yet().await {
             Ok(None) => return Ok(()),
             Ok(Some(why)) => why,
             Err(error) => error.to_string(),
@@ -105,7 +147,8 @@ async fn why_not_yet(dsn: &Dsn, role: Role) -> Result<Option<String>> {
     let mut conn = dsn.connect_without_schema().await?;
     let looked = answered(dsn, "asking whether it takes part", async {
         match role {
-            Role::Source => Ok(None),
+            Role::Source | Role::Data | Role::Manager => Ok(None),
+            Role::Sql => why_no_sql_node(&mut conn).await,
             Role::Replica => why_no_replica(&mut conn).await,
             Role::Member => why_no_member(&mut conn).await,
         }
@@ -113,6 +156,14 @@ async fn why_not_yet(dsn: &Dsn, role: Role) -> Result<Option<String>> {
     let why = looked.await?;
     log_out(conn).await;
     Ok(why)
+}
+
+async fn why_no_sql_node(conn: &mut Conn) -> Result<Option<String>> {
+    let ready: Option<(String, u64)> = conn
+        .query_first("SHOW GLOBAL STATUS LIKE 'Ndb_number_of_ready_data_nodes'")
+        .await
+        .map_err(refused("show its state in the cluster"))?;
+    Ok((ready.is_none_or(|(_, count)| count == 0)).then(|| "it reaches no data node".to_string()))
 }
 
 async fn why_no_member(conn: &mut Conn) -> Result<Option<String>> {

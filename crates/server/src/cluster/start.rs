@@ -8,6 +8,7 @@ use mysql_async::prelude::Queryable;
 use super::kind::{ClusterKind, Role};
 use super::node::{Node, wait_until_it_takes_part};
 use super::steps::{NodePlan, quoted};
+use super::ndb::{self, NdbSpec, StartedProgram};
 use super::{galera, replication};
 use crate::answers::{answered, log_out};
 use crate::builds::{self, check_name};
@@ -25,8 +26,10 @@ const TAKES_PART_WITHIN: Duration = Duration::from_secs(120);
 pub struct ClusterSpec {
     pub name: String,
     pub kind: ClusterKind,
-    /// All of them, sources and replicas.
+    /// Servers: all of them, sources and replicas; of NDB the SQL nodes.
     pub nodes: usize,
+    /// What else a cluster of NDB has.
+    pub ndb: NdbSpec,
     /// Name or folder of the build; `None` for the one on the PATH.
     pub build: Option<PathBuf>,
     /// Settings of each node.
@@ -39,11 +42,15 @@ impl ClusterSpec {
     /// Checks what can be checked without a server.
     fn check(&self) -> Result<()> {
         check_name(&self.name)?;
-        if !(2..=NODES_MAX).contains(&self.nodes) {
+        let least = if self.kind == ClusterKind::Ndb { 1 } else { 2 };
+        if !(least..=NODES_MAX).contains(&self.nodes) {
             return Err(Error::BuildName(format!(
-                "a cluster has 2 to {NODES_MAX} nodes, and {} are asked for",
+                "a cluster has {least} to {NODES_MAX} nodes, and {} are asked for",
                 self.nodes
             )));
+        }
+        if self.kind == ClusterKind::Ndb {
+            self.ndb.check(self.nodes)?;
         }
         if let Some((number, _)) =
             self.set_of_node.iter().find(|(number, _)| !(1..=self.nodes).contains(number))
@@ -55,31 +62,54 @@ impl ClusterSpec {
         }
         let kept = kept_servers()?;
         check_free(&self.name, &kept)?;
-        (1..=self.nodes).try_for_each(|number| check_free(&node_name(&self.name, number), &kept))
+        (1..=self.nodes).try_for_each(|number| check_free(&node_name(&self.name, number), &kept))?;
+        let programs = if self.kind == ClusterKind::Ndb { self.ndb.data_nodes } else { 0 };
+        ndb::names(&self.name, programs).try_for_each(|name| check_free(&name, &kept))
     }
 
-    fn plan(&self, binary: &Binary) -> Result<Vec<NodePlan>> {
+    fn plan(&self, binary: &Binary) -> Result<Plan> {
         match self.kind {
-            ClusterKind::Replication => replication::plan(binary, self.nodes),
-            ClusterKind::Galera => galera::plan(binary, &self.name, self.nodes),
+            ClusterKind::Replication => Ok(Plan::Servers(replication::plan(binary, self.nodes)?)),
+            ClusterKind::Galera => Ok(Plan::Servers(galera::plan(binary, &self.name, self.nodes)?)),
+            ClusterKind::Ndb => Ok(Plan::Ndb(Box::new(self.ndb.plan(binary, self.nodes)?))),
         }
     }
 
-    /// What each node would be started with: its name, and the options that make it a node.
+    /// What each node would be started with.
     ///
     /// # Errors
     /// As [`start`], before anything is started.
-    pub fn dry_run(&self) -> Result<Vec<(String, Vec<String>)>> {
+    pub fn dry_run(&self) -> Result<DryRun> {
         self.check()?;
         let binary = builds::find(self.build.as_deref())?;
-        let plans = self.plan(&binary)?;
-        let lines = plans.into_iter().enumerate().map(|(at, plan)| {
+        let (mut nodes, servers, config) = match self.plan(&binary)? {
+            Plan::Servers(servers) => (Vec::new(), servers, None),
+            Plan::Ndb(plan) => {
+                let (lines, config) = (plan.lines(&self.name), plan.config_text());
+                (lines, plan.sql, Some(config))
+            }
+        };
+        nodes.extend(servers.into_iter().enumerate().map(|(at, plan)| {
             let name = format!("{} ({})", node_name(&self.name, at + 1), plan.role.name());
             let port = format!("--port={}", plan.node.port);
             (name, std::iter::once(port).chain(plan.node.options).chain(plan.node.first_options).collect())
-        });
-        Ok(lines.collect())
+        }));
+        Ok(DryRun { nodes, config })
     }
+}
+
+/// What would be started.
+#[derive(Clone, Debug)]
+pub struct DryRun {
+    /// The name of each node, and the options that make it one.
+    pub nodes: Vec<(String, Vec<String>)>,
+    /// The file that configures the nodes of NDB.
+    pub config: Option<String>,
+}
+
+enum Plan {
+    Servers(Vec<NodePlan>),
+    Ndb(Box<ndb::Plan>),
 }
 
 /// Starts the nodes of a cluster that stays until it is stopped. If one does not start, nothing stays. `hear`: what is being done.
@@ -89,7 +119,13 @@ impl ClusterSpec {
 pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>> {
     spec.check()?;
     let binary = builds::find(spec.build.as_deref())?;
-    let plans = spec.plan(&binary)?;
+    let (plans, programs): (Vec<NodePlan>, Vec<StartedProgram>) = match spec.plan(&binary)? {
+        Plan::Servers(servers) => (servers, Vec::new()),
+        Plan::Ndb(mut plan) => {
+            let programs = plan.start(&spec.name, &binary, hear).await?;
+            (plan.sql, programs)
+        }
+    };
     let mut servers: Vec<(String, Role, ThrowAway)> = Vec::new();
     for (at, plan) in plans.into_iter().enumerate() {
         let name = node_name(&spec.name, at + 1);
@@ -111,12 +147,15 @@ pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>>
     match spec.kind {
         ClusterKind::Replication => replication::connect(&servers).await?,
         // They have found each other.
-        ClusterKind::Galera => {}
+        ClusterKind::Galera | ClusterKind::Ndb => {}
     }
     for (name, role, server) in &servers {
         wait_until_it_takes_part(name, &server.dsn(), *role, TAKES_PART_WITHIN).await?;
     }
     let mut nodes = Vec::new();
+    for program in programs {
+        nodes.push(program.keep(&spec.name)?);
+    }
     for (name, role, server) in servers {
         let port = server.spec().node.as_ref().map_or(0, |node| node.port);
         let server = server.keep(&name, Some((spec.name.clone(), spec.kind, role)))?;

@@ -126,7 +126,7 @@ pub fn probe(path: &Path) -> Result<Binary> {
 }
 
 /// Runs a program, and ends it when the time is up.
-fn output_within(mut command: Command, bound: Duration) -> std::io::Result<std::process::Output> {
+pub(crate) fn output_within(mut command: Command, bound: Duration) -> std::io::Result<std::process::Output> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -35,6 +35,13 @@ pub struct KeptServer {
 }
 
 impl KeptServer {
+    /// `process`: while it runs.
+    pub(super) fn of(kept: KeptAs, folder: PathBuf, process: Option<ProcessId>) -> KeptServer {
+        let pid = process.as_ref().map(|process| process.pid);
+        let KeptAs { name, server, node } = kept;
+        KeptServer { name, server, folder, pid, process, node }
+    }
+
     /// How to reach it: user root, no password, schema `whyso`.
     pub fn dsn(&self) -> Dsn {
         Dsn::on_socket(self.folder.join(SOCKET), "root", DEFAULT_SCHEMA)
@@ -122,6 +129,7 @@ impl ThrowAway {
             role,
             port: self.spec.node.as_ref().map_or(0, |node| node.port),
             command: SavedCommand::of(&self.command()),
+            ndb: None,
         });
         let kept_as = KeptAs { name: name.to_string(), server: self.server_name(), node };
         let Some(server) = self.server.take() else {
@@ -131,9 +139,7 @@ impl ThrowAway {
         self.home.keep(kept_as.clone())?;
         // its end would end the process
         std::mem::forget(server);
-        let process = ProcessId::of(pid);
-        let KeptAs { name, server, node } = kept_as;
-        Ok(KeptServer { name, server, folder, pid: Some(pid), process, node })
+        Ok(KeptServer::of(kept_as, folder, ProcessId::of(pid)))
     }
 }
 
@@ -156,10 +162,7 @@ fn kept_below(parent: &Path) -> Result<Vec<KeptServer>> {
         }
         // what can't be understood is not one of these; a sweep tells of it
         let Ok(Some(State { server, kept: Some(kept), .. })) = State::read(&folder) else { continue };
-        let process = server.filter(ProcessId::is_alive);
-        let pid = process.as_ref().map(|process| process.pid);
-        let KeptAs { name, server, node } = kept;
-        found.push(KeptServer { name, server, folder, pid, process, node });
+        found.push(KeptServer::of(kept, folder, server.filter(ProcessId::is_alive)));
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)

@@ -9,6 +9,7 @@ mod log;
 mod node;
 pub(crate) mod option_file;
 mod preload;
+mod program;
 mod slow;
 mod spec;
 pub(crate) mod state;
@@ -36,8 +37,10 @@ use home::Home;
 pub use home::default_parent_dir;
 pub use kept_server::{KeptServer, StopOutcome, kept_servers, stop_kept};
 pub use node::NodeSpec;
+pub(crate) use program::Program;
 pub use slow::{SlowPart, Slower};
 pub(crate) use spec::normal_name;
+pub(crate) use state::{NdbPlace, SavedCommand};
 pub use spec::{Origin, Setting, StartSpec};
 pub use sweep::{Swept, sweep};
 

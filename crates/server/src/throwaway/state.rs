@@ -41,6 +41,19 @@ pub(crate) struct KeptNode {
     pub(crate) role: Role,
     pub(crate) port: u16,
     pub(crate) command: SavedCommand,
+    /// Of a management node and a data node, which are no servers for clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ndb: Option<NdbPlace>,
+}
+
+/// What a program is in a cluster of NDB, and how its state is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NdbPlace {
+    /// Its number in the cluster.
+    pub(crate) id: u32,
+    pub(crate) manager_port: u16,
+    /// What asks the management node.
+    pub(crate) client: SavedCommand,
 }
 
 /// A command line that outlives the process that made it.

@@ -12,6 +12,7 @@ pub(crate) mod innodb_mutexes;
 pub(crate) mod innodb_status;
 pub(crate) mod lock_waits;
 pub(crate) mod memory;
+pub(crate) mod ndbinfo;
 pub(crate) mod neighbours;
 pub(crate) mod net;
 pub(crate) mod pfs;
@@ -27,7 +28,7 @@ use crate::metric::Metric;
 use crate::sampler_entry::{Host, SamplerEntry, ScheduledSampler, StartContext};
 
 /// Every sampler. Those of one thread are read in this order when they are due together.
-pub(crate) const CATALOGUE: [&SamplerEntry; 20] = [
+pub(crate) const CATALOGUE: [&SamplerEntry; 21] = [
     &cpu::SAMPLER,
     &pressure::SAMPLER,
     &memory::SAMPLER,
@@ -43,6 +44,7 @@ pub(crate) const CATALOGUE: [&SamplerEntry; 20] = [
     &innodb_status::SAMPLER,
     &innodb_metrics::SAMPLER,
     &replication::SAMPLER,
+    &ndbinfo::SAMPLER,
     &variables::SAMPLER,
     &addon::SAMPLER,
     &pfs::SAMPLER,

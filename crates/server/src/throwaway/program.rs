@@ -1,0 +1,92 @@
+//! A program of a cluster that is no server for clients, such as a data node: in a folder of its own, and watched over as a server is.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::child::{ChildProcess, how_it_ended};
+use super::home::Home;
+use super::kept_server::KeptServer;
+use super::log;
+use super::state::{KeptAs, KeptNode, NdbPlace, SavedCommand};
+use crate::cluster::kind::{ClusterKind, Role};
+use crate::error::{Error, Result, io};
+use crate::process::ProcessId;
+
+/// Lines at the end of its log that an error shows.
+const LAST_LOG_LINES: usize = 12;
+
+/// Dropping it ends the program and removes its folder.
+pub(crate) struct Program {
+    // dropped in this order: first the process, then its home
+    process: Option<ChildProcess>,
+    home: Home,
+    /// What starts it again.
+    command: Option<SavedCommand>,
+}
+
+impl Program {
+    /// Makes its folder.
+    pub(crate) fn prepare() -> Result<Program> {
+        Ok(Program { process: None, home: Home::create(None, false, None, None)?, command: None })
+    }
+
+    /// The folder that is its own, of mode 0700.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.home.folder
+    }
+
+    /// Where it keeps its data.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.home.data()
+    }
+
+    /// Starts it. `first`: arguments of its first start alone.
+    pub(crate) fn start(&mut self, mut command: Command, first: &[&str]) -> Result<()> {
+        command.current_dir(self.home.data()).env_remove("MYSQL_PWD");
+        self.command = Some(SavedCommand::of(&command));
+        let path = self.home.log();
+        let open_log =
+            || OpenOptions::new().create(true).append(true).open(&path).map_err(io("cannot write", &path));
+        command.args(first).stdin(Stdio::null()).stdout(open_log()?).stderr(open_log()?);
+        let program = PathBuf::from(command.get_program());
+        let process = ChildProcess::spawn(command, &self.home, None).map_err(io("cannot run", &program))?;
+        let pid = process.pid();
+        self.process = Some(process);
+        self.home.note_server(Some(pid))
+    }
+
+    /// Why it has ended, with the last lines of its log; `None` while it runs.
+    pub(crate) fn why_ended(&mut self) -> Option<String> {
+        let status = self.process.as_mut()?.ended()?;
+        let lines = log::last_lines(&self.home.log(), LAST_LOG_LINES);
+        Some(format!("{}: {}", how_it_ended(status), lines.join("; ")))
+    }
+
+    /// Lets it live on as a node of a cluster. `server`: what it is, such as "MySQL Cluster 9.7.4".
+    pub(crate) fn keep(
+        mut self,
+        name: &str,
+        server: String,
+        (cluster, role): (&str, Role),
+        place: NdbPlace,
+    ) -> Result<KeptServer> {
+        let (Some(process), Some(command)) = (self.process.take(), self.command.take()) else {
+            return Err(Error::Build(format!("{name} was not started")));
+        };
+        let node = KeptNode {
+            cluster: cluster.to_string(),
+            kind: ClusterKind::Ndb,
+            role,
+            port: place.manager_port,
+            command,
+            ndb: Some(place),
+        };
+        let kept_as = KeptAs { name: name.to_string(), server, node: Some(node) };
+        let (folder, pid) = (self.home.folder.clone(), process.pid());
+        self.home.keep(kept_as.clone())?;
+        // its end would end the process
+        std::mem::forget(process);
+        Ok(KeptServer::of(kept_as, folder, ProcessId::of(pid)))
+    }
+}
