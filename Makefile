@@ -5,7 +5,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo build web test test-hard test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-packages
+.PHONY: help demo build web test test-hard test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-hard setup-packages
 
 help: ## list the commands
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /  make \1\t/' | expand -t 22
@@ -32,7 +32,7 @@ package: setup-packages web ## write the packages into dist/: a .deb, a tarball,
 test: setup-test ## install what the tests need, and run them all
 	scripts/test.sh
 
-test-hard: setup-test web ## run the long tests, then the fuzz targets (FUZZ_SECONDS=900 in all); adds to bench/hard/log.md
+test-hard: setup-hard web ## run the long tests, then the fuzz targets (FUZZ_SECONDS=900 in all); adds to bench/hard/log.md
 	scripts/test-hard.sh
 
 test-packages: package ## install each package in a clean Debian 11 and 12, and run the demo there (as root)
@@ -69,6 +69,9 @@ setup-demo:
 
 setup-test:
 	@scripts/setup.sh test
+
+setup-hard:
+	@scripts/setup.sh hard
 
 setup-packages:
 	@scripts/setup.sh packages

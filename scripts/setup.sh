@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# setup.sh build|demo|test|packages: reports which Debian packages are missing. It installs them where it may, except for a build.
+# setup.sh build|demo|test|hard|packages: reports which Debian packages are missing. It installs them where it may, except for a build.
 set -euo pipefail
 export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 purpose=${1:-demo}
 packages=()
+# The long tests need what the others need, and what compiles the data nodes of MySQL Cluster.
+hard=
+[ "$purpose" != hard ] || { hard=1 && purpose=test; }
 
 # need COMMAND PACKAGE: notes the package where the command is not to be found
 need() {
@@ -28,6 +31,15 @@ if [ "$purpose" = test ]; then
 	need tmux tmux
 	# What makes MariaDB's servers a Galera cluster is a library.
 	[ -e /usr/lib/galera/libgalera_smm.so ] || packages+=(galera-4)
+fi
+if [ -n "$hard" ]; then
+	need cmake cmake
+	need bison bison
+	need pkg-config pkg-config
+	need rpcgen rpcsvc-proto
+	[ -e /usr/include/openssl/ssl.h ] || packages+=(libssl-dev)
+	[ -e /usr/include/ncurses.h ] || packages+=(libncurses-dev)
+	[ -e /usr/include/tirpc/rpc/rpc.h ] || packages+=(libtirpc-dev)
 fi
 if [ "$purpose" = packages ]; then
 	need dpkg-deb dpkg

@@ -191,6 +191,10 @@ fn what_is_no_cluster_is_refused() {
     refused(&["stop", "east"], "there is no cluster 'east': none was started");
     refused(&["start", "replication", "--replicas", "0"], "2 to 16 nodes, and 1 are asked for");
     refused(&["start", "replication", "--as", "a/b"], "is no name");
+    refused(&["start", "galera", "--pool", "2"], "are for ndb");
+    refused(&["start", "ndb", "--data-nodes", "3", "--server", "/usr"], "3 data nodes are asked for");
+    refused(&["start", "ndb", "--data-set", "HostName=db1", "--server", "/usr"], "whyso chooses it");
+    refused(&["start", "ndb", "--data-set", "DataMemory", "--server", "/usr"], "give a name and a value");
     let plan = output(&mut place.whyso(&["server", "cluster", "start", "replication", "--dry-run"]));
     let printed = text(&plan.stdout);
     assert!(

@@ -155,7 +155,8 @@ def line_of(result):
 
 
 # Leaving a statement out ends all of its work, and an estimate is about its cause alone.
-OTHER_CHANGES = ("-without-statement",)
+# More memory for sorts removes a part of the cause at most.
+OTHER_CHANGES = ("-without-statement", "-in-memory")
 
 
 def outcomes(results):

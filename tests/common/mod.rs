@@ -127,7 +127,19 @@ pub(crate) fn for_each_build(bound: Duration, mut test: impl FnMut(&str, &Value)
     }
 }
 
-/// Process ids of mariadbd or mysqld whose command line names a path under `folder`.
+impl Drop for Place {
+    /// A test that failed leaves the servers that it started to be kept.
+    fn drop(&mut self) {
+        for pid in server_pids_under(self.path()) {
+            kill(pid, libc::SIGKILL);
+        }
+    }
+}
+
+/// Programs of a MySQL Cluster that are no servers for clients: they are in their folders, and do not name them.
+const CLUSTER_PROGRAMS: [&str; 2] = ["/ndbd", "/ndb_mgmd"];
+
+/// Process ids of mariadbd or mysqld whose command line names a path under `folder`, and of a cluster's other programs there.
 pub(crate) fn server_pids_under(folder: &Path) -> Vec<i32> {
     let folder = folder.to_str().unwrap();
     let mut pids = Vec::new();
@@ -135,9 +147,14 @@ pub(crate) fn server_pids_under(folder: &Path) -> Vec<i32> {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
         let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        let program = command.split(' ').next().unwrap_or("");
-        let is_server = program.ends_with("mariadbd") || program.ends_with("mysqld");
-        if is_server && command.contains(folder) {
+        // One that has its own loader is the loader's argument.
+        let is_called = |names: &[&str]| {
+            command.split(' ').take(5).any(|word| names.iter().any(|name| word.ends_with(name)))
+        };
+        let is_here = fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
+        if is_called(&["mariadbd", "mysqld"]) && command.contains(folder)
+            || is_called(&CLUSTER_PROGRAMS) && is_here
+        {
             pids.push(pid);
         }
     }

@@ -17,6 +17,9 @@ use crate::recording::watch_spec;
 /// Servers that one tracer follows, at most.
 pub(crate) const LOADED_MAX: usize = 4;
 
+/// Threads of a data node that are traced one by one, at most.
+const THREADS_MAX: usize = 64;
+
 /// A node of the cluster that is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterNode {
@@ -30,6 +33,8 @@ pub struct ClusterNode {
     pub pid: Option<u32>,
     /// The load goes to it.
     pub is_loaded: bool,
+    /// Its number among the nodes of NDB that hold data.
+    pub ndb_id: Option<u32>,
 }
 
 impl From<&Node> for ClusterNode {
@@ -41,6 +46,7 @@ impl From<&Node> for ClusterNode {
             port: node.role.is_server().then_some(node.port),
             pid: node.server.pid,
             is_loaded: false,
+            ndb_id: node.data_node_id(),
         }
     }
 }
@@ -52,6 +58,7 @@ impl ClusterNode {
             role: self.role.to_string(),
             endpoint: self.dsn.as_ref().map_or_else(String::new, Dsn::endpoint),
             is_loaded: self.is_loaded,
+            ndb_id: self.ndb_id,
         }
     }
 
@@ -142,6 +149,17 @@ impl<'a> OtherNodes<'a> {
     }
 }
 
+/// The threads of a data node, with their names.
+fn threads_of(pid: u32) -> Vec<(u32, String)> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let named = threads.flatten().filter_map(|thread| {
+        let tid = thread.file_name().to_str()?.parse().ok()?;
+        let name = std::fs::read_to_string(thread.path().join("comm")).ok()?;
+        Some((tid, name.trim().to_string()))
+    });
+    named.take(THREADS_MAX).collect()
+}
+
 fn trace_threads(
     others: &[ClusterNode],
     runtime: &Runtime,
@@ -152,8 +170,12 @@ fn trace_threads(
         let pid = node.pid?;
         // Without them, the node's threads are counted by role alone.
         let ask = |dsn| runtime.block_on(cluster::appliers(dsn)).unwrap_or_default();
-        let appliers = node.dsn.as_ref().map(ask).unwrap_or_default();
-        Some(TracedNode { name: node.name.clone(), pid, appliers: appliers.into_iter().collect() })
+        let single = match &node.dsn {
+            Some(dsn) => ask(dsn),
+            None if node.ndb_id.is_some() => threads_of(pid),
+            None => Vec::new(),
+        };
+        Some(TracedNode { name: node.name.clone(), pid, appliers: single.into_iter().collect() })
     };
     let traced: Vec<TracedNode> = others.iter().filter_map(traced).collect();
     if traced.is_empty() {

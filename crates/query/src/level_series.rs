@@ -82,14 +82,15 @@ pub(crate) fn add_nodes(recording: &Recording, levels: &mut [LevelInput]) -> Res
 }
 
 fn node_input(node: &NodeFacts, is_loaded: bool) -> NodeInput {
-    NodeInput { name: node.name.clone(), role: node.role.clone(), is_loaded, ..NodeInput::default() }
+    let NodeFacts { name, role, ndb_id, .. } = node.clone();
+    NodeInput { name, role, is_loaded, ndb_id, ..NodeInput::default() }
 }
 
 /// Whether a series shows what a node does in its cluster.
 fn is_of_node(key: &SeriesKey) -> bool {
     match key.source.as_str() {
         "server_process" => key.instance == "server",
-        "threads" | "appliers" | "replication" => true,
+        "threads" | "appliers" | "replication" | "ndbinfo" => true,
         "status" => {
             let metric = key.metric.to_ascii_lowercase();
             metric == "questions" || metric.starts_with("wsrep_") || metric.starts_with("rpl_semi_sync_")

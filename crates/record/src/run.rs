@@ -70,14 +70,18 @@ pub struct RunInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct NodeFacts {
     pub name: String,
-    /// What it is for: "source", "replica", "member".
+    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager".
     pub role: String,
-    /// Host and port, or socket.
+    /// Host and port, or socket; empty for one that is no server.
     pub endpoint: String,
     /// The load went to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
     pub is_loaded: bool,
+    /// Its number among the nodes of NDB, by which `ndbinfo` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub ndb_id: Option<u32>,
 }
 
 impl RunInfo {

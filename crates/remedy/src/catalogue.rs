@@ -24,6 +24,8 @@ pub struct Intervention {
     pub change: Change,
     /// Counters of the server's status: it can help only where one of them grows with the load. Empty: it always can.
     pub where_grows: Vec<String>,
+    /// It removes a part of the cause at most: no gain says nothing of the rest.
+    pub is_partial: bool,
 }
 
 /// What is changed.
@@ -168,6 +170,8 @@ struct Entry {
     also: String,
     #[serde(default)]
     where_grows: Vec<String>,
+    #[serde(default)]
+    partial: bool,
     set: Option<BTreeMap<String, String>>,
     scale: Option<BTreeMap<String, u64>>,
     options: Option<BTreeMap<String, String>>,
@@ -208,8 +212,8 @@ impl Entry {
                 self.id
             ));
         };
-        let Entry { cause, id, words, costs, also, where_grows, .. } = self;
-        Ok(Intervention { cause, id, words, costs, also, change, where_grows })
+        let Entry { cause, id, words, costs, also, where_grows, partial, .. } = self;
+        Ok(Intervention { cause, id, words, costs, also, change, where_grows, is_partial: partial })
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use whyso_control::{AbPlan, AbSide, Error, ServerPlan, SideChange, ab};
+use whyso_load::Think;
 use whyso_server::dataset::Dataset;
 
 use crate::exit_codes::INTERRUPTED;
@@ -144,6 +145,7 @@ fn baseline(args: &AbArgs) -> Result<AbSide> {
             engine: args.data.engine(None),
         },
         users: args.users,
+        think: Think::None,
         set: knobs(&args.server)?,
         prepare: Vec::new(),
         left_out: Vec::new(),

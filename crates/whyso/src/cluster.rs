@@ -61,6 +61,9 @@ pub(crate) enum ClusterCommand {
     /// Restart the nodes one after the other, each once the one before takes part again
     Restart {
         name: String,
+        /// One node at a time: the default
+        #[arg(long)]
+        rolling: bool,
         /// Give a parameter of the data nodes of ndb another value before; may be given more than once
         #[arg(long = "data-set", value_name = "NAME=VALUE")]
         data_set: Vec<String>,
@@ -98,7 +101,9 @@ impl KindChoice {
             KindChoice::Replication | KindChoice::Galera if has_ndb => {
                 wrong("--sql-nodes, --data-nodes, --pool and --data-set are for ndb")
             }
-            KindChoice::Replication => Ok((ClusterKind::Replication, replicas.unwrap_or(2).saturating_add(1))),
+            KindChoice::Replication => {
+                Ok((ClusterKind::Replication, replicas.unwrap_or(2).saturating_add(1)))
+            }
             KindChoice::Galera => Ok((ClusterKind::Galera, nodes.unwrap_or(3))),
             KindChoice::Ndb => Ok((ClusterKind::Ndb, of_ndb[0].unwrap_or(2))),
         }
@@ -145,7 +150,7 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
         }
         ClusterCommand::List { json } => list(json),
         ClusterCommand::Show { name } => show(&cluster::find(&name).map_err(Error::Server)?),
-        ClusterCommand::Restart { name, data_set } => {
+        ClusterCommand::Restart { name, data_set, rolling: _ } => {
             let cluster = cluster::find(&name).map_err(Error::Server)?;
             cluster.set_of_data_nodes(&knobs_of_data_nodes(&data_set)?).map_err(Error::Server)?;
             runtime()?.block_on(cluster.restart(&step)).map_err(Error::Server)?;
@@ -172,17 +177,15 @@ pub(crate) struct LoadedCluster {
 pub(crate) fn loaded(name: &str, loads_all: bool) -> Result<LoadedCluster> {
     let cluster = cluster::find(name).map_err(Error::Server)?;
     let Some(first) = cluster.nodes.first().filter(|node| node.role.takes_changes()) else {
-        bail!(Error::Plan(format!("no node of the cluster {name} takes changes: stop it, and start it again")));
+        bail!(Error::Plan(format!(
+            "no node of the cluster {name} takes changes: stop it, and start it again"
+        )));
     };
     let nodes = cluster.nodes.iter().enumerate().map(|(place, node)| ClusterNode {
         is_loaded: place == 0 || (loads_all && node.role.takes_changes()),
         ..ClusterNode::from(node)
     });
-    Ok(LoadedCluster {
-        kind: cluster.kind,
-        dsn: first.server.dsn().display_masked(),
-        nodes: nodes.collect(),
-    })
+    Ok(LoadedCluster { kind: cluster.kind, dsn: first.server.dsn().display_masked(), nodes: nodes.collect() })
 }
 
 /// The DSNs of its nodes that take changes, or of all servers.
@@ -196,7 +199,9 @@ pub(crate) fn dsns(name: &str, all: bool) -> Result<Vec<String>> {
 fn knobs_of_data_nodes(typed: &[String]) -> Result<Vec<(String, String)>> {
     let parse = |typed: &String| match typed.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_string(), value.trim().to_string())),
-        None => bail!(Error::Plan(format!("--data-set {typed}: give a name and a value, such as DataMemory=512M"))),
+        None => bail!(Error::Plan(format!(
+            "--data-set {typed}: give a name and a value, such as DataMemory=512M"
+        ))),
     };
     typed.iter().map(parse).collect()
 }

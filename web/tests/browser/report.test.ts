@@ -120,7 +120,7 @@ test('the time budget is drawn level by level, with its remainder, and says what
 test('the nodes of a cluster stand in a table, with only the columns that some node has', async () => {
   const node = {
     role: 'replica', is_loaded: false, cpus: 0.5, statements_per_s: 2, behind_s: null, executed: null, paused: null,
-    pauses_asked_per_s: null, receive_queue: null, conflicts_per_s: null, applier: null,
+    pauses_asked_per_s: null, receive_queue: null, conflicts_per_s: null, memory_used: null, page_hits: null, in_kernel: null, applier: null,
   };
   const changed = variant((head) => {
     head.explanation.nodes = [
@@ -134,7 +134,7 @@ test('the nodes of a cluster stand in a table, with only the columns that some n
   const { page, complaints } = await open(browser, `${changed.url}#levels`);
   const nodes = page.getByRole('group', { name: 'nodes of the cluster' });
   const heads = await nodes.locator('thead th').allTextContents();
-  expect(heads).toEqual(['node', 'role', 'CPUs', 'statements/s', 'behind, s', 'executed', 'busiest applier']);
+  expect(heads).toEqual(['node', 'role', 'CPUs', 'statements/s', 'behind, s', 'executed', 'busiest thread']);
   const cells = await nodes.locator('tbody tr').last().locator('th, td').allTextContents();
   expect(cells[0]).toBe(HOSTILE);
   expect(cells.at(-1)?.trim()).toBe('91 % of the time: 61 % work on a CPU, 30 % other waits; one of 1');

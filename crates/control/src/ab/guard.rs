@@ -7,9 +7,11 @@ use whyso_load::{Interval, Live};
 use super::replicas::LagRise;
 use crate::Error;
 
-/// More errors than this, and more than one in ten transactions, end an experiment.
+/// On a server of the user's, more errors than this end an experiment, where they are more than one in ten transactions, and than twice the share
+/// that fails before the experiment: some loads have deadlocks.
 const ERRORS_MAX: u64 = 20;
 const ERROR_SHARE_MAX: f64 = 0.1;
+const ERROR_TIMES_MAX: f64 = 2.0;
 /// The server may answer nothing for this long, or for as long as some transactions of the warm-up took.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 const TRANSACTIONS_OF_SILENCE: f64 = 20.0;
@@ -30,14 +32,42 @@ const LAG_RISE_S_MAX: u64 = 5;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bounds {
     pub(super) p99_ms_max: Option<f64>,
+    /// Share of attempts that may fail.
+    pub(super) error_share_max: Option<f64>,
     pub(super) lag: Option<LagRise>,
 }
 
 impl Bounds {
+    /// On a server of the user's, before anything is known of what usually fails there.
+    pub(crate) fn of_users_server() -> Bounds {
+        Bounds { error_share_max: Some(ERROR_SHARE_MAX), ..Bounds::default() }
+    }
+
     /// `p99_ms`: response time that 99 % of transactions took no longer than, before anything was changed.
     pub(super) fn set_p99(&mut self, p99_ms: f64) {
         let bound = (P99_TIMES_MAX * p99_ms).max(P99_MS_MIN);
         self.p99_ms_max = Some(self.p99_ms_max.map_or(bound, |known| known.max(bound)));
+    }
+
+    /// What failed in a window before anything was changed.
+    pub(super) fn set_errors(&mut self, errors: u64, transactions: u64) {
+        let share = errors as f64 / (errors + transactions).max(1) as f64;
+        let bound = (ERROR_TIMES_MAX * share).max(ERROR_SHARE_MAX);
+        self.error_share_max = Some(self.error_share_max.map_or(bound, |known| known.max(bound)));
+    }
+
+    /// # Errors
+    /// Too many transactions fail.
+    fn check_errors(&self, live: Live) -> Result<(), Error> {
+        let all = (live.transactions + live.errors) as f64;
+        let is_over = |most: f64| live.errors > ERRORS_MAX && live.errors as f64 > most * all;
+        match self.error_share_max.is_some_and(is_over) {
+            false => Ok(()),
+            true => Err(stopped(format!(
+                "{} errors in {} transactions of one window",
+                live.errors, live.transactions
+            ))),
+        }
     }
 
     /// # Errors
@@ -108,13 +138,7 @@ impl Guard {
             self.progress = live;
             self.progressed_at = Instant::now();
         }
-        let all = (live.transactions + live.errors) as f64;
-        if live.errors > ERRORS_MAX && live.errors as f64 > ERROR_SHARE_MAX * all {
-            return Err(stopped(format!(
-                "{} errors in {} transactions of one window",
-                live.errors, live.transactions
-            )));
-        }
+        self.bounds.check_errors(live)?;
         if self.progressed_at.elapsed() > self.silence_max {
             return Err(stopped(format!(
                 "no transaction ended for {}",
@@ -158,10 +182,18 @@ mod tests {
     #[test]
     fn errors_and_silence_end_an_experiment() {
         let live = |transactions, errors| Live { transactions, errors, ..Live::default() };
-        let mut guard = Guard::new(Some(1_000.0), false, Bounds::default());
+        assert!(Guard::new(None, false, Bounds::default()).check(live(1, 900)).is_ok(), "whyso's own server");
+        let mut bounds = Bounds::default();
+        bounds.set_errors(0, 1_000);
+        let mut guard = Guard::new(Some(1_000.0), false, bounds);
         assert!(guard.check(live(100, 20)).is_ok(), "a few errors");
         assert!(guard.check(live(1_000, 90)).is_ok(), "few among many");
         assert!(guard.check(live(100, 21)).unwrap_err().to_string().contains("21 errors in 100"));
+        let mut bounds = Bounds::default();
+        bounds.set_errors(30, 70);
+        let mut deadlocks = Guard::new(Some(1_000.0), false, bounds);
+        assert!(deadlocks.check(live(100, 100)).is_ok(), "a third fails without the experiment, too");
+        assert!(deadlocks.check(live(100, 160)).is_err());
         guard.progressed_at = Instant::now().checked_sub(Duration::from_millis(1_100)).unwrap();
         assert!(guard.check(live(100, 0)).unwrap_err().to_string().contains("no transaction ended for 1 s"));
         let mut slow = Guard::new(Some(4.0), false, Bounds::default());

@@ -44,7 +44,7 @@ const TRANSACTIONS_MIN: f64 = 200.0;
 const CUTS: u32 = 3;
 /// Starts of two servers of whyso's own.
 const DUET_STARTS: u32 = 3;
-/// Pairs of a start, whatever they take.
+/// Pairs of a start, as long as they take no more than twice the time that there is.
 const PAIRS_MIN: usize = 8;
 /// An answer's interval is as narrow as this share of the effect, or of what matters, both by their logarithms.
 const WIDTH_SHARE: f64 = 0.25;
@@ -257,7 +257,8 @@ impl<'a> Comparison<'a> {
         let first = self.pairs.len();
         loop {
             let count = self.pairs.len() - first;
-            if count >= PAIRS_MIN && left() < pair_length {
+            let is_late = Instant::now() > deadline + plan.length / self.starts;
+            if is_late || (count >= PAIRS_MIN && left() < pair_length) {
                 return Ok(None);
             }
             let Some(pair) = self.pair(start, number, lengths)? else { return Ok(None) };
@@ -311,7 +312,11 @@ impl<'a> Comparison<'a> {
             for (side, rate) in rates.iter_mut().enumerate() {
                 let Some(window) = self.window(start, side, lengths)? else { return Ok(false) };
                 if side == 0 && !self.setup.plan.sides[0].server.is_own() {
-                    start.sides.iter_mut().for_each(|side| side.bounds.set_p99(window.result.p99_ms));
+                    let WindowResult { p99_ms, errors, transactions, .. } = window.result;
+                    for side in &mut start.sides {
+                        side.bounds.set_p99(p99_ms);
+                        side.bounds.set_errors(errors, transactions);
+                    }
                 }
                 *rate = window.result.transactions as f64 / window.result.seconds;
             }

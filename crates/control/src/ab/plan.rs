@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use whyso_load::Think;
 use whyso_server::Neighbour;
 use whyso_server::dataset::Dataset;
 use whyso_workload::Workload;
@@ -55,6 +56,8 @@ pub struct AbSide {
     /// Its tables. Two sides that differ in it are on two servers.
     pub data: Dataset,
     pub users: u32,
+    /// How long a user pauses between transactions.
+    pub think: Think,
     pub set: Vec<(String, String)>,
     /// Statements that are executed once its server has its data, such as one that adds an index. Only a server of whyso's own.
     pub prepare: Vec<String>,

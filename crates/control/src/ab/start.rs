@@ -216,6 +216,7 @@ impl<'a> Setup<'a> {
             Ok::<_, Error>(Side {
                 engine: Engine::open(&spec, &workloads[number])?,
                 users,
+                think: plan.sides[number].think,
                 rate_per_s: None,
                 pid: facts.pid,
                 bounds: Bounds { lag: lag.clone(), ..Bounds::default() },

@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use whyso_explain::ab::WindowResult;
-use whyso_load::{Histogram, LevelSpec, Running};
+use whyso_load::{Histogram, LevelSpec, Pacing, Running, Think};
 use whyso_watch::process_cpu_ns;
 
 use super::guard::{Bounds, Guard};
@@ -18,6 +18,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 pub(crate) struct Side {
     pub(crate) engine: Engine,
     pub(crate) users: u32,
+    pub(crate) think: Think,
     /// Transactions per second in its last window.
     pub(crate) rate_per_s: Option<f64>,
     /// The server's process, where it runs on this machine.
@@ -56,7 +57,8 @@ pub(crate) struct Window {
 /// # Errors
 /// The load failed, or the server answered nothing.
 pub(crate) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<Option<Window>, Error> {
-    let mut running = side.engine.begin(&LevelSpec::users(side.users))?;
+    let pacing = Pacing::Closed { think: side.think, active: None };
+    let mut running = side.engine.begin(&LevelSpec { pacing, ..LevelSpec::users(side.users) })?;
     let begin = Instant::now();
     let mut guard = Guard::new(side.rate_per_s, side.pid.is_some(), side.bounds.clone());
     let mut wait = |running: &Running, until: Duration| {

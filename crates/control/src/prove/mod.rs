@@ -131,6 +131,7 @@ impl Prover<'_> {
                 Some(proof) => candidate.proven_by(proof),
                 None => self.test(run, baseline, candidate, rest),
             };
+            let (proof, candidate) = self.or_next(run, baseline, (proof, candidate), rest);
             if let (ProofVerdict::Confirmed, Some(gain), Ok(side)) =
                 (proof.verdict, proof.measured_gain, &candidate.variant)
                 && proof.slowed.is_empty()
@@ -141,6 +142,32 @@ impl Prover<'_> {
             self.proofs.push(proof);
         }
         Ok(best.map(|(number, _, side)| (number, side)))
+    }
+
+    /// Where an intervention removes a part of the cause at most, and gains nothing, the next one is tried. Without a next one the cause is not
+    /// testable.
+    fn or_next<'c>(
+        &self,
+        run: &RunInfo,
+        baseline: &AbSide,
+        (proof, candidate): (Proof, &'c Candidate),
+        rest: usize,
+    ) -> (Proof, &'c Candidate) {
+        let is_open = candidate.intervention.is_partial && proof.verdict == ProofVerdict::Refuted;
+        let Some(gain) = proof.measured_gain.filter(|_| is_open) else { return (proof, candidate) };
+        let before = format!(
+            "{} gained nothing (×{:.2}), and removes a part of the cause at most",
+            candidate.intervention.words, gain.value
+        );
+        if let Some(next) = &candidate.next {
+            let found = self.test(run, baseline, next, rest);
+            if found.measured_gain.is_some() {
+                let undone = proof.undone && found.undone;
+                return (Proof { also: format!("{}; {before}", found.also), undone, ..found }, next);
+            }
+        }
+        let untested = Proof { undone: proof.undone, why: before, ..candidate.untested() };
+        (untested, candidate)
     }
 
     /// `rest`: experiments that share what is left of the budget, this one included.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use whyso_explain::model::{Cause, CpuGains, Gain, Suspect};
+use whyso_load::Think;
+use whyso_model::{Pacing, ThinkTime};
 use whyso_record::run::{RunInfo, StatementResult};
 use whyso_remedy::{
     Change, Cost, Intervention, LeftOut, Proof, ProofVerdict, Proposal, SlowPart, of_cause, of_half,
@@ -138,6 +140,7 @@ fn baseline_of(run: &RunInfo, users: u32, source: Option<&Source>) -> Result<AbS
             engine: spec.table_engine.clone().unwrap_or_else(|| "InnoDB".to_string()),
         },
         users,
+        think: think_of(spec.pacing.as_ref())?,
         set: Vec::new(),
         prepare: Vec::new(),
         left_out: Vec::new(),
@@ -145,6 +148,23 @@ fn baseline_of(run: &RunInfo, users: u32, source: Option<&Source>) -> Result<AbS
         cpu_speed: None,
         storage_speed: None,
     })
+}
+
+/// The pauses of a load's users.
+///
+/// # Errors
+/// How many are at work changes during a level.
+fn think_of(pacing: Option<&Pacing>) -> Result<Think, Error> {
+    match pacing {
+        Some(Pacing::Closed { stages: Some(_), .. }) => Err(Error::Plan(
+            "the load has stages, and an experiment needs the same load in each window: run it again with --users and without --stages".to_string(),
+        )),
+        Some(Pacing::Closed { think: Some(ThinkTime { mean_ms, is_exponential }), .. }) => {
+            let mean = Duration::try_from_secs_f64(mean_ms / 1e3).unwrap_or(Duration::ZERO);
+            Ok(if *is_exponential { Think::Exponential(mean) } else { Think::Fixed(mean) })
+        }
+        _ => Ok(Think::None),
+    }
 }
 
 fn asked_settings(run: &RunInfo) -> Vec<(String, String)> {
@@ -182,6 +202,8 @@ pub(super) struct Candidate {
     pub(super) intervention: Intervention,
     /// The side without the cause, or why there is none.
     pub(super) variant: Result<AbSide, String>,
+    /// What is tried where this one removes a part of the cause at most, and gains nothing.
+    pub(super) next: Option<Box<Candidate>>,
 }
 
 impl Candidate {
@@ -289,25 +311,31 @@ fn own_candidate(suspect: &Suspect, own: &SideChange, baseline: &AbSide) -> Cand
             also: "what else your change does, whyso does not know".to_string(),
             change: Change::Own(change),
             where_grows: Vec::new(),
+            is_partial: false,
         },
         variant: if side == *baseline { Err("it changes nothing".to_string()) } else { Ok(side) },
+        next: None,
     }
 }
 
 /// The first intervention that can be tried; if there is none, the last one with its reason.
 fn candidate(plan: &ProvePlan, case: &Case, suspect: &Suspect, baseline: &AbSide) -> Option<Candidate> {
-    let mut last = None;
-    for intervention in of_cause(suspect.id) {
-        let variant = check_counters(case, intervention)
-            .and_then(|()| variant(plan, &case.run, intervention, baseline));
-        let is_possible = variant.is_ok();
-        let (suspect, cpu_gains) = (suspect.clone(), case.explanation.cpu_gains);
-        last = Some(Candidate { suspect, cpu_gains, intervention: intervention.clone(), variant });
-        if is_possible {
-            break;
-        }
-    }
-    last
+    let each = of_cause(suspect.id).map(|intervention| Candidate {
+        suspect: suspect.clone(),
+        cpu_gains: case.explanation.cpu_gains,
+        intervention: intervention.clone(),
+        variant: check_counters(case, intervention)
+            .and_then(|()| variant(plan, &case.run, intervention, baseline)),
+        next: None,
+    });
+    let mut all: Vec<Candidate> = each.collect();
+    let mut chosen = match all.iter().position(|candidate| candidate.variant.is_ok()) {
+        Some(first) => all.split_off(first).into_iter(),
+        None => return all.pop(),
+    };
+    let first = chosen.next()?;
+    let next = chosen.find(|candidate| candidate.variant.is_ok()).filter(|_| first.intervention.is_partial);
+    Some(Candidate { next: next.map(Box::new), ..first })
 }
 
 /// Refuses what can't help here.

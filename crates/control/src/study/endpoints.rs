@@ -76,6 +76,7 @@ fn node(number: u32, dsn: Dsn, pid: Option<u32>) -> ClusterNode {
         port: None,
         pid,
         is_loaded: true,
+        ndb_id: None,
     }
 }
 

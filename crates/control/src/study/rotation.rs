@@ -236,7 +236,8 @@ fn connect(plan: &Plan, one: &Ready, tested: &ServerUnderTest, users: u32) -> Re
     let cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     spec.cpus = cpus.map(|cpus| cpus.cpus().to_vec());
     let engine = Engine::open(&spec, &one.workload)?;
-    Ok(Side { engine, users, rate_per_s: None, pid: one.pid, bounds: Bounds::default() })
+    let bounds = if plan.server.is_own() { Bounds::default() } else { Bounds::of_users_server() };
+    Ok(Side { engine, users, think: plan.think, rate_per_s: None, pid: one.pid, bounds })
 }
 
 /// The windows of one cell at one number of users.

@@ -242,6 +242,9 @@ pub struct NodeInput {
     pub role: String,
     /// The load goes to it.
     pub is_loaded: bool,
+    /// Its number among the nodes of NDB, by which `ndbinfo` names it.
+    #[serde(default)]
+    pub ndb_id: Option<u32>,
     /// What concerns its part in the cluster: its process, its threads, replication.
     pub counters: Vec<Counter>,
     pub gauges: Vec<Gauge>,

@@ -1,5 +1,6 @@
 //! The nodes of the server's cluster: how busy each was, how far behind, and which of them held the others up.
 
+pub(crate) mod data_node;
 mod state;
 mod words;
 
@@ -9,7 +10,7 @@ use whyso_model::Role;
 
 use crate::level::Level;
 use crate::model::{Evidence, Finding, NodeInput};
-use words::{applier_words, names};
+use words::{advice, applier_words, names};
 
 /// Being behind for less than this is no finding: servers count whole seconds.
 pub const BEHIND_S_MIN: f64 = 2.0;
@@ -19,7 +20,15 @@ const PROCESS: &str = "server_process";
 
 /// What every node of the cluster did at the level that the cause is asked about; empty where the server is in no cluster that whyso knows.
 pub(crate) fn states(level: &Level) -> Vec<NodeState> {
-    level.nodes.iter().map(|node| NodeState::new(node, level.seconds)).collect()
+    let of_data_nodes = level.nodes.first();
+    let state = |node: &NodeInput| {
+        let state = NodeState::new(node, level.seconds);
+        match (of_data_nodes, node.ndb_id) {
+            (Some(sql_node), Some(id)) => data_node::with_ndbinfo(state, sql_node, id),
+            _ => state,
+        }
+    };
+    level.nodes.iter().map(state).collect()
 }
 
 /// CPU time of the nodes that are not loaded: they are no programs of others.
@@ -30,7 +39,9 @@ pub(crate) fn others_cpu_s(level: &Level) -> f64 {
 
 /// Replicas that fell behind, in one sentence each, and what their appliers did meanwhile.
 pub(crate) fn findings(level: &Level) -> Vec<Finding> {
-    level.nodes.iter().zip(states(level)).filter_map(|(node, state)| behind(level, node, &state)).collect()
+    let states = states(level);
+    let behind = level.nodes.iter().zip(&states).filter_map(|(node, state)| behind(level, node, state));
+    behind.chain(data_node::finding(level, &states)).collect()
 }
 
 fn behind(level: &Level, node: &NodeInput, state: &NodeState) -> Option<Finding> {
@@ -43,7 +54,7 @@ fn behind(level: &Level, node: &NodeInput, state: &NodeState) -> Option<Finding>
         level.name(),
         names(state),
         whyso_words::seconds(behind_s),
-        applier_words(state.applier.as_ref()),
+        applier_words("busiest applier", state.applier.as_ref(), advice(state.applier.as_ref())),
     );
     Some(Finding { id: "replication-lag".to_string(), text, evidence: lag_evidence(level, node) })
 }

@@ -19,7 +19,7 @@ const AT_REST: [State; 4] = [State::Idle, State::NetReceive, State::Sleep, State
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct NodeState {
     pub name: String,
-    /// What it is for: "source", "replica", "member".
+    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager".
     pub role: String,
     /// The load went to it.
     pub is_loaded: bool,
@@ -39,11 +39,20 @@ pub struct NodeState {
     pub receive_queue: Option<f64>,
     /// Galera: transactions of this node that were refused or ended because another node had changed the same rows, per second.
     pub conflicts_per_s: Option<f64>,
-    /// The busiest thread that applies changes of other nodes; `None` where none was traced.
+    /// NDB: share of the data memory that is in use.
+    #[serde(default)]
+    pub memory_used: Option<f64>,
+    /// NDB: of requests for pages of disk data, the share that the buffer had.
+    #[serde(default)]
+    pub page_hits: Option<f64>,
+    /// NDB: of its threads' CPU time, the share that the kernel took.
+    #[serde(default)]
+    pub in_kernel: Option<f64>,
+    /// The busiest thread that applies changes of other nodes, or that works on a data node; `None` where none was traced.
     pub applier: Option<Applier>,
 }
 
-/// Threads that apply what other nodes have changed.
+/// Threads that apply what other nodes have changed, or those of a data node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Applier {
     /// Name of the busiest.
@@ -86,6 +95,9 @@ impl NodeState {
             pauses_asked_per_s: galera("wsrep_flow_control_sent"),
             receive_queue: gauge_mean(node, "status", "wsrep_local_recv_queue").filter(|_| is_galera),
             conflicts_per_s: conflicts.into_iter().flatten().reduce(|one, other| one + other),
+            memory_used: None,
+            page_hits: None,
+            in_kernel: None,
             applier: applier(node, seconds),
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn names(state: &NodeState) -> String {
 }
 
 /// " Its busiest applier, slave_sql, had work for 91 % of the time: 61 % work on a CPU and 30 % waiting for syncs of files. …"
-pub(super) fn applier_words(applier: Option<&Applier>) -> String {
+pub(super) fn applier_words(called: &str, applier: Option<&Applier>, advice: &str) -> String {
     let Some(applier) = applier else { return String::new() };
     let parts: Vec<String> = applier
         .states
@@ -28,18 +28,24 @@ pub(super) fn applier_words(applier: Option<&Applier>) -> String {
         .map(|StateShare { state, share }| format!("{} {}", whyso_words::percent(*share), state_words(state)))
         .collect();
     let spent = if parts.is_empty() { String::new() } else { format!(": {}", whyso_words::list(&parts)) };
-    let advice = if applier.busy >= FULL {
-        " One thread does no more than that: let more threads apply at the same time."
-    } else if applier.busy < IDLE {
-        " Its appliers slept: record this node by its DSN, and look at their states."
-    } else {
-        ""
-    };
     format!(
-        " Its busiest applier, {}, had work for {} of the time{spent}.{advice}",
+        " Its {called}, {}, had work for {} of the time{spent}.{advice}",
         applier.name,
         whyso_words::percent(applier.busy)
     )
+}
+
+/// What may be done about appliers that have so much to do.
+pub(super) fn advice(applier: Option<&Applier>) -> &'static str {
+    match applier.map(|applier| applier.busy) {
+        Some(busy) if busy >= FULL => {
+            " One thread does no more than that: let more threads apply at the same time."
+        }
+        Some(busy) if busy < IDLE => {
+            " Its appliers slept: record this node by its DSN, and look at their states."
+        }
+        _ => "",
+    }
 }
 
 fn state_words(state: &str) -> &'static str {

@@ -38,8 +38,9 @@ fn cpu(case: &Case) -> Option<Claim> {
         _ => String::new(),
     };
     let why = format!(
-        "{only}{} of the CPUs that the server may use were busy{needs}{}{}",
+        "{only}{} of the CPUs that the server may use were busy{needs}{}{}{}",
         whyso_words::percent(used),
+        generators_waits(case),
         super::activities::ordinary_work(case),
         super::statements::busiest(case)
     );
@@ -61,6 +62,18 @@ fn cpu(case: &Case) -> Option<Claim> {
             .by(if case.level.activities.is_some() { Class::Measured } else { Class::Inferred })
             .rests_on(evidence)
             .rests_on([case.level_quantity("cpu")]),
+    )
+}
+
+/// ", and answers waited 5.2 ms for the load generator, which uses the same CPUs": the time line shows them as the generator's.
+fn generators_waits(case: &Case) -> String {
+    let waited_ms = case.ms(Part::ClientDelay);
+    if !case.machine.shared || !case.are_cpus_full() || case.share(waited_ms) < SHARE_MIN {
+        return String::new();
+    }
+    format!(
+        ", and answers waited {} for the load generator, which uses the same CPUs",
+        whyso_words::milliseconds(waited_ms)
     )
 }
 

@@ -67,10 +67,7 @@ pub(super) fn predict(case: &Case, held: HeldTime, all: &[HeldTime]) -> Option<G
             let gone_ms = (held.ms * held.certainty - system.unexplained_ms).max(0.0);
             let least_ms = if held.ms > 0.0 { system.least_user_ms } else { system.least_ms };
             (
-                system.with_demand(
-                    without(work * held.certainty, system.demand_ms),
-                    gone_ms,
-                )?,
+                system.with_demand(without(work * held.certainty, system.demand_ms), gone_ms)?,
                 system.at_best(held, all, without(work, least_ms))?,
             )
         }

@@ -48,7 +48,12 @@ impl Resource {
             | Cause::QueryCache => Resource::Lock,
             Cause::ThreadConcurrency => Resource::Pool,
             Cause::Network | Cause::SlowReader => Resource::Network,
-            Cause::SemiSync | Cause::FlowControl | Cause::Certification => Resource::Nodes,
+            Cause::SemiSync
+            | Cause::FlowControl
+            | Cause::Certification
+            | Cause::NdbCpuBound
+            | Cause::NdbDiskBuffer
+            | Cause::NdbPool => Resource::Nodes,
             Cause::Generator => Resource::Client,
             Cause::WakeupLatency | Cause::Unsaturated | Cause::Sleep | Cause::FullScan => Resource::None,
             // A handshake is work on CPUs, most of all.

@@ -226,7 +226,9 @@ fn network(case: &Case) -> Option<Claim> {
 /// Share of the server's CPU time that its connections' threads and its listener took outside of requests: for connections that are made and
 /// ended. `server_ms`: its CPU time for one transaction. 0 where it was not traced.
 pub(super) fn connecting_share(case: &Case, server_ms: f64) -> f64 {
-    let of_role = |role: Role| case.measure("threads", "cpu_ns", role.name()).map_or(0.0, |cpu| cpu.per_transaction / 1e6);
+    let of_role = |role: Role| {
+        case.measure("threads", "cpu_ns", role.name()).map_or(0.0, |cpu| cpu.per_transaction / 1e6)
+    };
     let outside_ms = of_role(Role::Connection) + of_role(Role::Listener) - case.ms(Part::Cpu);
     let share = outside_ms / server_ms;
     if case.is_traced() && share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }

@@ -31,6 +31,7 @@ mod limit;
 mod load;
 mod logs;
 mod model;
+mod ndb;
 mod pages;
 mod plans;
 mod pool;
@@ -249,6 +250,7 @@ fn accuse(case: &Case) -> Accusation {
     claims.extend(clients::claims(case));
     claims.extend(quota::claim(case));
     claims.extend(cluster::claims(case));
+    claims.extend(ndb::claims(case));
     claims.extend(logs::claims(case));
     claims.extend(pages::claims(case));
     claims.extend(rows::claims(case));

@@ -135,6 +135,9 @@ pub enum Cause {
     SemiSync,
     FlowControl,
     Certification,
+    NdbCpuBound,
+    NdbDiskBuffer,
+    NdbPool,
     NoisyNeighbour,
     Observer,
     Generator,
@@ -155,7 +158,7 @@ impl Class {
 
 impl Cause {
     /// Every cause, in the order of the declaration.
-    pub const ALL: [Cause; 46] = [
+    pub const ALL: [Cause; 49] = [
         Cause::Cpu,
         Cause::Runqueue,
         Cause::WakeupLatency,
@@ -197,6 +200,9 @@ impl Cause {
         Cause::SemiSync,
         Cause::FlowControl,
         Cause::Certification,
+        Cause::NdbCpuBound,
+        Cause::NdbDiskBuffer,
+        Cause::NdbPool,
         Cause::NoisyNeighbour,
         Cause::Observer,
         Cause::Generator,
@@ -256,6 +262,9 @@ impl Cause {
             Cause::SemiSync => "semi-sync",
             Cause::FlowControl => "flow-control",
             Cause::Certification => "certification",
+            Cause::NdbCpuBound => "ndb-cpu-bound",
+            Cause::NdbDiskBuffer => "ndb-disk-buffer",
+            Cause::NdbPool => "ndb-pool",
             Cause::NoisyNeighbour => "noisy-neighbour",
             Cause::Observer => "observer",
             Cause::Generator => "generator",

@@ -49,6 +49,9 @@ impl Cause {
             Cause::SemiSync => "waits until a replica has the changes",
             Cause::FlowControl => "pauses that a slower node asks for",
             Cause::Certification => "attempts that changes of other nodes ended",
+            Cause::NdbCpuBound => "data nodes that have too much to do",
+            Cause::NdbDiskBuffer => "pages of disk data that the data nodes' buffer does not have",
+            Cause::NdbPool => "the SQL node's connections to the data nodes",
             Cause::NoisyNeighbour => "other programs on the same CPUs",
             Cause::Observer => "whyso's own watching",
             Cause::Generator => "the load generator",
@@ -101,6 +104,9 @@ impl Cause {
                 "make the node faster that asks for pauses: wsrep_slave_threads, its CPUs, its disk"
             }
             Cause::Certification => "send the changes of the same rows to one node",
+            Cause::NdbCpuBound => "more threads or data nodes, or CPUs of their own for them",
+            Cause::NdbDiskBuffer => "a larger DiskPageBufferMemory",
+            Cause::NdbPool => "a larger ndb_cluster_connection_pool, or more SQL nodes",
             Cause::NoisyNeighbour => "move the other programs away",
             Cause::Observer => "watch less: leave out --stacks and --trace-sql",
             Cause::Generator => "more CPUs for the load generator",

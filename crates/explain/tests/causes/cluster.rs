@@ -32,6 +32,7 @@ fn member(name: &str, asked: f64, queue: f64) -> NodeInput {
         is_loaded: name == "galera-1",
         counters: vec![asked],
         gauges: vec![gauge("wsrep_local_recv_queue", queue), gauge("wsrep_cluster_size", 3.0)],
+        ..NodeInput::default()
     }
 }
 
@@ -88,4 +89,96 @@ fn commits_that_wait_for_a_replica_hold_what_the_server_counted() {
         let first = &waiting().status(&[(name, 3_200.0)]).is(Cause::SemiSync).suspects[0];
         assert!((0.39..0.41).contains(&first.share), "{first:?}");
     }
+}
+
+/// Counters of a node, each by source, metric, instance and growth.
+fn counters(host: &str, all: &[(&str, &str, &str, f64)]) -> Vec<Counter> {
+    let counter = |(source, metric, instance, increase): &(&str, &str, &str, f64)| Counter {
+        series: SeriesName {
+            host: host.to_string(),
+            source: (*source).to_string(),
+            metric: (*metric).to_string(),
+            instance: (*instance).to_string(),
+        },
+        unit: "1".to_string(),
+        increase: *increase,
+    };
+    all.iter().map(counter).collect()
+}
+
+/// An SQL node that asked for `ndbinfo`, and a data node whose main thread is on a CPU for this share of the level.
+fn with_data_node(
+    mut run: RunBuilder,
+    ndbinfo: &[(&str, &str, &str, f64)],
+    busy: f64,
+    read_ns: f64,
+) -> RunBuilder {
+    let level = run.last();
+    let level_ns = (level.end_ns - level.begin_ns) as f64;
+    let sql_node = NodeInput {
+        name: "ndb-1".to_string(),
+        role: "SQL node".to_string(),
+        is_loaded: true,
+        counters: counters("server", ndbinfo),
+        ..NodeInput::default()
+    };
+    let threads = [
+        ("appliers", "cpu_ns", "ndbd-71", busy * level_ns),
+        ("appliers", "idle_ns", "ndbd-71", (1.0 - busy) * level_ns),
+        ("threads", "file_read_ns", "other", read_ns),
+    ];
+    let data_node = NodeInput {
+        name: "ndb-data-1".to_string(),
+        role: "data node".to_string(),
+        ndb_id: Some(2),
+        counters: counters("ndb-data-1", &threads),
+        ..NodeInput::default()
+    };
+    run.last().nodes = vec![sql_node, data_node];
+    run
+}
+
+#[test]
+fn waits_for_a_data_node_that_is_as_busy_as_it_can_be_are_its_works() {
+    let run = || waiting().status(&[("Ndb_api_wait_nanos_count", 3.2e6)]);
+    let cpu_time = [
+        ("ndbinfo", "thread_user_us", "node 2 thread 0", 3e6),
+        ("ndbinfo", "thread_system_us", "node 2 thread 0", 1e6),
+        ("ndbinfo", "thread_system_us", "node 21 thread 0", 9e6),
+    ];
+    let explanation = with_data_node(run(), &cpu_time, 0.93, 0.0).is(Cause::NdbCpuBound);
+    let first = &explanation.suspects[0];
+    assert!((0.39..0.41).contains(&first.share), "{first:?}");
+    assert!(
+        first.text.contains("the busiest thread of ndb-data-1, ndbd, had work for 93 % of the time, 25 % of its CPU time in the kernel"),
+        "{}",
+        first.text
+    );
+    let finding = explanation.findings.iter().find(|finding| finding.id == "busy-data-node").unwrap();
+    assert!(finding.text.contains("75 % of the node's CPU time was its own code"), "{}", finding.text);
+    let idle = with_data_node(run(), &cpu_time, 0.3, 0.0).is(Cause::Unknown);
+    assert!(idle.suspects.iter().all(|suspect| suspect.id != Cause::NdbCpuBound), "{idle:?}");
+}
+
+#[test]
+fn reads_of_disk_data_hold_as_long_as_they_took() {
+    let mut run = waiting().status(&[("Ndb_api_wait_nanos_count", 3.2e6)]);
+    let transactions = run.last().transactions as f64;
+    let pages = [
+        ("ndbinfo", "disk_page_hits", "node 2", 6.0 * transactions),
+        ("ndbinfo", "disk_page_waits_io", "node 2", 2.0 * transactions),
+        ("ndbinfo", "disk_pages_read", "node 2", 2.0 * transactions),
+    ];
+    // Two reads of 1.2 ms for each transaction.
+    let explanation = with_data_node(run, &pages, 0.3, 2.4e6 * transactions).is(Cause::NdbDiskBuffer);
+    let first = &explanation.suspects[0];
+    assert!((0.29..0.31).contains(&first.share), "{first:?}");
+    assert!(
+        first
+            .text
+            .contains("had 75 % of the pages that were asked for; 2 reads per transaction took 1.2 ms each"),
+        "{}",
+        first.text
+    );
+    assert_eq!(explanation.nodes[1].page_hits, Some(0.75));
 }

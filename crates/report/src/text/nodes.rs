@@ -17,14 +17,17 @@ const FIRST: [Column; 4] = [
     ("statements/s", |node| node.statements_per_s.map(number)),
 ];
 /// Columns that a table has where a node has something there.
-const OTHERS: [Column; 7] = [
+const OTHERS: [Column; 10] = [
     ("behind", |node| node.behind_s.map(seconds)),
     ("executed", |node| node.executed.map(percent)),
     ("paused", |node| node.paused.map(percent)),
     ("asked/s", |node| node.pauses_asked_per_s.map(number)),
     ("queue", |node| node.receive_queue.map(number)),
     ("conflicts/s", |node| node.conflicts_per_s.map(number)),
-    ("busiest applier", |node| node.applier.as_ref().map(applier)),
+    ("memory", |node| node.memory_used.map(percent)),
+    ("page hits", |node| node.page_hits.map(percent)),
+    ("in kernel", |node| node.in_kernel.map(percent)),
+    ("busiest thread", |node| node.applier.as_ref().map(applier)),
 ];
 
 fn role(node: &NodeState) -> String {

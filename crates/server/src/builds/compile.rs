@@ -64,7 +64,13 @@ pub(super) fn cluster_programs(package: &Path, work: &Path, to: &Path, step: &dy
     }
     step("unpacking the source");
     let mut unpack = Command::new("tar");
-    unpack.arg("--extract").arg("--gzip").arg("--file").arg(package.join(ARCHIVE)).arg("--directory").arg(&source);
+    unpack
+        .arg("--extract")
+        .arg("--gzip")
+        .arg("--file")
+        .arg(package.join(ARCHIVE))
+        .arg("--directory")
+        .arg(&source);
     bounded::run(unpack, &work.join("tar.log"), BOUNDS, &mut || 0)?;
     step("preparing to compile");
     let mut prepare = Command::new("cmake");

@@ -25,6 +25,12 @@ pub struct Node {
 }
 
 impl Node {
+    /// Its number in the cluster, where it holds data.
+    pub fn data_node_id(&self) -> Option<u32> {
+        let place = self.server.node.as_ref()?.ndb.as_ref()?;
+        (self.role == Role::Data).then_some(place.id)
+    }
+
     /// Why it takes no part in its cluster now; `None` where it does.
     pub async fn why_not(&self) -> Option<String> {
         if self.server.pid.is_none() {
@@ -42,7 +48,9 @@ impl Node {
 
     /// Lets a data node leave its cluster, so that the others need not find out that it failed. One that can't is ended all the same.
     pub(super) fn leave(&self) {
-        if let (Role::Data, Some(place)) = (self.role, self.server.node.as_ref().and_then(|node| node.ndb.as_ref())) {
+        if let (Role::Data, Some(place)) =
+            (self.role, self.server.node.as_ref().and_then(|node| node.ndb.as_ref()))
+        {
             ndb::leave(place);
         }
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 
 use super::kind::{ClusterKind, Role};
+use super::ndb::{self, NdbSpec, StartedProgram};
 use super::node::{Node, wait_until_it_takes_part};
 use super::steps::{NodePlan, quoted};
-use super::ndb::{self, NdbSpec, StartedProgram};
 use super::{galera, replication};
 use crate::answers::{answered, log_out};
 use crate::builds::{self, check_name};

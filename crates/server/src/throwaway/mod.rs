@@ -40,8 +40,8 @@ pub use node::NodeSpec;
 pub(crate) use program::Program;
 pub use slow::{SlowPart, Slower};
 pub(crate) use spec::normal_name;
-pub(crate) use state::{NdbPlace, SavedCommand};
 pub use spec::{Origin, Setting, StartSpec};
+pub(crate) use state::{NdbPlace, SavedCommand};
 pub use sweep::{Swept, sweep};
 
 /// Lines at the end of the log among which those are chosen that explain a death or a failed start.

@@ -63,7 +63,9 @@ impl Config {
 
 /// Refuses what is no parameter, and what whyso chooses.
 pub(super) fn check(name: &str, value: &str) -> Result<()> {
-    let wrong = |why: &str| Err(Error::KnobValue { name: name.to_string(), value: value.to_string(), why: why.to_string() });
+    let wrong = |why: &str| {
+        Err(Error::KnobValue { name: name.to_string(), value: value.to_string(), why: why.to_string() })
+    };
     if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
         return wrong("whyso chooses it, since it depends on where the nodes are");
     }
@@ -125,7 +127,10 @@ mod tests {
         let text = config().text();
         assert!(text.starts_with("[ndbd default]\nNoOfReplicas=2\nNoOfFragmentLogFiles=8\n"), "{text}");
         assert!(text.contains("\ndatamemory=1G\n") && !text.contains("DataMemory"), "{text}");
-        assert!(text.contains("[ndb_mgmd]\nNodeId=1\nHostName=127.0.0.1\nPortNumber=9001\nDataDir=/m\n"), "{text}");
+        assert!(
+            text.contains("[ndb_mgmd]\nNodeId=1\nHostName=127.0.0.1\nPortNumber=9001\nDataDir=/m\n"),
+            "{text}"
+        );
         assert!(text.contains("NodeId=3\nHostName=127.0.0.1\nServerPort=9003\nDataDir=/d3\n"), "{text}");
         assert_eq!((text.matches("[mysqld]").count(), text.matches("[api]").count()), (2, 1));
     }
@@ -133,12 +138,19 @@ mod tests {
     #[test]
     fn a_parameter_of_the_data_nodes_is_changed_where_it_stands() {
         let text = config().text();
-        let set = [("DataMemory".to_string(), "2G".to_string()), ("DiskPageBufferMemory".to_string(), "512M".to_string())];
+        let set = [
+            ("DataMemory".to_string(), "2G".to_string()),
+            ("DiskPageBufferMemory".to_string(), "512M".to_string()),
+        ];
         let changed = change(&text, &set).unwrap();
-        assert!(changed.starts_with("[ndbd default]\nDataMemory=2G\nDiskPageBufferMemory=512M\nNoOfReplicas=2\n"), "{changed}");
+        assert!(
+            changed.starts_with("[ndbd default]\nDataMemory=2G\nDiskPageBufferMemory=512M\nNoOfReplicas=2\n"),
+            "{changed}"
+        );
         assert_eq!(changed.to_lowercase().matches("datamemory").count(), 1, "{changed}");
         assert_eq!(change(&changed, &set).unwrap(), changed, "twice is once");
-        let wrong = |name: &str, value: &str| change(&text, &[(name.to_string(), value.to_string())]).unwrap_err();
+        let wrong =
+            |name: &str, value: &str| change(&text, &[(name.to_string(), value.to_string())]).unwrap_err();
         assert!(wrong("ServerPort", "1").to_string().contains("whyso chooses it"));
         assert!(wrong("a b", "1").is_wrong_use());
         assert!(wrong("DataMemory", "1\n[ndbd]").is_wrong_use());

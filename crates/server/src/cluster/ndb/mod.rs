@@ -87,7 +87,11 @@ impl NdbSpec {
         let data: Vec<DataNode> = of_data
             .iter()
             .enumerate()
-            .map(|(at, port)| DataNode { id: MANAGER_ID + 1 + at as u32, port: *port, folder: Default::default() })
+            .map(|(at, port)| DataNode {
+                id: MANAGER_ID + 1 + at as u32,
+                port: *port,
+                folder: Default::default(),
+            })
             .collect();
         let sql_ids: Vec<Vec<u32>> = (0..sql_nodes as u32)
             .map(|at| (0..self.pool).map(|of_pool| FIRST_SQL_ID + at * self.pool + of_pool).collect())
@@ -150,7 +154,9 @@ impl Plan {
             let name = format!("{} ({})", data_name(cluster, at + 1), Role::Data.name());
             (name, words(self.programs.data_node(node.id, self.config.manager.1)))
         });
-        std::iter::once((format!("{} ({})", manager_name(cluster), Role::Manager.name()), manager)).chain(data).collect()
+        std::iter::once((format!("{} ({})", manager_name(cluster), Role::Manager.name()), manager))
+            .chain(data)
+            .collect()
     }
 
     /// Starts the management node and the data nodes, and waits until all data nodes hold their part.
@@ -194,9 +200,12 @@ impl Plan {
         };
         let ids: Vec<u32> = self.config.data.iter().map(|node| node.id).collect();
         let mut all = vec![started(manager_name(cluster), Role::Manager, MANAGER_ID, manager)];
-        all.extend(data.into_iter().zip(ids).enumerate().map(|(at, (program, id))| {
-            started(data_name(cluster, at + 1), Role::Data, id, program)
-        }));
+        all.extend(
+            data.into_iter()
+                .zip(ids)
+                .enumerate()
+                .map(|(at, (program, id))| started(data_name(cluster, at + 1), Role::Data, id, program)),
+        );
         Ok(all)
     }
 }
@@ -215,7 +224,10 @@ async fn wait_until_started(
         }
         for (program, node) in data.iter_mut().zip(&config.data) {
             if let Some(why) = program.why_ended() {
-                return Err(Error::Build(format!("the data node with number {} did not start: {why}", node.id)));
+                return Err(Error::Build(format!(
+                    "the data node with number {} did not start: {why}",
+                    node.id
+                )));
             }
         }
         let states: Vec<Result<String>> = config
@@ -255,5 +267,6 @@ fn data_name(cluster: &str, number: usize) -> String {
 
 /// The names of the programs of a cluster.
 pub(super) fn names(cluster: &str, data_nodes: usize) -> impl Iterator<Item = String> + '_ {
-    std::iter::once(manager_name(cluster)).chain((1..=data_nodes).map(move |number| data_name(cluster, number)))
+    std::iter::once(manager_name(cluster))
+        .chain((1..=data_nodes).map(move |number| data_name(cluster, number)))
 }

@@ -26,7 +26,13 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
 fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let Some(sql) = context.sql() else { return Vec::new() };
     let questions = TABLES.iter().map(|table| AskedQuestion { question: table, is_asked: true }).collect();
-    vec![ScheduledSampler::of_server(Ndbinfo { sql, is_here: None, questions, asks_counters: true, pace: Pace::default() })]
+    vec![ScheduledSampler::of_server(Ndbinfo {
+        sql,
+        is_here: None,
+        questions,
+        asks_counters: true,
+        pace: Pace::default(),
+    })]
 }
 
 /// Data nodes gather the answer: one that took 20 ms is followed by the next after 1 s at the earliest.
@@ -105,7 +111,9 @@ async fn put_rows(
 ) -> Result<bool, mysql_async::Error> {
     let mut rows = match conn.query_iter(question.sql()).await {
         Ok(rows) => rows,
-        Err(mysql_async::Error::Server(error)) if UNKNOWN.contains(&error.code) || is_not_for_us(error.code) => {
+        Err(mysql_async::Error::Server(error))
+            if UNKNOWN.contains(&error.code) || is_not_for_us(error.code) =>
+        {
             return Ok(false);
         }
         Err(error) => return Err(error),
@@ -128,7 +136,9 @@ async fn put_counters(
 ) -> Result<bool, mysql_async::Error> {
     let mut rows = match conn.query_iter(COUNTERS).await {
         Ok(rows) => rows,
-        Err(mysql_async::Error::Server(error)) if UNKNOWN.contains(&error.code) || is_not_for_us(error.code) => {
+        Err(mysql_async::Error::Server(error))
+            if UNKNOWN.contains(&error.code) || is_not_for_us(error.code) =>
+        {
             return Ok(false);
         }
         Err(error) => return Err(error),
