@@ -79,7 +79,7 @@ export type AnswerCause = {
   gain: string;
 };
 
-/** Threads that apply what other nodes have changed. */
+/** Threads that apply what other nodes have changed, or those of a data node. */
 export type Applier = {
   /** Name of the busiest. */
   name: string;
@@ -153,7 +153,7 @@ export type Budget = {
 };
 
 /** Every cause that whyso can name. */
-export type Cause = "cpu" | "runqueue" | "wakeup-latency" | "preempted-holder" | "spin" | "swap" | "redo-write" | "redo-flush" | "doublewrite" | "row-lock" | "deadlock" | "lock-sys" | "metadata-lock" | "mdl-map" | "grant-lock" | "table-lock" | "user-lock" | "kernel-inode-lock" | "auto-increment" | "buffer-pool-miss" | "page-flush" | "checkpoint" | "index-latch" | "page-latch" | "adaptive-hash" | "trx-sys" | "purge-lag" | "thread-concurrency" | "table-cache" | "query-cache" | "tmp-table-sort" | "full-scan" | "connection-churn" | "network" | "slow-reader" | "sleep" | "cpu-quota" | "binlog" | "semi-sync" | "flow-control" | "certification" | "noisy-neighbour" | "observer" | "generator" | "unsaturated" | "unknown";
+export type Cause = "cpu" | "runqueue" | "wakeup-latency" | "preempted-holder" | "spin" | "swap" | "redo-write" | "redo-flush" | "doublewrite" | "row-lock" | "deadlock" | "lock-sys" | "metadata-lock" | "mdl-map" | "grant-lock" | "table-lock" | "user-lock" | "kernel-inode-lock" | "auto-increment" | "buffer-pool-miss" | "page-flush" | "checkpoint" | "index-latch" | "page-latch" | "adaptive-hash" | "trx-sys" | "purge-lag" | "thread-concurrency" | "table-cache" | "query-cache" | "tmp-table-sort" | "full-scan" | "connection-churn" | "network" | "slow-reader" | "sleep" | "cpu-quota" | "binlog" | "semi-sync" | "flow-control" | "certification" | "ndb-cpu-bound" | "ndb-disk-buffer" | "ndb-pool" | "noisy-neighbour" | "observer" | "generator" | "unsaturated" | "unknown";
 
 /** Time of a part that was spent on one wait class: the part as it was counted, divided as the sampled stacks are. */
 export type ClassTime = {
@@ -190,6 +190,14 @@ export type ColumnQuantity = "count" | "time" | "bytes" | "share";
 
 /** Waits for row locks, and their time. */
 export type CountedRowLocks = { waits: number, waited_s: number };
+
+/** What experiments with CPUs are to give: a machine has no more CPUs than it has, and theirs is another question than what more of them would give. */
+export type CpuGains = {
+  /** The server may use every CPU of the machine, those of the load generator included; `None` where it may already. */
+  every_cpu: Gain | null;
+  /** Its CPUs work at twice the speed. */
+  twice_the_speed: Gain | null;
+};
 
 /** `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks does not have it. */
 export type CpuSplit = {
@@ -300,6 +308,8 @@ export type Explanation = {
   suspects: Array<Suspect>;
   /** What may be the cause there by a setting, a version or a count, and was not measured. */
   possible?: Array<Possible>;
+  /** What other CPUs would give at that level. */
+  cpu_gains: CpuGains;
   /** What each node of the server's cluster did at that level; empty where it is in none that whyso knows. */
   nodes?: Array<NodeState>;
   /** Of processes that are no server's, where their threads' time went: one a level. */
@@ -710,18 +720,20 @@ export type Missing = "server_threads" | "requests" | "commands" | "thread_conne
 /** A node of a cluster. */
 export type NodeFacts = {
   name: string;
-  /** What it is for: "source", "replica", "member". */
+  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager". */
   role: string;
-  /** Host and port, or socket. */
+  /** Host and port, or socket; empty for one that is no server. */
   endpoint: string;
   /** The load went to it. */
   is_loaded?: boolean;
+  /** Its number among the nodes of NDB, by which `ndbinfo` names it. */
+  ndb_id?: number;
 };
 
 /** What a node of the cluster did over a level's window. */
 export type NodeState = {
   name: string;
-  /** What it is for: "source", "replica", "member". */
+  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager". */
   role: string;
   /** The load went to it. */
   is_loaded: boolean;
@@ -741,7 +753,13 @@ export type NodeState = {
   receive_queue: number | null;
   /** Galera: transactions of this node that were refused or ended because another node had changed the same rows, per second. */
   conflicts_per_s: number | null;
-  /** The busiest thread that applies changes of other nodes; `None` where none was traced. */
+  /** NDB: share of the data memory that is in use. */
+  memory_used: number | null;
+  /** NDB: of requests for pages of disk data, the share that the buffer had. */
+  page_hits: number | null;
+  /** NDB: of its threads' CPU time, the share that the kernel took. */
+  in_kernel: number | null;
+  /** The busiest thread that applies changes of other nodes, or that works on a data node; `None` where none was traced. */
   applier: Applier | null;
 };
 

@@ -84,8 +84,11 @@ impl Waits<'_, '_, '_> {
         let waits =
             (of_ndbinfo("disk_page_waits_io") + of_ndbinfo("disk_page_waits_queue")) / self.case.transactions;
         let page_ms = read_ns / 1e6 / of_ndbinfo("disk_pages_read");
+        if waits <= 0.0 || !page_ms.is_finite() {
+            return None;
+        }
         let ms = (waits * page_ms).min(self.ms);
-        if !ms.is_finite() || self.case.share(ms) < SHARE_MIN {
+        if self.case.share(ms) < SHARE_MIN {
             return None;
         }
         let hits = of_ndbinfo("disk_page_hits");
