@@ -35,7 +35,8 @@ fn start(place: &Place, more: &[&str]) {
 }
 
 fn run(place: &Place, more: &[&str]) -> Value {
-    let mut run = place.whyso(&["run", "oltp-point-select", "--cluster", "ndb", "--all-nodes", "--users", "8"]);
+    let mut run =
+        place.whyso(&["run", "oltp-point-select", "--cluster", "ndb", "--all-nodes", "--users", "8"]);
     run.args(["--tables", "1", "--rows", "2000", "--warmup", "1", "--no-repeat", "--json"]);
     let done = output(run.args(more));
     assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
@@ -47,7 +48,8 @@ fn run(place: &Place, more: &[&str]) -> Value {
 fn a_cluster_of_ndb_is_loaded_explained_and_restarted_under_load() {
     let place = Place::new();
     start(&place, &["--pool", "2", "--data-set", "DataMemory=200M"]);
-    let roles: Vec<String> = nodes(&place).iter().map(|node| node["role"].as_str().unwrap().to_string()).collect();
+    let roles: Vec<String> =
+        nodes(&place).iter().map(|node| node["role"].as_str().unwrap().to_string()).collect();
     assert_eq!(roles, ["SQL node", "SQL node", "data node", "data node", "manager"]);
     let answer = run(&place, &["--seconds", "4"]);
     assert!(answer["levels"][0]["transactions_per_s"].as_f64() > Some(100.0), "{answer}");
@@ -70,18 +72,28 @@ fn a_cluster_of_ndb_is_loaded_explained_and_restarted_under_load() {
     assert!(unaccounted.abs() < 0.2, "{explained}");
 
     let before = ["ndb-data-1", "ndb-data-2", "ndb-1", "ndb-2"].map(|name| pid_of(&place, name));
-    let restart = format!("!{} server cluster restart ndb --data-set DataMemory=220M", env!("CARGO_BIN_EXE_whyso"));
+    let restart =
+        format!("!{} server cluster restart ndb --data-set DataMemory=220M", env!("CARGO_BIN_EXE_whyso"));
     run(&place, &["--seconds", "150", "--at", "1", &restart]);
-    let is_new = || ["ndb-data-1", "ndb-data-2", "ndb-1", "ndb-2"].map(|name| pid_of(&place, name)).iter().all(|pid| !before.contains(pid));
+    let is_new = || {
+        ["ndb-data-1", "ndb-data-2", "ndb-1", "ndb-2"]
+            .map(|name| pid_of(&place, name))
+            .iter()
+            .all(|pid| !before.contains(pid))
+    };
     assert!(wait_until(SOON, is_new), "every node was restarted");
-    let mut export = place.whyso(&["export", "latest", "--source", "ndbinfo", "--metric", "memory_total_bytes"]);
+    let mut export =
+        place.whyso(&["export", "latest", "--source", "ndbinfo", "--metric", "memory_total_bytes"]);
     let totals = text(&output(&mut export).stdout);
     let last = totals.lines().rfind(|line| line.contains("data memory")).unwrap();
     assert!(last.contains("230686720"), "the new size: {last}");
 
     kill(pid_of(&place, "ndb-data-2"), libc::SIGKILL);
     let without = run(&place, &["--seconds", "3"]);
-    assert!(without["levels"][0]["transactions_per_s"].as_f64() > Some(100.0), "one data node holds all: {without}");
+    assert!(
+        without["levels"][0]["transactions_per_s"].as_f64() > Some(100.0),
+        "one data node holds all: {without}"
+    );
     let shown = text(&output(&mut place.whyso(&["server", "cluster", "show", "ndb"])).stdout);
     assert!(shown.contains("ndb-data-2: takes no part"), "{shown}");
     let stopped = output(&mut place.whyso(&["server", "cluster", "stop", "ndb"]));

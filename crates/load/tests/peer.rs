@@ -120,7 +120,7 @@ fn what_a_server_cannot_prepare_is_sent_as_text_unless_it_has_values() {
     let heard_by_peer = heard.clone();
     let peer = Peer::start(move |stream| {
         let_in(stream);
-        for statement in 1.. {
+        for statement in (1..=u8::MAX).cycle() {
             let payload = read_packet(stream);
             let text = String::from_utf8_lossy(payload.get(1..).unwrap_or_default()).into_owned();
             match payload.first() {

@@ -7,8 +7,8 @@ use whyso_load::{Interval, Live};
 use super::replicas::LagRise;
 use crate::Error;
 
-/// On a server of the user's, more errors than this end an experiment, where they are more than one in ten transactions, and than twice the share
-/// that fails before the experiment: some loads have deadlocks.
+/// On a server of the user's, more errors than this end an experiment. They have to be more than one in ten transactions, and more than twice the
+/// share that failed before. Some loads have deadlocks.
 const ERRORS_MAX: u64 = 20;
 const ERROR_SHARE_MAX: f64 = 0.1;
 const ERROR_TIMES_MAX: f64 = 2.0;

@@ -52,8 +52,7 @@ impl Resource {
             | Cause::FlowControl
             | Cause::Certification
             | Cause::NdbCpuBound
-            | Cause::NdbDiskBuffer
-            | Cause::NdbPool => Resource::Nodes,
+            | Cause::NdbDiskBuffer => Resource::Nodes,
             Cause::Generator => Resource::Client,
             Cause::WakeupLatency | Cause::Unsaturated | Cause::Sleep | Cause::FullScan => Resource::None,
             // A handshake is work on CPUs, most of all.

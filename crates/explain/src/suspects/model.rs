@@ -137,7 +137,6 @@ pub enum Cause {
     Certification,
     NdbCpuBound,
     NdbDiskBuffer,
-    NdbPool,
     NoisyNeighbour,
     Observer,
     Generator,
@@ -158,7 +157,7 @@ impl Class {
 
 impl Cause {
     /// Every cause, in the order of the declaration.
-    pub const ALL: [Cause; 49] = [
+    pub const ALL: [Cause; 48] = [
         Cause::Cpu,
         Cause::Runqueue,
         Cause::WakeupLatency,
@@ -202,7 +201,6 @@ impl Cause {
         Cause::Certification,
         Cause::NdbCpuBound,
         Cause::NdbDiskBuffer,
-        Cause::NdbPool,
         Cause::NoisyNeighbour,
         Cause::Observer,
         Cause::Generator,
@@ -264,7 +262,6 @@ impl Cause {
             Cause::Certification => "certification",
             Cause::NdbCpuBound => "ndb-cpu-bound",
             Cause::NdbDiskBuffer => "ndb-disk-buffer",
-            Cause::NdbPool => "ndb-pool",
             Cause::NoisyNeighbour => "noisy-neighbour",
             Cause::Observer => "observer",
             Cause::Generator => "generator",

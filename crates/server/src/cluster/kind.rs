@@ -40,7 +40,7 @@ pub enum Role {
     Sql,
     /// Holds a part of the data.
     Data,
-    /// Tells the other nodes how they are configured.
+    /// Has the configuration of all nodes.
     Manager,
 }
 

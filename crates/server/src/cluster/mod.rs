@@ -71,7 +71,7 @@ impl Cluster {
     pub async fn restart(&self, hear: &dyn Fn(&str)) -> Result<()> {
         for node in self.nodes.iter().rev() {
             hear(&format!("restarting {}, the {}", node.server.name, node.role.name()));
-            node.leave();
+            node.leave_cluster();
             node.server.end()?;
             node.server.start_again()?;
             node.wait_until_it_takes_part(BACK_WITHIN).await?;

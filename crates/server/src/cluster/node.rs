@@ -47,11 +47,11 @@ impl Node {
     }
 
     /// Lets a data node leave its cluster, so that the others need not find out that it failed. One that can't is ended all the same.
-    pub(super) fn leave(&self) {
+    pub(super) fn leave_cluster(&self) {
         if let (Role::Data, Some(place)) =
             (self.role, self.server.node.as_ref().and_then(|node| node.ndb.as_ref()))
         {
-            ndb::leave(place);
+            ndb::stop_data_node(place);
         }
     }
 

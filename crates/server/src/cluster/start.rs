@@ -154,7 +154,8 @@ pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>>
     }
     let mut nodes = Vec::new();
     for program in programs {
-        nodes.push(program.keep(&spec.name)?);
+        let (role, port, server) = program.keep(&spec.name)?;
+        nodes.push(Node { role, port, server });
     }
     for (name, role, server) in servers {
         let port = server.spec().node.as_ref().map_or(0, |node| node.port);

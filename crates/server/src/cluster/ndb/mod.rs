@@ -7,15 +7,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::kind::Role;
-use super::node::Node;
 use super::ports;
 use super::steps::NodePlan;
 use crate::error::{Error, Result};
 use crate::find::Binary;
-use crate::throwaway::{NdbPlace, NodeSpec, Program};
+use crate::throwaway::{KeptServer, NdbPlace, NodeSpec, Program};
 pub(super) use config::change as change_config;
 use config::{Config, DataNode};
-pub(super) use programs::leave;
+pub(super) use programs::stop_data_node;
 use programs::{Programs, state};
 
 /// Name of the file in the management node's folder that configures all nodes.
@@ -129,11 +128,11 @@ pub(super) struct StartedProgram {
 }
 
 impl StartedProgram {
-    pub(super) fn keep(self, cluster: &str) -> Result<Node> {
+    /// Lets it live on: what it is for, the management node's port, and the program.
+    pub(super) fn keep(self, cluster: &str) -> Result<(Role, u16, KeptServer)> {
         let StartedProgram { name, role, place, program, server } = self;
         let port = place.manager_port;
-        let server = program.keep(&name, server, (cluster, role), place)?;
-        Ok(Node { role, port, server })
+        Ok((role, port, program.keep(&name, server, (cluster, role), place)?))
     }
 }
 

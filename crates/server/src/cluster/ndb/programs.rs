@@ -71,7 +71,7 @@ impl Programs {
 }
 
 /// Asks the management node to stop a data node, whose part the others take over. One that can't leave, such as the last one, stays.
-pub(crate) fn leave(place: &NdbPlace) {
+pub(crate) fn stop_data_node(place: &NdbPlace) {
     let mut command = place.client.command();
     command.arg("--execute").arg(format!("{} STOP", place.id));
     // Its process is looked at next.
