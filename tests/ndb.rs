@@ -72,9 +72,10 @@ fn a_cluster_of_ndb_is_loaded_explained_and_restarted_under_load() {
     assert!(unaccounted.abs() < 0.2, "{explained}");
 
     let before = ["ndb-data-1", "ndb-data-2", "ndb-1", "ndb-2"].map(|name| pid_of(&place, name));
-    let restart =
-        format!("!{} server cluster restart ndb --data-set DataMemory=220M", env!("CARGO_BIN_EXE_whyso"));
-    run(&place, &["--seconds", "150", "--at", "1", &restart]);
+    let mut restart = place.whyso(&["server", "cluster", "restart", "ndb", "--data-set", "DataMemory=220M"]);
+    let mut restarting = common::spawn(&mut restart);
+    run(&place, &["--seconds", "90"]);
+    assert!(wait_until(SOON, || restarting.try_wait().unwrap().is_some()), "the restart ends");
     let is_new = || {
         ["ndb-data-1", "ndb-data-2", "ndb-1", "ndb-2"]
             .map(|name| pid_of(&place, name))
