@@ -354,7 +354,7 @@ test('a run without levels, findings and series is still a page', async () => {
   const changed = variant((head) => {
     head.run.levels = [];
     head.run.ended = { how: 'cut_short', at_ns: head.end_ns, why: 'the server died' };
-    head.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, actions: [], budgets: [], about: null, limit: null, suspects: [], headline: '', unusable: [], findings: [] };
+    head.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, actions: [], budgets: [], about: null, limit: null, suspects: [], cpu_gains: { every_cpu: null, twice_the_speed: null }, headline: '', unusable: [], findings: [] };
     head.cpu_by_level = [];
     head.answer = { doubts: [], extent: 'No level of load was measured', rate: '', p95: '', limit: '', causes: [] };
   });
