@@ -140,7 +140,9 @@ fn with_data_node(
 
 #[test]
 fn waits_for_a_data_node_that_is_as_busy_as_it_can_be_are_its_works() {
-    let run = || waiting().status(&[("Ndb_api_wait_nanos_count", 3.2e6)]);
+    let run = || {
+        waiting().status(&[("Ndb_api_wait_nanos_count", 3.2e6), ("Ndb_api_wait_exec_complete_count", 1.0)])
+    };
     let cpu_time = [
         ("ndbinfo", "thread_user_us", "node 2 thread 0", 3e6),
         ("ndbinfo", "thread_system_us", "node 2 thread 0", 1e6),
@@ -162,7 +164,8 @@ fn waits_for_a_data_node_that_is_as_busy_as_it_can_be_are_its_works() {
 
 #[test]
 fn reads_of_disk_data_hold_as_long_as_they_took() {
-    let mut run = waiting().status(&[("Ndb_api_wait_nanos_count", 3.2e6)]);
+    let mut run =
+        waiting().status(&[("Ndb_api_wait_nanos_count", 3.2e6), ("Ndb_api_wait_exec_complete_count", 1.0)]);
     let transactions = run.last().transactions as f64;
     let pages = [
         ("ndbinfo", "disk_page_hits", "node 2", 6.0 * transactions),
@@ -181,4 +184,12 @@ fn reads_of_disk_data_hold_as_long_as_they_took() {
         first.text
     );
     assert_eq!(explanation.nodes[1].page_hits, Some(0.75));
+}
+
+/// Users that sleep, next to others that keep the data node busy: the server's own threads wait for it all the time.
+#[test]
+fn transactions_that_ask_no_data_node_wait_for_none() {
+    let waits = [("Ndb_api_wait_nanos_count", 45e6), ("Ndb_api_wait_exec_complete_count", 0.001)];
+    let explanation = with_data_node(waiting().status(&waits), &[], 0.95, 0.0).is(Cause::Unknown);
+    assert!(explanation.suspects.iter().all(|suspect| suspect.id != Cause::NdbCpuBound), "{explanation:?}");
 }
