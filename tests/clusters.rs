@@ -37,8 +37,17 @@ fn assert_arrives(nodes: &[(String, String)], sql: &str, wanted: &str) {
 #[test]
 fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
     let place = Place::new();
-    let started = output(&mut place.whyso(&["server", "cluster", "start", "replication", "--replicas", "2"]));
+    let start = ["server", "cluster", "start", "replication", "--replicas", "2", "--node-cpus", "2:0"];
+    let started = output(&mut place.whyso(&start));
     assert!(started.status.success(), "{}", text(&started.stderr));
+    let cpus_of_second = || {
+        let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
+        let pid = &listed["clusters"][0]["nodes"][1]["pid"];
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+        line.trim().to_string()
+    };
+    assert_eq!(cpus_of_second(), "0");
     let again = output(&mut place.whyso(&["server", "cluster", "start", "replication"]));
     assert!(text(&again.stderr).contains("was started already"), "{}", text(&again.stderr));
     let before = nodes(&place);
@@ -80,6 +89,7 @@ fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
     let restarted = output(&mut place.whyso(&["server", "cluster", "restart", "replication"]));
     assert!(restarted.status.success(), "{}", text(&restarted.stderr));
     assert_eq!(nodes(&place), before, "each node is where it was");
+    assert_eq!(cpus_of_second(), "0");
     ask(&source.1, "INSERT INTO d.t VALUES (2)");
     arrives("SELECT MAX(i) FROM d.t", "2");
     let stopped = output(&mut place.whyso(&["server", "cluster", "stop", "replication"]));
@@ -127,6 +137,7 @@ fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() 
     assert!(restarted.status.success(), "{}", text(&restarted.stderr));
     arrives("SELECT MAX(i) FROM d.t", "3");
     assert_is_restarted_under_load(&place);
+    assert_splits_and_rejoins(&place, &nodes);
     let stopped = output(&mut place.whyso(&["server", "cluster", "stop", "g"]));
     assert!(stopped.status.success(), "{}", text(&stopped.stderr));
     place.assert_nothing_left();
@@ -150,6 +161,25 @@ fn assert_loads_all(place: &Place) {
     assert!(text(&twice.stderr).contains("--trace-sql follows one server"), "{}", text(&twice.stderr));
 }
 
+/// A node that is cut off refuses statements, and has what it missed once it is back.
+fn assert_splits_and_rejoins(place: &Place, nodes: &[(String, String)]) {
+    let shown = |args: &[&str]| {
+        let done = output(&mut place.whyso(&[&["server", "cluster"], args].concat()));
+        assert!(done.status.success(), "{args:?}: {}", text(&done.stderr));
+        text(&done.stdout)
+    };
+    shown(&["isolate", "g", "3"]);
+    let last = &nodes[2].1;
+    let is_cut_off = || ask(last, "SELECT MAX(i) FROM d.t").contains("not yet prepared");
+    assert!(wait_until(SOON, is_cut_off), "{}", ask(last, "SELECT MAX(i) FROM d.t"));
+    assert!(wait_until(SOON, || ask(&nodes[0].1, "REPLACE INTO d.t VALUES (4)").is_empty()));
+    let back = shown(&["rejoin", "g", "g-3"]);
+    assert_eq!(back.matches(": takes part").count(), 3, "{back}");
+    assert_arrives(nodes, "SELECT MAX(i) FROM d.t", "4");
+    let unknown = output(&mut place.whyso(&["server", "cluster", "isolate", "g", "9"]));
+    assert!(text(&unknown.stderr).contains("there is no node '9' in g"), "{}", text(&unknown.stderr));
+}
+
 /// Users of a node that is restarted go on at the others.
 fn assert_is_restarted_under_load(place: &Place) {
     let pids = || {
@@ -167,6 +197,63 @@ fn assert_is_restarted_under_load(place: &Place) {
     assert!(wait_until(SOON, is_new), "every node was restarted");
     let report = text(&output(&mut place.whyso(&["report", "latest", "--format", "json"])).stdout);
     assert!(report.contains("could not be used"), "{report}");
+}
+
+const STUDY: &str = r#"
+title = "Restart"
+question = "What does a restart of source and replica cost?"
+workload = "oltp-update-non-index"
+tables = 1
+rows = 500
+cluster = { kind = "replication", replicas = 2 }
+users = [2]
+seconds = 8
+warmup = 0
+repeats = 1
+pair = false
+baseline = "undisturbed"
+show = ["replica_behind_s"]
+over_time = ["transactions_per_s"]
+
+[[variant]]
+name = "undisturbed"
+
+[[variant]]
+name = "one replica, and a restart"
+cluster = { replicas = 1 }
+at = [{ after = 2, restart = true }]
+"#;
+
+#[test]
+fn a_study_starts_a_cluster_for_each_start_and_restarts_it_under_load() {
+    let place = Place::new();
+    std::fs::write(place.path().join("restart.toml"), STUDY).unwrap();
+    let mut study = place.whyso(&["study", "run", "restart.toml", "--out", "study", "--json"]);
+    let answer = json_of(&output(&mut study));
+    let lines = answer["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 2, "{answer:#}");
+    for line in lines {
+        assert!(line["beside"]["replica_behind_s"].as_f64().is_some(), "{line:#}");
+    }
+    let restart = &answer["courses"][1]["resized"][0];
+    assert_eq!(restart["what"], "restart", "{answer:#}");
+    let runs = place.path().join("study/runs");
+    let nodes = |run: &std::path::Path| {
+        let explained = json_of(&output(&mut place.whyso(&["why", run.to_str().unwrap(), "--json"])));
+        explained["nodes"].as_array().unwrap().len()
+    };
+    let mut counts: Vec<usize> =
+        std::fs::read_dir(runs).unwrap().map(|run| nodes(&run.unwrap().path())).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [2, 3], "the other cluster has a replica more");
+    let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
+    assert_eq!(listed["clusters"].as_array().unwrap().len(), 0, "{listed}");
+    place.assert_nothing_left();
+    let wrong = STUDY.replace("replicas = 2 }", "replicas = 2, pool = 8 }");
+    std::fs::write(place.path().join("wrong.toml"), wrong).unwrap();
+    let refused = output(&mut place.whyso(&["study", "run", "wrong.toml", "--dry-run"]));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("pool is of ndb"), "{}", text(&refused.stderr));
 }
 
 #[test]
@@ -192,6 +279,8 @@ fn what_is_no_cluster_is_refused() {
     refused(&["start", "replication", "--replicas", "0"], "2 to 16 nodes, and 1 are asked for");
     refused(&["start", "replication", "--as", "a/b"], "is no name");
     refused(&["start", "galera", "--pool", "2"], "are for ndb");
+    refused(&["start", "replication", "--node-cpus", "data-1:0"], "CPUs are for node data-1");
+    refused(&["start", "replication", "--node-cpus", "1"], "give the node, a colon and its CPUs");
     refused(&["start", "ndb", "--data-nodes", "3", "--server", "/usr"], "3 data nodes are asked for");
     refused(&["start", "ndb", "--data-set", "HostName=db1", "--server", "/usr"], "whyso chooses it");
     refused(&["start", "ndb", "--data-set", "DataMemory", "--server", "/usr"], "give a name and a value");

@@ -33,14 +33,15 @@ HARMLESS = {
     "net_retry_count": "11",
     "innodb_stats_persistent_sample_pages": "21",
 }
-# Build, workload, setting, its value in the faster run and in the slower one.
+# Build, workload, settings of both runs, the setting, its value in the faster run and in the slower one. Each costs a fifth or more.
+BINLOG = {"log_bin": "binlog"}
 PLANTED = [
-    ("mariadb-10.11", "oltp-point-select", "general_log", "OFF", "ON"),
-    ("mariadb-10.2", "oltp-read-only", "table_open_cache", "400", "2"),
-    ("mariadb-11.4", "oltp-update-non-index", "innodb_flush_log_at_trx_commit", "0", "1"),
-    ("mysql-sid", "oltp-point-select", "general_log", "OFF", "ON"),
-    ("mariadb-10.11", "oltp-read-only", "innodb_buffer_pool_size", "128M", "8M"),
-    ("mysql-sid", "oltp-read-only", "table_open_cache", "400", "1"),
+    ("mariadb-10.11", "oltp-update-non-index", BINLOG, "sync_binlog", "0", "1"),
+    ("mariadb-10.2", "oltp-read-only", {}, "tmp_table_size", "16M", "1024"),
+    ("mysql-sid", "oltp-read-only", {}, "table_open_cache", "400", "1"),
+    ("mariadb-11.4", "oltp-read-only", {}, "tmp_memory_table_size", "16M", "1024"),
+    ("mysql-sid", "oltp-update-non-index", BINLOG, "sync_binlog", "0", "1"),
+    ("mariadb-10.11", "oltp-read-only", {}, "innodb_buffer_pool_size", "128M", "8M"),
 ]
 RUN_S_MAX, BISECT_S_MAX = 180, 900
 
@@ -55,9 +56,9 @@ def run(whyso, build, workload, settings, runs):
 
 
 def attempt(whyso, planted):
-    build, workload, setting, fast, slow = planted
+    build, workload, both, setting, fast, slow = planted
     with tempfile.TemporaryDirectory(prefix="whyso-bisects-", dir="/var/tmp") as runs:
-        for settings in ({setting: fast}, HARMLESS | {setting: slow}):
+        for settings in (both | {setting: fast}, both | HARMLESS | {setting: slow}):
             run(whyso, build, workload, settings, runs)
         begin = time.monotonic()
         done = subprocess.run([whyso, "bisect", "latest~1", "latest", "--runs", runs, "--budget", "14m", "--json"], capture_output=True, text=True, timeout=BISECT_S_MAX, check=False)
@@ -78,7 +79,7 @@ def run_all(options):
     done = {(result["build"], result["workload"], result["setting"]) for result in stored()}
     deadline = time.monotonic() + 60 * options.minutes
     for planted in PLANTED:
-        build, workload, setting, _, _ = planted
+        build, workload, _, setting, _, _ = planted
         if (build, workload, setting) in done or time.monotonic() + 240 > deadline:
             continue
         result = {"build": build, "workload": workload, "setting": setting} | attempt(options.whyso, planted)

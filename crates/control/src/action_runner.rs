@@ -1,6 +1,7 @@
 //! Carries out the actions of `--at` during a run: starts them when due, and records them.
 
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -18,10 +19,14 @@ use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, ThrowAway};
 
 use crate::action::{Action, ActionKind};
+use crate::cluster_node::OwnCluster;
 use crate::server_under_test::SharedCell;
 
 /// Bound on a statement or a command; a restart has the bounds of the server's own start and stop.
 const ACTION_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Bound on the restart of one node of a cluster, with what the others need to accept it.
+const NODE_TIME_MAX: Duration = Duration::from_secs(360);
 
 /// Carries out the actions of a run.
 pub(crate) struct ActionRunner {
@@ -32,9 +37,18 @@ pub(crate) struct ActionRunner {
     runtime: Handle,
     dsn: Dsn,
     undo: SharedCell<Undo>,
-    throw_away: Option<SharedCell<ThrowAway>>,
+    restarted: Restarted,
     /// The server's process after a restart, until somebody takes note of it.
     new_pid: Option<u32>,
+}
+
+/// What a restart restarts.
+#[derive(Clone)]
+pub(crate) enum Restarted {
+    Server(SharedCell<ThrowAway>),
+    Cluster(OwnCluster),
+    /// A server of the user's.
+    Nothing,
 }
 
 /// Why an action failed.
@@ -70,7 +84,7 @@ impl ActionRunner {
         runtime: Handle,
         dsn: Dsn,
         undo: SharedCell<Undo>,
-        throw_away: Option<SharedCell<ThrowAway>>,
+        restarted: Restarted,
     ) -> ActionRunner {
         let mut pending = actions.to_vec();
         pending.sort_by_key(|action| std::cmp::Reverse(action.after));
@@ -81,7 +95,7 @@ impl ActionRunner {
             runtime,
             dsn,
             undo,
-            throw_away,
+            restarted,
             new_pid: None,
         }
     }
@@ -97,7 +111,7 @@ impl ActionRunner {
             };
             event(recorder, "action", record.text.clone());
             let carried_out =
-                carry_out(action.what, self.dsn.clone(), self.undo.clone(), self.throw_away.clone());
+                carry_out(action.what, self.dsn.clone(), self.undo.clone(), self.restarted.clone());
             self.under_way.push((record, self.runtime.spawn(carried_out)));
         }
         self.note_ended(recorder);
@@ -134,14 +148,21 @@ impl ActionRunner {
     /// Waits for what is under way, within the bound of an action, and gives all that was done, in order.
     pub(crate) fn finish(&mut self, recorder: &Recorder) -> Vec<ActionRecord> {
         let begin = std::time::Instant::now();
-        while !self.under_way.is_empty() && begin.elapsed() < ACTION_TIME_MAX {
+        let time_max = match &self.restarted {
+            Restarted::Cluster(cluster) => {
+                cluster.is_over.store(true, Relaxed);
+                NODE_TIME_MAX
+            }
+            Restarted::Server(_) | Restarted::Nothing => ACTION_TIME_MAX,
+        };
+        while !self.under_way.is_empty() && begin.elapsed() < time_max {
             self.note_ended(recorder);
             std::thread::sleep(Duration::from_millis(20));
         }
         for (mut record, task) in self.under_way.drain(..) {
             task.abort();
             record.end_ns = monotonic_ns();
-            record.error = format!("it did not end within {} s of the last level", ACTION_TIME_MAX.as_secs());
+            record.error = format!("it did not end within {} s of the last level", time_max.as_secs());
             self.done.push(record);
         }
         self.done.sort_by_key(|record| record.begin_ns);
@@ -157,15 +178,16 @@ async fn carry_out(
     what: ActionKind,
     dsn: Dsn,
     undo: SharedCell<Undo>,
-    throw_away: Option<SharedCell<ThrowAway>>,
+    restarted: Restarted,
 ) -> Result<ActionOutcome, ActionError> {
     match what {
         ActionKind::Set { name, value } => bounded(set(&dsn, &undo, &name, &value)).await,
         ActionKind::Sql(sql) => bounded(send(&dsn, &sql)).await,
         ActionKind::Shell(command) => bounded(shell(&command)).await,
-        ActionKind::Restart => match throw_away {
-            Some(server) => restart(&server).await,
-            None => Err(ActionError::NotThrowAway),
+        ActionKind::Restart => match restarted {
+            Restarted::Server(server) => restart(&server).await,
+            Restarted::Cluster(cluster) => restart_nodes(cluster).await,
+            Restarted::Nothing => Err(ActionError::NotThrowAway),
         },
     }
 }
@@ -219,4 +241,18 @@ async fn restart(server: &SharedCell<ThrowAway>) -> Result<ActionOutcome, Action
     server.stop_server().await?;
     server.start_server().await?;
     Ok(ActionOutcome { new_pid: server.pid() })
+}
+
+/// One node after the other. Asking the management node of NDB blocks, so it is not done where others wait for their answers.
+async fn restart_nodes(cluster: OwnCluster) -> Result<ActionOutcome, ActionError> {
+    let runtime = Handle::current();
+    let restarted = tokio::task::spawn_blocking(move || {
+        runtime.block_on(async {
+            let goes_on = || !cluster.is_over.load(Relaxed);
+            let mut nodes = cluster.cell.lock().await;
+            nodes.restart(&goes_on).await?;
+            Ok::<_, ActionError>(nodes.nodes().first().and_then(|node| node.server.pid))
+        })
+    });
+    Ok(ActionOutcome { new_pid: restarted.await?? })
 }

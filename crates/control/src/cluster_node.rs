@@ -1,5 +1,7 @@
 //! The other nodes of a cluster, while its first one is loaded.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -7,12 +9,13 @@ use whyso_model::{Missing, NotMeasured};
 use whyso_record::Recorder;
 use whyso_record::run::{NodeFacts, RunInfo};
 use whyso_server::Dsn;
-use whyso_server::cluster::{self, Node};
+use whyso_server::cluster::{self, Node, StartedCluster};
 use whyso_tracing::{NodeTracing, TracedNode};
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::Error;
 use crate::recording::watch_spec;
+use crate::server_under_test::SharedCell;
 
 /// Servers that one tracer follows, at most.
 pub(crate) const LOADED_MAX: usize = 4;
@@ -69,6 +72,20 @@ impl ClusterNode {
             ..watch_spec(self.dsn.as_ref(), self.pid, None, interval)
         };
         Ok(Watcher::start(spec, recorder.clone())?)
+    }
+}
+
+/// A cluster that was started for a run alone, and may be restarted during it. The last owner ends it.
+#[derive(Clone)]
+pub struct OwnCluster {
+    pub(crate) cell: SharedCell<StartedCluster>,
+    /// No further node is to be restarted.
+    pub(crate) is_over: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for OwnCluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OwnCluster")
     }
 }
 

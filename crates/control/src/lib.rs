@@ -72,7 +72,7 @@ mod warmup;
 pub use ab::{AbPlan, AbSide, SideChange, ab};
 pub use action::{Action, ActionKind};
 pub use bisect::{BisectPlan, bisect};
-pub use cluster_node::ClusterNode;
+pub use cluster_node::{ClusterNode, OwnCluster};
 pub use driven_load::{DrivenLoad, LoadRecording};
 pub use error::Error;
 pub use locks_now::{LocksNow, locks_now};

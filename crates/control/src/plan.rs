@@ -9,7 +9,7 @@ use whyso_trace::StackSampling;
 
 use crate::Error;
 use crate::action::{Action, ActionKind};
-use crate::cluster_node::{self, ClusterNode};
+use crate::cluster_node::{self, ClusterNode, OwnCluster};
 use crate::server_plan::ServerPlan;
 use crate::source::Source;
 use whyso_tracing::Literals;
@@ -63,6 +63,8 @@ pub struct Plan {
     pub server: ServerPlan,
     /// The nodes of its cluster, itself first; the others are watched, too. Empty where it is in none that whyso knows.
     pub nodes: Vec<ClusterNode>,
+    /// That cluster, where it was started for this run alone.
+    pub cluster: Option<OwnCluster>,
     /// What the Performance Schema is to count; `None`: as the server has it.
     pub pfs: Option<whyso_server::knobs::pfs::PfsRequest>,
     pub client_cpus: Option<String>,
@@ -141,7 +143,7 @@ impl Plan {
                     measured.as_secs_f64()
                 )));
             }
-            let remote = matches!(self.server, ServerPlan::Dsn { .. });
+            let remote = matches!(self.server, ServerPlan::Dsn { .. }) && self.cluster.is_none();
             if action.what == ActionKind::Restart && remote {
                 return Err(Error::Plan(
                     "--at … restart works on a throw-away server only: for a server of your own give the command \

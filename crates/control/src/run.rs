@@ -16,7 +16,7 @@ use whyso_workload::Workload;
 
 use crate::Stop;
 use crate::action::ActionKind;
-use crate::action_runner::ActionRunner;
+use crate::action_runner::{ActionRunner, Restarted};
 use crate::cluster_node::{self, OtherNodes};
 use crate::engine::Engine;
 use crate::facts;
@@ -127,7 +127,7 @@ pub(crate) fn prepare_server(
     Ok(tested)
 }
 
-async fn wait_for_stop(stop: &Stop) {
+pub(crate) async fn wait_for_stop(stop: &Stop) {
     while !stop.is_asked() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -234,7 +234,11 @@ impl PreparedRun<'_> {
     ) -> Option<String> {
         let plan = self.plan;
         let dsn = self.tested.dsn.clone();
-        let throw_away = self.tested.throw_away.clone();
+        let restarted = match (&plan.cluster, self.tested.throw_away.clone()) {
+            (Some(cluster), _) => Restarted::Cluster(cluster.clone()),
+            (None, Some(server)) => Restarted::Server(server),
+            (None, None) => Restarted::Nothing,
+        };
         let handle = self.runtime.handle().clone();
         let swept = plan.sweep();
         // At a fixed rate throughput is what was asked for, whatever the server has become.
@@ -248,7 +252,7 @@ impl PreparedRun<'_> {
             tracing,
             listener: self.listener,
             stop: self.stop,
-            actions: ActionRunner::new(&plan.actions, handle, dsn, self.tested.undo.clone(), throw_away),
+            actions: ActionRunner::new(&plan.actions, handle, dsn, self.tested.undo.clone(), restarted),
             levels_left: todo.len() as u32 + repeats,
             measured_before: Duration::ZERO,
         };

@@ -18,6 +18,8 @@ pub enum ServerPlan {
         cpus: Option<String>,
         /// Bound on its memory, the page cache of its files included.
         memory_bytes: Option<u64>,
+        /// It is outside of the quota of CPU time that whyso itself has.
+        is_without_quota: bool,
         /// A library that it loads before its own.
         preload: Option<PathBuf>,
     },
@@ -49,6 +51,17 @@ impl ServerPlan {
         let (ServerPlan::Dsn { set, .. } | ServerPlan::ThrowAway { set, .. }) = &mut plan;
         *set = settings.to_vec();
         plan
+    }
+
+    /// What distinguishes it from another one.
+    pub(crate) fn difference_from(&self, other: &ServerPlan) -> String {
+        let is_without_quota =
+            |plan: &ServerPlan| matches!(plan, ServerPlan::ThrowAway { is_without_quota: true, .. });
+        match (is_without_quota(self), is_without_quota(other)) {
+            (true, false) => "without quota".to_string(),
+            (false, true) => "with its quota".to_string(),
+            _ => self.name(),
+        }
     }
 
     /// What a user calls it: its address, or its build.

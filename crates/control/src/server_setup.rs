@@ -43,7 +43,16 @@ pub(crate) async fn set_up_server(
     ask_password: &AskPassword,
 ) -> Result<ServerUnderTest, Error> {
     match wanted.server {
-        ServerPlan::ThrowAway { build, parent, set, defaults_file, cpus, memory_bytes, preload } => {
+        ServerPlan::ThrowAway {
+            build,
+            parent,
+            set,
+            defaults_file,
+            cpus,
+            memory_bytes,
+            is_without_quota,
+            preload,
+        } => {
             listener.hear(News::Step("looking for a server"));
             let mut spec = StartSpec::new(whyso_server::find(build.as_deref())?);
             spec.parent_dir = parent.clone();
@@ -51,6 +60,7 @@ pub(crate) async fn set_up_server(
             spec.set = set.clone();
             spec.cpus = cpus.as_deref().map(CpuSet::resolve).transpose()?;
             spec.memory_bytes = *memory_bytes;
+            spec.is_without_quota = *is_without_quota;
             spec.preload.clone_from(preload);
             spec.connections = wanted.users_max + CONNECTIONS_OF_OUR_OWN;
             spec.data_bytes = wanted.dataset.bytes_estimate();

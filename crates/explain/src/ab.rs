@@ -37,6 +37,37 @@ pub struct PairResult {
     pub variant: WindowResult,
 }
 
+impl PairResult {
+    /// Whether no transaction ended in one of its windows.
+    pub fn is_empty(&self) -> bool {
+        self.baseline.transactions == 0 || self.variant.transactions == 0
+    }
+
+    /// Both pairs as if they were one, with longer windows.
+    pub fn with(&self, next: &PairResult) -> PairResult {
+        PairResult {
+            baseline: self.baseline.with(&next.baseline),
+            variant: self.variant.with(&next.variant),
+            ..*self
+        }
+    }
+}
+
+impl WindowResult {
+    /// Both windows as one. Quantiles are those of the slower one.
+    fn with(&self, next: &WindowResult) -> WindowResult {
+        WindowResult {
+            seconds: self.seconds + next.seconds,
+            transactions: self.transactions + next.transactions,
+            errors: self.errors + next.errors,
+            p50_ms: self.p50_ms.max(next.p50_ms),
+            p95_ms: self.p95_ms.max(next.p95_ms),
+            p99_ms: self.p99_ms.max(next.p99_ms),
+            server_cpu_s: self.server_cpu_s.zip(next.server_cpu_s).map(|(own, more)| own + more),
+        }
+    }
+}
+
 /// How the sides alternated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

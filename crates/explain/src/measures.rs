@@ -50,6 +50,11 @@ pub fn of(level: &LevelInput, pfs: Option<&PfsSetup>) -> BTreeMap<String, f64> {
         status("Sort_merge_passes").and_then(|passes| share(passes, transactions)),
     );
     events(level, pfs, seconds, &mut put);
+    let states = crate::nodes::states_of(&level.nodes, seconds);
+    let most = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::max);
+    put("replica_behind_s", most(&mut states.iter().filter_map(|node| node.behind_s)));
+    let paused = most(&mut states.iter().filter_map(|node| node.paused));
+    put("flow_control_percent", paused.map(|share| 100.0 * share));
     found
 }
 

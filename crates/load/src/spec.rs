@@ -84,6 +84,9 @@ pub struct LevelSpec {
     pub transactions_max: Option<u64>,
     /// Each connection is closed and opened again after this many transactions.
     pub reconnect_every: Option<u32>,
+    /// When the level is stopped, transactions that have begun go on to their end, within `Limits::stop`: then no connection keeps a lock. Otherwise
+    /// they end with the statement in flight, and are rolled back.
+    pub finishes_transactions: bool,
     /// Event loops of this level; `None`: as many as [`Engine::loops`](crate::Engine::loops) says.
     pub loops: Option<u32>,
 }
@@ -96,6 +99,7 @@ impl LevelSpec {
             pacing: Pacing::Closed { think: Think::None, active: None },
             transactions_max: None,
             reconnect_every: None,
+            finishes_transactions: false,
             loops: None,
         }
     }

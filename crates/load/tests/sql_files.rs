@@ -110,6 +110,29 @@ fn everything_that_a_file_can_say_reaches_the_server_and_repeats_from_the_seed()
     assert!(checksums.iter().all(|checksum| *checksum == checksums[0]), "{checksums:?}");
 }
 
+/// A rollback would not release such a lock.
+#[test]
+fn transactions_that_go_on_to_their_end_leave_no_lock_behind() {
+    let server = Server::start(&[]);
+    let text = "SELECT GET_LOCK('one', 20);\n-- \\sleep 200 ms\nSELECT RELEASE_LOCK('one');\n";
+    for kind in ENGINES {
+        let mut spec = LoadSpec { engine: kind, ..LoadSpec::new(server.target(), 3, 7) };
+        spec.limits.stop = Duration::from_secs(1);
+        let work = Arc::new(NativeWork::for_users(&read(text), 7, 3));
+        let mut engine = Engine::open(&spec, work).unwrap();
+        for finishes_transactions in [true, false] {
+            let level = LevelSpec { finishes_transactions, ..LevelSpec::users(3) };
+            let mut running = engine.level_with(&level).unwrap();
+            running.begin_measuring();
+            std::thread::sleep(Duration::from_millis(300));
+            assert_eq!(running.stop().failure, None, "{kind}");
+            // The connections are still open.
+            let is_free = server.sql("SELECT IS_FREE_LOCK('one')");
+            assert_eq!(is_free, if finishes_transactions { "1" } else { "0" }, "{kind}");
+        }
+    }
+}
+
 const MIXED: &str = "\
 -- \\session
 SELECT SLEEP(0.3);

@@ -43,6 +43,8 @@ pub enum Change {
     LeaveOut(LeftOut),
     /// The server may use every CPU.
     AllCpus,
+    /// No quota of CPU time bounds the server.
+    NoQuota,
     /// The programs of others that the user named are paused.
     PauseNeighbours,
     /// A part of the server is slowed to each of these per cents of its speed. What the server would do at twice that speed is extrapolated.
@@ -62,6 +64,7 @@ impl Change {
             Change::Users(_)
             | Change::LeaveOut(_)
             | Change::AllCpus
+            | Change::NoQuota
             | Change::PauseNeighbours
             | Change::Slow(..)
             | Change::Own(_)
@@ -180,6 +183,8 @@ struct Entry {
     #[serde(default)]
     all_cpus: bool,
     #[serde(default)]
+    no_quota: bool,
+    #[serde(default)]
     pause_neighbours: bool,
     slow_cpus: Option<Vec<u8>>,
     slow_storage: Option<Vec<u8>>,
@@ -200,6 +205,7 @@ impl Entry {
             self.users.map(Change::Users),
             self.leave_out.map(Change::LeaveOut),
             self.all_cpus.then_some(Change::AllCpus),
+            self.no_quota.then_some(Change::NoQuota),
             self.pause_neighbours.then_some(Change::PauseNeighbours),
             self.slow_cpus.map(|speeds| Change::Slow(SlowPart::Cpus, speeds)),
             self.slow_storage.map(|speeds| Change::Slow(SlowPart::Storage, speeds)),
@@ -208,7 +214,7 @@ impl Entry {
         let mut changes = changes.into_iter().flatten();
         let (Some(change), None) = (changes.next(), changes.next()) else {
             return Err(format!(
-                "{}: give one of set, scale, options, users, leave_out, all_cpus, pause_neighbours, slow_cpus, slow_storage and never",
+                "{}: give one of set, scale, options, users, leave_out, all_cpus, no_quota, pause_neighbours, slow_cpus, slow_storage and never",
                 self.id
             ));
         };

@@ -109,6 +109,7 @@ impl Spec {
             rows: self.rows,
             engine: self.engine.clone(),
             endpoints: 1,
+            cluster: self.cluster.clone(),
             ..Setup::default()
         };
         let mut setup = base.with(condition).with(variant);

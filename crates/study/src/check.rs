@@ -2,9 +2,11 @@
 
 use whyso_model::measures;
 
+use crate::cells::Cell;
+use crate::cluster::ClusterOf;
 use crate::design::{DUET_CUT, DUET_WINDOW};
 use crate::hints::{hint, nearest};
-use crate::setup::{At, Part};
+use crate::setup::{At, Part, Setup};
 use crate::spec::{Before, Repeats, Spec};
 use crate::{Error, Start};
 
@@ -132,6 +134,12 @@ impl Spec {
     fn check_times(&self, part: &Part) -> Result<(), Error> {
         let measured = self.seconds * self.users.len() as f64;
         let late = |at: &&At| !(0.0..measured).contains(&at.after);
+        if let Some(at) = part.at.iter().find(|at| at.set.is_empty() != at.restart) {
+            return wrong(format!(
+                "{:?}: at … after = {} changes nothing, or two things: give set, or restart = true",
+                part.name, at.after
+            ));
+        }
         match part.at.iter().find(late) {
             Some(at) => wrong(format!(
                 "{:?}: at … after = {} is beyond the {measured} s that a start measures",
@@ -157,6 +165,7 @@ impl Spec {
         let spreads = cells.iter().any(|cell| cell.setup.endpoints > 1);
         for cell in &cells {
             check_variant("against", &cell.against)?;
+            self.check_cluster(cell)?;
             let is_watched =
                 cell.setup.pfs.is_some() || !cell.setup.at.is_empty() || self.session_sweep.is_some();
             if spreads && (is_watched || self.cold || !self.over_time.is_empty()) {
@@ -165,6 +174,28 @@ impl Spec {
                     cell.name()
                 ));
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses what only a single server can have.
+    fn check_cluster(&self, cell: &Cell) -> Result<(), Error> {
+        let Some(cluster) = &cell.setup.cluster else { return Ok(()) };
+        cluster.check()?;
+        if cluster.kind == Some(ClusterOf::Ndb) && cell.server.is_empty() {
+            return wrong(format!(
+                "{}: kind = \"ndb\" needs a build with data nodes: servers = [\"mysql-cluster\"]",
+                cell.name()
+            ));
+        }
+        let Setup { cpus, memory, preload, pfs, endpoints, .. } = &cell.setup;
+        let of_one =
+            cpus.is_some() || memory.is_some() || preload.is_some() || pfs.is_some() || *endpoints > 1;
+        if of_one || self.cold || self.data_dir.is_some() || self.session_sweep.is_some() {
+            return wrong(format!(
+                "{}: cpus, memory, preload, pfs, endpoints, cold, data_dir and [inside] are of single servers: remove them, or cluster",
+                cell.name()
+            ));
         }
         Ok(())
     }

@@ -17,6 +17,7 @@
 mod answer;
 mod cells;
 mod check;
+mod cluster;
 mod design;
 mod hints;
 mod journal;
@@ -32,6 +33,7 @@ pub use answer::{
     SettingChange, StartSummary, Step, Tops, answer,
 };
 pub use cells::{Cell, Start};
+pub use cluster::{ClusterOf, ClusterSetup};
 pub use design::{DUET_CUT, DUET_WINDOW, Design};
 pub use hints::suggest_word;
 pub use journal::{

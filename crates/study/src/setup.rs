@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::ClusterSetup;
+
 /// A value as TOML has it; a knob takes it as text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -73,7 +75,10 @@ pub struct Part {
     /// Servers that are started, over which the load is spread, each with the data; such cells are not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<u32>,
-    /// Settings that are changed during a run.
+    /// The cluster that is started in place of a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterSetup>,
+    /// What is changed during a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<At>,
     /// Of a variant: the server that it is of, in place of all of the study's.
@@ -87,13 +92,16 @@ pub struct Part {
     pub against: Option<String>,
 }
 
-/// `SET GLOBAL` of some variables while the load is running.
+/// `SET GLOBAL` of some variables while the load is running, or a restart: of a cluster, its nodes one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct At {
     /// Measurements seconds since the first level's window began.
     pub after: f64,
+    #[serde(default)]
     pub set: Values,
+    #[serde(default)]
+    pub restart: bool,
 }
 
 /// All that one cell runs with.
@@ -118,6 +126,8 @@ pub struct Setup {
     /// Servers over which the load is spread.
     #[serde(default = "one_endpoint")]
     pub endpoints: u32,
+    #[serde(default)]
+    pub cluster: Option<ClusterSetup>,
     pub at: Vec<At>,
 }
 
@@ -144,6 +154,9 @@ impl Setup {
         self.tables = part.tables.unwrap_or(self.tables);
         self.rows = part.rows.unwrap_or(self.rows);
         self.endpoints = part.endpoints.unwrap_or(self.endpoints);
+        if let Some(cluster) = &part.cluster {
+            self.cluster = Some(self.cluster.unwrap_or_default().with(cluster));
+        }
         if !part.at.is_empty() {
             self.at.clone_from(&part.at);
         }

@@ -7,6 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Error;
+use crate::cluster::ClusterSetup;
 use crate::design::Design;
 use crate::hints;
 use crate::session_sweep::SessionSweep;
@@ -40,10 +41,13 @@ pub struct Spec {
     /// Knobs of every cell.
     #[serde(default)]
     pub set: Values,
+    /// The cluster that is started in place of a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterSetup>,
     /// Users of each level of a start's sweep.
     #[serde(default = "one_user")]
     pub users: Vec<u32>,
-    /// Users of each level of a start's sweep.
+    /// Seconds that each level is measured.
     #[serde(default = "seconds")]
     pub seconds: f64,
     /// Bound on a level's warm-up, in seconds.

@@ -88,6 +88,9 @@ impl Spec {
         {
             return needs("a recording (stacks, trace_sql, instances, add_ons, [suggest])");
         }
+        if self.cluster.is_some() || of_parts().any(|part| part.cluster.is_some()) {
+            return needs("a cluster");
+        }
         if of_parts().any(|part| part.endpoints.unwrap_or(1) > 1) {
             return needs("a load over several endpoints");
         }

@@ -117,6 +117,7 @@ fn plan(args: &AbArgs) -> Result<AbPlan> {
         starts: args.starts,
         matters: args.matters,
         threshold: None,
+        slow: std::time::Duration::ZERO,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
         replicas: args.replica.clone(),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Subcommand, ValueEnum};
 use whyso_control::{ClusterNode, Error, parse_knob};
+use whyso_server::CpuSet;
 use whyso_server::cluster::{self, Cluster, ClusterKind, ClusterSpec, NdbSpec, Role};
 
 /// The build that has the programs of ndb.
@@ -43,6 +44,9 @@ pub(crate) enum ClusterCommand {
         /// Setting of one node, by its number from 1, in addition to those of each; may be given more than once
         #[arg(long = "node-set", value_name = "N:KNOB=VALUE")]
         node_set: Vec<String>,
+        /// CPUs of one node, by what stands in its name after the cluster's: 1:0-3, data-2:4, manager:5; may be given more than once
+        #[arg(long = "node-cpus", value_name = "NODE:CPUS")]
+        node_cpus: Vec<String>,
         /// Parameter of the data nodes of ndb, such as DataMemory=512M; may be given more than once
         #[arg(long = "data-set", value_name = "NAME=VALUE")]
         data_set: Vec<String>,
@@ -67,6 +71,18 @@ pub(crate) enum ClusterCommand {
         /// Give a parameter of the data nodes of ndb another value before; may be given more than once
         #[arg(long = "data-set", value_name = "NAME=VALUE")]
         data_set: Vec<String>,
+    },
+    /// Cut a node of Galera off from the others: a split
+    Isolate {
+        name: String,
+        /// Its name, or its number
+        node: String,
+    },
+    /// Let a node that was cut off come back, and wait until it takes part
+    Rejoin {
+        name: String,
+        /// Its name, or its number
+        node: String,
     },
     /// Stop a cluster, and remove its data
     Stop { name: String },
@@ -123,6 +139,7 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
             name,
             set,
             node_set,
+            node_cpus,
             data_set,
             dry_run,
         } => {
@@ -145,6 +162,7 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
                 build: server.or_else(|| is_ndb.then(|| PathBuf::from(NDB_BUILD))),
                 set: set.iter().map(|knob| parse_knob(knob)).collect::<Result<_, _>>()?,
                 set_of_node: node_set.iter().map(|typed| parse_node_set(typed)).collect::<Result<_>>()?,
+                cpus_of_node: node_cpus.iter().map(|typed| parse_node_cpus(typed)).collect::<Result<_>>()?,
             };
             if dry_run { show_plan(&spec) } else { start(&spec) }
         }
@@ -155,6 +173,16 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
             cluster.set_of_data_nodes(&knobs_of_data_nodes(&data_set)?).map_err(Error::Server)?;
             runtime()?.block_on(cluster.restart(&step)).map_err(Error::Server)?;
             print(&cluster::find(&name).map_err(Error::Server)?)
+        }
+        ClusterCommand::Isolate { name, node } => {
+            let cluster = cluster::find(&name).map_err(Error::Server)?;
+            runtime()?.block_on(cluster.isolate(&node)).map_err(Error::Server)?;
+            show(&cluster)
+        }
+        ClusterCommand::Rejoin { name, node } => {
+            let cluster = cluster::find(&name).map_err(Error::Server)?;
+            runtime()?.block_on(cluster.rejoin(&node)).map_err(Error::Server)?;
+            show(&cluster)
         }
         ClusterCommand::Stop { name } => {
             cluster::find(&name).and_then(|cluster| cluster.stop()).map_err(Error::Server)?;
@@ -277,6 +305,16 @@ fn parse_node_set(typed: &str) -> Result<(usize, (String, String))> {
         )));
     };
     Ok((number, parse_knob(knob)?))
+}
+
+/// "data-2:0,1"
+fn parse_node_cpus(typed: &str) -> Result<(String, CpuSet)> {
+    let Some((node, cpus)) = typed.split_once(':') else {
+        bail!(Error::Plan(format!(
+            "--node-cpus {typed}: give the node, a colon and its CPUs, such as 1:0-3 or data-2:4"
+        )));
+    };
+    Ok((node.to_string(), CpuSet::resolve(cpus).map_err(Error::Server)?))
 }
 
 fn show(cluster: &Cluster) -> Result<()> {

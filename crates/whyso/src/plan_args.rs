@@ -53,6 +53,7 @@ pub(crate) fn throw_away(args: &ServerArgs, set: Vec<(String, String)>) -> Serve
         defaults_file: args.defaults_file.clone(),
         cpus: args.server_cpus.clone(),
         memory_bytes: args.server_memory,
+        is_without_quota: false,
         preload: args.server_preload.clone(),
     }
 }

@@ -26,6 +26,7 @@ const OWN_SERVER: ServerPlan = ServerPlan::ThrowAway {
     defaults_file: None,
     cpus: None,
     memory_bytes: None,
+    is_without_quota: false,
     preload: None,
 };
 

@@ -178,6 +178,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         actions,
         server,
         nodes,
+        cluster: None,
         pfs: args.pfs.setup()?,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),

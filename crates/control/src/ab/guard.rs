@@ -12,9 +12,11 @@ use crate::Error;
 const ERRORS_MAX: u64 = 20;
 const ERROR_SHARE_MAX: f64 = 0.1;
 const ERROR_TIMES_MAX: f64 = 2.0;
-/// The server may answer nothing for this long, or for as long as some transactions of the warm-up took.
+/// A server of the user's may answer nothing for this long, or for as long as some transactions of the warm-up took. One of whyso's own may for longer.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 const TRANSACTIONS_OF_SILENCE: f64 = 20.0;
+const SLOWEST_TIMES_OF_SILENCE: u32 = 3;
+const OWN_SILENCE_MAX: Duration = Duration::from_secs(15);
 /// Share of the machine's memory that stays available.
 const MEMORY_SHARE_MIN: f64 = 0.05;
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -35,12 +37,14 @@ pub(crate) struct Bounds {
     /// Share of attempts that may fail.
     pub(super) error_share_max: Option<f64>,
     pub(super) lag: Option<LagRise>,
+    /// The server is the user's.
+    pub(super) is_users: bool,
 }
 
 impl Bounds {
     /// On a server of the user's, before anything is known of what usually fails there.
     pub(crate) fn of_users_server() -> Bounds {
-        Bounds { error_share_max: Some(ERROR_SHARE_MAX), ..Bounds::default() }
+        Bounds { error_share_max: Some(ERROR_SHARE_MAX), is_users: true, ..Bounds::default() }
     }
 
     /// `p99_ms`: response time that 99 % of transactions took no longer than, before anything was changed.
@@ -114,12 +118,22 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// `expected_per_s`: transactions per second in the warm-up, where there was one.
-    pub(super) fn new(expected_per_s: Option<f64>, is_local: bool, bounds: Bounds) -> Guard {
+    /// `expected_per_s`: transactions per second in the warm-up, where there was one. `slowest`: how long a transaction is known to take.
+    pub(super) fn new(
+        expected_per_s: Option<f64>,
+        slowest: Duration,
+        is_local: bool,
+        bounds: Bounds,
+    ) -> Guard {
         let now = Instant::now();
         let few = expected_per_s.map_or(f64::INFINITY, |per_s| TRANSACTIONS_OF_SILENCE / per_s);
         // Before the first window, only the bounds of the load itself hold.
-        let silence_max = Duration::try_from_secs_f64(few).map_or(Duration::MAX, |few| few.max(SILENCE_MAX));
+        let least = if bounds.is_users { SILENCE_MAX } else { OWN_SILENCE_MAX };
+        let least = least.max(slowest * SLOWEST_TIMES_OF_SILENCE);
+        let silence_max = match expected_per_s {
+            None => Duration::MAX,
+            Some(_) => Duration::try_from_secs_f64(few).map_or(least, |few| few.max(least)),
+        };
         Guard {
             silence_max,
             progress: Live::default(),
@@ -182,21 +196,24 @@ mod tests {
     #[test]
     fn errors_and_silence_end_an_experiment() {
         let live = |transactions, errors| Live { transactions, errors, ..Live::default() };
-        assert!(Guard::new(None, false, Bounds::default()).check(live(1, 900)).is_ok(), "whyso's own server");
-        let mut bounds = Bounds::default();
+        assert!(
+            Guard::new(None, Duration::ZERO, false, Bounds::default()).check(live(1, 900)).is_ok(),
+            "whyso's own server"
+        );
+        let mut bounds = Bounds::of_users_server();
         bounds.set_errors(0, 1_000);
-        let mut guard = Guard::new(Some(1_000.0), false, bounds);
+        let mut guard = Guard::new(Some(1_000.0), Duration::ZERO, false, bounds);
         assert!(guard.check(live(100, 20)).is_ok(), "a few errors");
         assert!(guard.check(live(1_000, 90)).is_ok(), "few among many");
         assert!(guard.check(live(100, 21)).unwrap_err().to_string().contains("21 errors in 100"));
-        let mut bounds = Bounds::default();
+        let mut bounds = Bounds::of_users_server();
         bounds.set_errors(30, 70);
-        let mut deadlocks = Guard::new(Some(1_000.0), false, bounds);
+        let mut deadlocks = Guard::new(Some(1_000.0), Duration::ZERO, false, bounds);
         assert!(deadlocks.check(live(100, 100)).is_ok(), "a third fails without the experiment, too");
         assert!(deadlocks.check(live(100, 160)).is_err());
         guard.progressed_at = Instant::now().checked_sub(Duration::from_millis(1_100)).unwrap();
         assert!(guard.check(live(100, 0)).unwrap_err().to_string().contains("no transaction ended for 1 s"));
-        let mut slow = Guard::new(Some(4.0), false, Bounds::default());
+        let mut slow = Guard::new(Some(4.0), Duration::ZERO, false, Bounds::of_users_server());
         slow.progressed_at = Instant::now().checked_sub(Duration::from_millis(1_100)).unwrap();
         assert!(slow.check(live(0, 0)).is_ok(), "a transaction may take seconds here");
     }

@@ -38,6 +38,10 @@ const WARMUP_WINDOW: Duration = Duration::from_secs(1);
 const WARM: f64 = 1.03;
 const WINDOW_MIN: Duration = Duration::from_millis(500);
 const WINDOW_MAX: Duration = Duration::from_secs(5);
+/// Windows of slow transactions may be longer, as long as there are enough of them.
+const WINDOW_OF_SLOW_MAX: Duration = Duration::from_secs(15);
+/// A window is at least as long as slow transactions, times this.
+const SLOW_TIMES: u32 = 4;
 /// Transactions that a chosen window has, where it may be that long.
 const TRANSACTIONS_MIN: f64 = 200.0;
 /// A window is at least as long as what is cut off, times this.
@@ -231,7 +235,7 @@ impl<'a> Comparison<'a> {
         self.lengths = Some(lengths);
         while let Some(longer) = self.pairs_of(start, number, lengths, deadline)? {
             self.setup.listener.hear(News::Step(&format!(
-                "a window still shows the one before it: beginning again with windows of {}",
+                "these windows are too short to compare: beginning again with windows of {}",
                 whyso_words::seconds(longer.measured.as_secs_f64())
             )));
             lengths = longer;
@@ -255,13 +259,26 @@ impl<'a> Comparison<'a> {
         self.pairs_planned = (left().as_secs_f64() / pair_length.as_secs_f64()).ceil() as usize;
         let mut decision = Decision::new(plan.matters, self.pairs_planned);
         let first = self.pairs.len();
+        let may_lengthen = plan.window.is_none() && number == 0 && lengths.measured < self.window_max();
+        let longer =
+            Lengths { cut: lengths.cut * 2, measured: (lengths.measured * 2).min(self.window_max()) };
+        let mut empty: Option<PairResult> = None;
         loop {
             let count = self.pairs.len() - first;
             let is_late = Instant::now() > deadline + plan.length / self.starts;
             if is_late || (count >= PAIRS_MIN && left() < pair_length) {
-                return Ok(None);
+                return self.end_with(empty, lengths).map(|()| None);
             }
             let Some(pair) = self.pair(start, number, lengths)? else { return Ok(None) };
+            // A window in which nothing ended has no ratio: it counts with the next one.
+            let pair = empty.take().map_or(pair, |empty| empty.with(&pair));
+            if pair.is_empty() {
+                if may_lengthen && count < CARRY_OVER_EVERY {
+                    return Ok(Some(longer));
+                }
+                empty = Some(pair);
+                continue;
+            }
             self.pairs.push(pair);
             let is_sure = is_answer(decision.push(&pair), decision.ratio(), plan);
             self.setup.listener.hear(News::Pair { ratio: decision.ratio(), left: left() });
@@ -269,14 +286,31 @@ impl<'a> Comparison<'a> {
                 self.ended_early = true;
                 return Ok(None);
             }
-            let may_lengthen = plan.window.is_none() && number == 0 && lengths.measured * 2 <= WINDOW_MAX;
             if may_lengthen
                 && (count + 1).is_multiple_of(CARRY_OVER_EVERY)
                 && harmful_carry_over(&self.pairs, plan.matters).is_some()
             {
-                return Ok(Some(Lengths { cut: lengths.cut * 2, measured: lengths.measured * 2 }));
+                return Ok(Some(longer));
             }
         }
+    }
+
+    /// Adds what ended in no window to the last pair, so that nothing is left out.
+    fn end_with(&mut self, empty: Option<PairResult>, lengths: Lengths) -> Result<(), Error> {
+        match (empty, self.pairs.last_mut()) {
+            (None, _) => Ok(()),
+            (Some(_), None) => Err(lengths.too_short()),
+            (Some(empty), Some(last)) => {
+                *last = last.with(&empty);
+                Ok(())
+            }
+        }
+    }
+
+    /// The longest window that leaves enough pairs in one start.
+    fn window_max(&self) -> Duration {
+        let of_start = self.setup.plan.length / self.starts / (2 * PAIRS_MIN as u32);
+        of_start.clamp(WINDOW_MAX, WINDOW_OF_SLOW_MAX)
     }
 
     /// Two windows in random order. `None`: the user broke them off.
@@ -332,6 +366,13 @@ impl<'a> Comparison<'a> {
     /// Finds out how long the server takes to settle after a switch, and how long windows should be. `None`: the user broke it off.
     fn pilot(&self, start: &mut Start<'_>) -> Result<Option<Lengths>, Error> {
         let plan = self.setup.plan;
+        let slow = |start: &Start<'_>| start.sides.iter().map(|side| side.slow).max().unwrap_or_default();
+        let least = |start: &Start<'_>| (slow(start) * SLOW_TIMES).clamp(WINDOW_MIN, self.window_max());
+        // Where transactions take as long as a pilot's window, it shows nothing. What is cut off is the time until the first of them end.
+        if slow(start) >= PILOT_WINDOWS[0] {
+            let measured = plan.window.unwrap_or(least(start));
+            return Ok(Some(Lengths { cut: slow(start).min(measured / CUTS), measured }));
+        }
         self.setup.listener.hear(News::Step("measuring how fast the server settles after a switch"));
         for measured in PILOT_WINDOWS {
             let lengths = Lengths { cut: Duration::ZERO, measured };
@@ -351,7 +392,7 @@ impl<'a> Comparison<'a> {
                 let cut = BIN * to_baseline.max(to_variant).max(1) as u32;
                 let enough =
                     Duration::from_secs_f64((TRANSACTIONS_MIN / slowest_per_s).min(WINDOW_MAX.as_secs_f64()));
-                let chosen = enough.max(CUTS * cut).clamp(WINDOW_MIN, WINDOW_MAX);
+                let chosen = enough.max(CUTS * cut).min(WINDOW_MAX).max(least(start));
                 return Ok(Some(Lengths { cut, measured: plan.window.unwrap_or(chosen) }));
             }
         }

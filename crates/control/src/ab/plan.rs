@@ -39,6 +39,8 @@ pub struct AbPlan {
     pub matters: f64,
     /// It ends once it is sure on which side of this ratio the truth lies; `None`: once it is known how much the sides differ.
     pub threshold: Option<f64>,
+    /// How long slow transactions are known to take: one in a hundred takes longer. Zero where nothing is known.
+    pub slow: Duration,
     pub client_cpus: Option<String>,
     pub allow_writes: Option<String>,
     /// Replicas whose lag ends the comparison.
@@ -129,7 +131,7 @@ impl AbSide {
     pub(crate) fn difference_from(&self, other: &AbSide) -> String {
         let mut parts = Vec::new();
         if self.server != other.server {
-            parts.push(self.server.name());
+            parts.push(self.server.difference_from(&other.server));
         }
         if self.source != other.source {
             parts.push(match &self.source {

@@ -218,8 +218,13 @@ impl<'a> Setup<'a> {
                 users,
                 think: plan.sides[number].think,
                 rate_per_s: None,
+                slow: plan.slow,
                 pid: facts.pid,
-                bounds: Bounds { lag: lag.clone(), ..Bounds::default() },
+                bounds: Bounds {
+                    lag: lag.clone(),
+                    is_users: tested.throw_away.is_none(),
+                    ..Bounds::default()
+                },
             })
         };
         Ok([side(0)?, side(1)?])

@@ -11,6 +11,8 @@ use super::guard::{Bounds, Guard};
 use crate::engine::Engine;
 use crate::{Error, Stop};
 
+/// Slow transactions are those above this quantile.
+const SLOW: f64 = 0.99;
 /// How often a running window is looked at.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -21,6 +23,8 @@ pub(crate) struct Side {
     pub(crate) think: Think,
     /// Transactions per second in its last window.
     pub(crate) rate_per_s: Option<f64>,
+    /// How long slow transactions took in the slowest window so far: one in a hundred takes longer.
+    pub(crate) slow: Duration,
     /// The server's process, where it runs on this machine.
     pub(crate) pid: Option<u32>,
     pub(crate) bounds: Bounds,
@@ -38,6 +42,14 @@ impl Lengths {
     pub(crate) fn whole(self) -> Duration {
         self.cut + self.measured
     }
+
+    /// Why there is nothing to compare: no transaction ended.
+    pub(crate) fn too_short(self) -> Error {
+        Error::Failed(format!(
+            "no transaction ended in a window of {}: give a longer one with --window, or find out what the server waits for with whyso watch",
+            whyso_words::seconds(self.measured.as_secs_f64())
+        ))
+    }
 }
 
 /// A window and its course.
@@ -52,23 +64,28 @@ pub(crate) struct Window {
     pub(crate) invalid_why: Option<String>,
 }
 
-/// Runs one window. `None`: the user broke it off.
+/// Runs one window, in which no transaction may end. `None`: the user broke it off.
 ///
 /// # Errors
 /// The load failed, or the server answered nothing.
 pub(crate) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<Option<Window>, Error> {
     let pacing = Pacing::Closed { think: side.think, active: None };
-    let mut running = side.engine.begin(&LevelSpec { pacing, ..LevelSpec::users(side.users) })?;
+    let mut running = side.engine.begin(&LevelSpec {
+        pacing,
+        finishes_transactions: true,
+        ..LevelSpec::users(side.users)
+    })?;
     let begin = Instant::now();
-    let mut guard = Guard::new(side.rate_per_s, side.pid.is_some(), side.bounds.clone());
+    let mut guard = Guard::new(side.rate_per_s, side.slow, side.pid.is_some(), side.bounds.clone());
     let mut wait = |running: &Running, until: Duration| {
         while let Some(left) = until.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
-            if stop.is_asked() {
-                return Ok(false);
-            }
-            guard.check(running.live())?;
-            for interval in running.intervals().try_iter() {
-                side.bounds.check_interval(&interval)?;
+            let checked = guard.check(running.live()).and_then(|()| {
+                running.intervals().try_iter().try_for_each(|interval| side.bounds.check_interval(&interval))
+            });
+            if stop.is_asked() || checked.is_err() || running.failure().is_some() {
+                running.break_transactions_off();
+                checked?;
+                return Ok(running.failure().is_some());
             }
             sleep(left.min(CHECK_INTERVAL));
         }
@@ -88,13 +105,10 @@ pub(crate) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<O
     if let Some(failure) = outcome.failure {
         return Err(Error::Failed(failure.message));
     }
-    if outcome.transactions == 0 {
-        return Err(Error::Failed(format!(
-            "no transaction ended in a window of {}: give a longer one with --window, or find out what the server waits for with whyso \
-             watch",
-            whyso_words::seconds(lengths.measured.as_secs_f64())
-        )));
-    }
+    side.slow = side.slow.max(match outcome.transactions {
+        0 => lengths.measured,
+        _ => Duration::from_nanos(outcome.response.quantile_ns(SLOW)),
+    });
     side.rate_per_s = Some(outcome.transactions as f64 / lengths.measured.as_secs_f64());
     side.bounds.check_p99(outcome.response.quantile_ns(0.99) as f64 / 1e6, outcome.transactions)?;
     let quantile_ms = |quantile: f64| outcome.response.quantile_ns(quantile) as f64 / 1e6;

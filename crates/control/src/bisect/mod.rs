@@ -216,6 +216,7 @@ impl Search<'_> {
                 starts: Some(1),
                 matters: MATTERS,
                 threshold: None,
+                slow: Duration::ZERO,
                 client_cpus: None,
                 allow_writes: None,
                 replicas: Vec::new(),

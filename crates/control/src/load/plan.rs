@@ -294,6 +294,7 @@ impl LoadPlan {
             pacing,
             transactions_max: self.transactions_max,
             reconnect_every: self.reconnect_every,
+            finishes_transactions: false,
             loops: None,
         }
     }

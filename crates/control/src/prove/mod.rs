@@ -244,6 +244,7 @@ impl Prover<'_> {
         threshold: Option<f64>,
         proof: &mut Proof,
     ) -> Result<MeasuredGain, String> {
+        let sides_users = sides[0].users;
         let comparison = AbPlan {
             sides,
             seed: run.spec.seed.unwrap_or(1),
@@ -252,6 +253,7 @@ impl Prover<'_> {
             starts: Some(1),
             matters: self.plan.smallest.max(MATTERS_MIN),
             threshold,
+            slow: slow_transactions(run, sides_users),
             client_cpus: None,
             allow_writes: self.plan.allow_writes.clone(),
             replicas: self.plan.replicas.clone(),
@@ -315,6 +317,7 @@ impl Prover<'_> {
             actions: Vec::new(),
             server: side.server.with_settings(&side.set),
             nodes: Vec::new(),
+            cluster: None,
             pfs: None,
             client_cpus: None,
             allow_writes: self.plan.allow_writes.clone(),
@@ -348,6 +351,13 @@ fn distinct(candidates: &[Candidate]) -> usize {
         candidates.iter().filter_map(|candidate| candidate.variant.as_ref().ok()).collect();
     let is_first = |at: &usize| !variants[..*at].contains(&variants[*at]);
     (0..variants.len()).filter(is_first).count()
+}
+
+/// How long slow transactions of the recording took at these users.
+fn slow_transactions(run: &RunInfo, users: u32) -> Duration {
+    let own = run.levels.iter().filter(|level| level.users == users);
+    let slow_ms = own.map(|level| level.result.latency_ms.p99).fold(0.0, f64::max);
+    Duration::try_from_secs_f64(slow_ms / 1e3).unwrap_or(Duration::ZERO)
 }
 
 /// What may be carried over between windows without harm, and is no difference.

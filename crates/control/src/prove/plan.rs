@@ -187,6 +187,7 @@ fn own_server(run: &RunInfo) -> Result<ServerPlan, Error> {
         defaults_file: None,
         cpus: (!run.spec.server_cpus_words.is_empty()).then(|| cpu_list(&run.spec.server_cpus)),
         memory_bytes: None,
+        is_without_quota: false,
         preload: None,
     })
 }
@@ -271,6 +272,7 @@ impl Candidate {
             Change::Own(change) => return change.clone(),
             Change::LeaveOut(_) => return format!("without {}", side.left_out.join(", ")),
             Change::AllCpus => return "every CPU".to_string(),
+            Change::NoQuota => return "without quota".to_string(),
             Change::Slow(part, speeds) => {
                 let speeds: Vec<String> = speeds.iter().map(|percent| format!("{percent} %")).collect();
                 return part.at(&speeds.join(" and "));
@@ -403,6 +405,15 @@ fn variant(
             ServerPlan::ThrowAway { cpus: cpus @ Some(_), .. } => *cpus = None,
             ServerPlan::ThrowAway { .. } => return Err("the server may use every CPU already".to_string()),
             ServerPlan::Dsn { .. } => return Err("CPUs are given only to servers of whyso's own".to_string()),
+        },
+        Change::NoQuota => match &mut side.server {
+            ServerPlan::ThrowAway { is_without_quota, .. } => *is_without_quota = true,
+            ServerPlan::Dsn { .. } => {
+                return Err(
+                    "only servers of whyso's own are taken out of a quota: raise yours and record again"
+                        .to_string(),
+                );
+            }
         },
         Change::Slow(..) if !side.server.is_own() => {
             return Err("only servers of whyso's own are slowed".to_string());

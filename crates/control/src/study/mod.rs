@@ -1,5 +1,6 @@
 //! A study: every start that is still to be done, one after the other, each from a fresh server.
 
+mod cluster;
 mod endpoints;
 mod machine;
 mod measurement;
@@ -11,7 +12,9 @@ mod session_sweep;
 
 use std::time::Instant;
 
-use whyso_study::{Answer, Cell, Design, Journal, Repeats, Spec, Start, StartRecord, answer, journal_answer};
+use whyso_study::{
+    Answer, Cell, Design, Journal, Repeats, Setup, Spec, Start, StartRecord, answer, journal_answer,
+};
 
 use crate::Stop;
 use crate::cluster_node::LOADED_MAX;
@@ -111,7 +114,7 @@ fn carry_out(
         listener.hear(News::Step(&describe_start(journal, start, cell, blocks)));
         let done = one_start(journal, start, cell, server, &mut knobs, &|plan| {
             let plan = Plan { command: command.to_vec(), ..plan };
-            begin(&plan, cell.setup.endpoints, journal.spec(), start, listener, stop, ask_password)
+            begin(&plan, &cell.setup, journal.spec(), start, listener, stop, ask_password)
         })?;
         if stop.is_asked() {
             return Err(Error::Interrupted);
@@ -137,7 +140,7 @@ struct StartOutcome {
 
 fn begin(
     plan: &Plan,
-    endpoints: u32,
+    setup: &Setup,
     spec: &Spec,
     start: Start,
     listener: &dyn Listener,
@@ -149,13 +152,17 @@ fn begin(
         let measurement = session_sweep::sweep(plan, sweep, order, listener, stop, ask_password)?;
         return Ok(StartOutcome { run: String::new(), measurement });
     }
+    let endpoints = setup.endpoints;
     // All cells of a study are measured in the same way.
     let endpoints_max = spec.cells().iter().map(|cell| cell.setup.endpoints).max().unwrap_or(1);
     if endpoints_max > LOADED_MAX as u32 {
         let measurement = endpoints::load(plan, endpoints, listener, stop, ask_password)?;
         return Ok(StartOutcome { run: String::new(), measurement });
     }
-    let outcome = endpoints::run(plan, endpoints, listener, stop, ask_password)?;
+    let outcome = match &setup.cluster {
+        Some(cluster) => cluster::run(plan, cluster, listener, stop, ask_password)?,
+        None => endpoints::run(plan, endpoints, listener, stop, ask_password)?,
+    };
     if stop.is_asked() {
         return Err(Error::Interrupted);
     }

@@ -128,6 +128,9 @@ fn check_on_own_server(spec: &Spec) -> Result<(), Error> {
     }
     for cell in spec.cells() {
         let setup = &cell.setup;
+        if setup.cluster.is_some() || setup.at.iter().any(|at| at.restart) {
+            return refused(&format!("{}: a cluster, or a restart,", cell.name()));
+        }
         if setup.cpus.is_some() || setup.memory.is_some() || setup.preload.is_some() || setup.endpoints > 1 {
             return refused(&format!("{}: cpus, memory, preload or endpoints", cell.name()));
         }
@@ -264,7 +267,10 @@ pub(super) fn plan_of(
         (None, Some(_)) => return Err(of_cell(cell, &"pfs_timing is for a preset: give pfs, too")),
     }
     let mut actions = Vec::new();
-    for At { after, set } in &setup.at {
+    for At { after, set, restart } in &setup.at {
+        if *restart {
+            actions.push(Action { after: Duration::from_secs_f64(*after), what: ActionKind::Restart });
+        }
         actions.extend(set.iter().map(|(name, value)| Action {
             after: Duration::from_secs_f64(*after),
             what: ActionKind::Set { name: name.clone(), value: value.to_string() },
@@ -314,10 +320,12 @@ pub(super) fn plan_of(
                     .map(parse_size)
                     .transpose()
                     .map_err(|error| of_cell(cell, &error))?,
+                is_without_quota: false,
                 preload: setup.preload.as_ref().map(PathBuf::from),
             },
         },
         nodes: server.map_or(Vec::new(), |server| server.nodes.clone()),
+        cluster: None,
         pfs: wanted,
         client_cpus: setup.client_cpus.clone(),
         allow_writes: None,

@@ -1,6 +1,8 @@
 //! Cells that take turns in short windows, each round in an order of its own: on servers that all stand ready, or on one that is switched.
 
+use std::time::Duration;
 use tokio::runtime::Runtime;
+
 use whyso_load::{Histogram, LoadSpec};
 use whyso_random::SplitMix64;
 use whyso_server::CpuSet;
@@ -181,6 +183,9 @@ impl Rotation<'_> {
                     let Some(one) = window(&mut sides[cell], LENGTHS, self.stop)? else {
                         return Err(Error::Interrupted);
                     };
+                    if one.result.transactions == 0 {
+                        return Err(LENGTHS.too_short());
+                    }
                     found[cell].measured_s += LENGTHS.whole().as_secs_f64();
                     if round >= warm {
                         sums[cell].add(&one);
@@ -237,7 +242,15 @@ fn connect(plan: &Plan, one: &Ready, tested: &ServerUnderTest, users: u32) -> Re
     spec.cpus = cpus.map(|cpus| cpus.cpus().to_vec());
     let engine = Engine::open(&spec, &one.workload)?;
     let bounds = if plan.server.is_own() { Bounds::default() } else { Bounds::of_users_server() };
-    Ok(Side { engine, users, think: plan.think, rate_per_s: None, pid: one.pid, bounds })
+    Ok(Side {
+        engine,
+        users,
+        think: plan.think,
+        rate_per_s: None,
+        slow: Duration::ZERO,
+        pid: one.pid,
+        bounds,
+    })
 }
 
 /// The windows of one cell at one number of users.

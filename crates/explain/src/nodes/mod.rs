@@ -20,15 +20,20 @@ const PROCESS: &str = "server_process";
 
 /// What every node of the cluster did at the level that the cause is asked about; empty where the server is in no cluster that whyso knows.
 pub(crate) fn states(level: &Level) -> Vec<NodeState> {
-    let of_data_nodes = level.nodes.first();
+    states_of(&level.nodes, level.seconds)
+}
+
+/// What each of these nodes did in a window of this length.
+pub(crate) fn states_of(nodes: &[NodeInput], seconds: f64) -> Vec<NodeState> {
+    let of_data_nodes = nodes.first();
     let state = |node: &NodeInput| {
-        let state = NodeState::new(node, level.seconds);
+        let state = NodeState::new(node, seconds);
         match (of_data_nodes, node.ndb_id) {
             (Some(sql_node), Some(id)) => data_node::with_ndbinfo(state, sql_node, id),
             _ => state,
         }
     };
-    level.nodes.iter().map(state).collect()
+    nodes.iter().map(state).collect()
 }
 
 /// CPU time of the nodes that are not loaded: they are no programs of others.

@@ -53,6 +53,7 @@ impl Resource {
             | Cause::Certification
             | Cause::NdbCpuBound
             | Cause::NdbDiskBuffer => Resource::Nodes,
+            Cause::NdbPool => Resource::Lock,
             Cause::Generator => Resource::Client,
             Cause::WakeupLatency | Cause::Unsaturated | Cause::Sleep | Cause::FullScan => Resource::None,
             // A handshake is work on CPUs, most of all.

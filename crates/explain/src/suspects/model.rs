@@ -137,6 +137,7 @@ pub enum Cause {
     Certification,
     NdbCpuBound,
     NdbDiskBuffer,
+    NdbPool,
     NoisyNeighbour,
     Observer,
     Generator,
@@ -157,7 +158,7 @@ impl Class {
 
 impl Cause {
     /// Every cause, in the order of the declaration.
-    pub const ALL: [Cause; 48] = [
+    pub const ALL: [Cause; 49] = [
         Cause::Cpu,
         Cause::Runqueue,
         Cause::WakeupLatency,
@@ -201,6 +202,7 @@ impl Cause {
         Cause::Certification,
         Cause::NdbCpuBound,
         Cause::NdbDiskBuffer,
+        Cause::NdbPool,
         Cause::NoisyNeighbour,
         Cause::Observer,
         Cause::Generator,
@@ -261,6 +263,7 @@ impl Cause {
             Cause::FlowControl => "flow-control",
             Cause::Certification => "certification",
             Cause::NdbCpuBound => "ndb-cpu-bound",
+            Cause::NdbPool => "ndb-pool",
             Cause::NdbDiskBuffer => "ndb-disk-buffer",
             Cause::NoisyNeighbour => "noisy-neighbour",
             Cause::Observer => "observer",

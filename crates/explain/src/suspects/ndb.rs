@@ -3,6 +3,7 @@
 use super::case::Case;
 use super::claim::{Claim, Class};
 use super::model::Cause;
+use super::untraced;
 use crate::model::{Evidence, NodeInput, Part};
 use crate::nodes::{self, NodeState, data_node};
 
@@ -10,35 +11,91 @@ use crate::nodes::{self, NodeState, data_node};
 const WAITED_NS: &str = "Ndb_api_wait_nanos_count";
 /// Times that a thread waited for operations that it had sent to data nodes.
 const ASKED: &str = "Ndb_api_wait_exec_complete_count";
+/// Connections of the SQL node to the data nodes.
+const POOL: &str = "ndb_cluster_connection_pool";
 /// Parts of the time budget in which a thread waits for data nodes: on a condition, or in a read of the link itself.
 const PARTS: [Part; 3] = [Part::Lock, Part::Sleep, Part::Other];
 /// Waits for a smaller share of the response time are nobody's trouble.
 const SHARE_MIN: f64 = 0.02;
 
+/// Wait classes of the stacks: waits for answers of data nodes, and for the locks of the links to them.
+const ANSWERS: &str = "data_nodes";
+const LINKS: &str = "ndb_link";
+
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     let Some(waited) = case.count(&[WAITED_NS]) else { return Vec::new() };
-    // The server's own threads wait, too, so of transactions that ask no data node nothing is held.
-    let asked = case.count(&[ASKED]).map_or(0.0, |count| count.per_transaction.min(1.0));
-    let by_its_clock_ms = waited.per_transaction / 1e6 * asked;
-    let waited_ms = match case.is_traced() {
-        true => by_its_clock_ms.min(asked * PARTS.into_iter().map(|part| case.ms(part)).sum::<f64>()),
-        false => by_its_clock_ms.min(case.response_ms),
+    let (ms, class) = match by_stacks(case, ANSWERS) {
+        Some((ms, _)) => (ms, Class::Sampled),
+        // The server's own threads wait, too, so of transactions that ask no data node nothing is held, and of others this is a bound.
+        None => (bound_ms(case, waited.per_transaction / 1e6), Class::Inferred),
     };
-    if case.share(waited_ms) < SHARE_MIN {
-        return Vec::new();
+    let links = by_stacks(case, LINKS).and_then(|links| for_links(case, links));
+    if case.share(ms) < SHARE_MIN {
+        return links.into_iter().collect();
     }
-    let waits = Waits { case, ms: waited_ms, evidence: case.series(&waited.series) };
+    let waits = Waits { case, ms, class, evidence: case.series(&waited.series) };
     let states = nodes::states(case.level);
     let pages = waits.for_pages();
     let pages_ms = pages.as_ref().map_or(0.0, |claim| claim.ms);
     let work = data_node::busiest(case.level, &states).and_then(|busiest| waits.for_work(busiest, pages_ms));
-    pages.into_iter().chain(work).collect()
+    links.into_iter().chain(pages).chain(work).collect()
+}
+
+/// Time of the mean transaction that may be waits for data nodes, in ms.
+fn bound_ms(case: &Case, by_its_clock_ms: f64) -> f64 {
+    let asked = case.count(&[ASKED]).map_or(0.0, |count| count.per_transaction.min(1.0));
+    match case.is_traced() {
+        true => {
+            (asked * by_its_clock_ms).min(asked * PARTS.into_iter().map(|part| case.ms(part)).sum::<f64>())
+        }
+        false => (asked * by_its_clock_ms).min(case.response_ms),
+    }
+}
+
+/// Time of the mean transaction in waits of a class, in ms, and the number of these waits; `None` where no stacks show any wait of NDB.
+fn by_stacks(case: &Case, class: &str) -> Option<(f64, u64)> {
+    let budget = case.budget.filter(|_| untraced::has_stacks(case))?;
+    let all = || PARTS.into_iter().flat_map(|part| budget.classes_of(part));
+    if !all().any(|time| [ANSWERS, LINKS].contains(&time.class.as_str())) {
+        return None;
+    }
+    let own = all().filter(|time| time.class == class);
+    Some(own.fold((0.0, 0), |(ms, count), time| (ms + time.ms, count + time.count)))
+}
+
+/// Threads of the SQL node that wait for each other at the links, and not for data nodes.
+fn for_links(case: &Case, (ms, count): (f64, u64)) -> Option<Claim> {
+    if case.share(ms) < SHARE_MIN {
+        return None;
+    }
+    let pool = case.variable(POOL).map_or(String::new(), |pool| {
+        format!(
+            "; the SQL node has {} to the data nodes",
+            whyso_words::count(pool.parse().unwrap_or(1), "connection")
+        )
+    });
+    let why = format!(
+        "{} per {} were waits of threads for each other, by the stacks of {} waits{pool}",
+        whyso_words::milliseconds(ms),
+        case.unit(),
+        whyso_words::whole(count)
+    );
+    let lock_ms = ms.min(case.lock_ms());
+    Some(
+        Claim::new(Cause::NdbPool, "locks of the links to the data nodes hold", why)
+            .holds_lock(lock_ms)
+            .holds(ms - lock_ms)
+            .certain(0.9)
+            .by(Class::Sampled)
+            .rests_on(case.parts(&PARTS)),
+    )
 }
 
 struct Waits<'c, 'a, 'b> {
     case: &'c Case<'a, 'b>,
     /// Of the mean transaction.
     ms: f64,
+    class: Class,
     evidence: Evidence,
 }
 
@@ -64,6 +121,7 @@ impl Waits<'_, '_, '_> {
                 .holds_lock(ms.min(self.case.lock_ms()))
                 .holds((ms - self.case.lock_ms()).max(0.0))
                 .certain(0.9)
+                .by(self.class)
                 .rests_on([self.evidence.clone()])
                 .rests_on(self.case.parts(&PARTS)),
         )

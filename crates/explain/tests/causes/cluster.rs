@@ -186,6 +186,23 @@ fn reads_of_disk_data_hold_as_long_as_they_took() {
     assert_eq!(explanation.nodes[1].page_hits, Some(0.75));
 }
 
+/// The count of the server has waits of its own threads in it. Stacks have not.
+#[test]
+fn stacks_show_what_of_the_waits_was_for_data_nodes_and_what_for_the_links_to_them() {
+    let counts = [("Ndb_api_wait_nanos_count", 45e6), ("Ndb_api_wait_exec_complete_count", 1.0)];
+    let run = waiting().status(&counts).stacks(&[("data_nodes", 100), ("ndb_link", 200), ("", 100)]);
+    let explanation = with_data_node(run, &[], 0.95, 0.0).is(Cause::NdbPool);
+    let share =
+        |cause| explanation.suspects.iter().find(|suspect| suspect.id == cause).map(|suspect| suspect.share);
+    let (links, answers) = (share(Cause::NdbPool).unwrap(), share(Cause::NdbCpuBound).unwrap());
+    assert!((answers * 2.0 - links).abs() < 0.02, "{links} {answers}");
+    assert!(
+        explanation.suspects[0].text.contains("waits of threads for each other"),
+        "{}",
+        explanation.suspects[0].text
+    );
+}
+
 /// Users that sleep, next to others that keep the data node busy: the server's own threads wait for it all the time.
 #[test]
 fn transactions_that_ask_no_data_node_wait_for_none() {

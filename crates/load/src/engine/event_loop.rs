@@ -26,6 +26,8 @@ const CHECK_NS: i64 = 100_000_000;
 
 /// Transactions of one user that a loop carries out one after the other although they send nothing.
 const UNSENT_AT_ONCE: u32 = 64;
+/// Pauses of one transaction that are left out one after the other once the level is over.
+const PAUSES_AT_ONCE: u32 = 64;
 
 /// Due time of a user without a timer.
 const NO_TIMER: i64 = i64::MIN;
@@ -428,6 +430,20 @@ impl<'l> Core<'l> {
         }
     }
 
+    /// Lets a user go on without the pauses that its transaction makes.
+    fn go_without_pauses(&mut self, user: u32, slot: u32, now_ns: i64) -> Do {
+        let Some(session) = self.slots[slot as usize].session.as_mut() else { return Do::Out };
+        let user = &mut self.users[user as usize];
+        let mut next = user.go(&self.at, session, now_ns);
+        for _ in 0..PAUSES_AT_ONCE {
+            if !matches!(next, Do::Wait { .. }) {
+                break;
+            }
+            next = user.go(&self.at, session, now_ns);
+        }
+        next
+    }
+
     /// The level is over. A user who waits for nothing from the server ends now. The others end when they have their
     /// answer, or when the time for that is over.
     fn stop(&mut self, now_ns: i64) {
@@ -443,17 +459,22 @@ impl<'l> Core<'l> {
             if is_asked && !is_over {
                 continue;
             }
-            let next = match slot.and_then(|slot| self.slots[slot as usize].session.as_mut()) {
+            let is_amid = !is_asked && !self.users[user as usize].is_outside();
+            let next = match slot.filter(|_| is_amid) {
                 // In a pause within a transaction: that may have to be ended on the server.
-                Some(session) if !is_asked && !self.users[user as usize].is_outside() => {
-                    self.users[user as usize].go(&self.at, session, now_ns)
+                Some(slot) if !is_over => self.go_without_pauses(user, slot, now_ns),
+                Some(slot) => {
+                    // What its transaction holds ends with the connection.
+                    self.close(slot);
+                    Do::Out
                 }
-                _ => Do::Out,
+                None => Do::Out,
             };
-            if next == Do::Send && !is_over {
-                if let Some(slot) = slot {
-                    self.carry_on(user, slot, next);
-                }
+            if matches!(next, Do::Wait { .. }) && self.at.shared.finishes() {
+                continue;
+            }
+            if let (Do::Send, Some(slot)) = (next, slot) {
+                self.carry_on(user, slot, next);
                 continue;
             }
             self.users[user as usize].end();

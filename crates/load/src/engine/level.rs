@@ -82,6 +82,11 @@ impl Running {
         &self.intervals
     }
 
+    /// Lets a stop end transactions with the statement in flight, whatever the level's `finishes_transactions` says.
+    pub fn break_transactions_off(&self) {
+        self.shared.break_transactions_off();
+    }
+
     /// Why the level has ended by itself; `None` while it runs. It still has to be stopped.
     pub fn failure(&self) -> Option<Failure> {
         self.shared.failure()

@@ -200,6 +200,7 @@ impl Engine {
             wishes: self.wishes,
             schedule: Schedule::new(level, self.spec.seed, first_transaction, begin_ns)?,
             reconnect_every: level.reconnect_every,
+            finishes_transactions: level.finishes_transactions,
             loops,
             has_event_loops: self.choice.kind != EngineKind::Threads,
             tuning: self.spec.tuning,

@@ -194,7 +194,7 @@ mod tests {
     const S: i64 = 1_000_000_000;
 
     fn schedule(pacing: Pacing, transactions_max: Option<u64>) -> Schedule {
-        let spec = LevelSpec { users: 10, pacing, transactions_max, reconnect_every: None, loops: None };
+        let spec = LevelSpec { users: 10, pacing, transactions_max, ..LevelSpec::users(10) };
         Schedule::new(&spec, 1, 0, 100 * S).unwrap()
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct LevelState {
     pub(crate) wishes: Wishes,
     pub(crate) schedule: Schedule,
     pub(crate) reconnect_every: u32,
+    /// Transactions that have begun go on when the level is stopped.
+    finishes_transactions: AtomicBool,
     pub(crate) tuning: Tuning,
     /// "transaction", the work's own, "connect".
     pub(crate) kinds: Vec<String>,
@@ -55,6 +57,7 @@ pub(crate) struct Parts {
     pub(crate) wishes: Wishes,
     pub(crate) schedule: Schedule,
     pub(crate) reconnect_every: Option<u32>,
+    pub(crate) finishes_transactions: bool,
     pub(crate) loops: u32,
     /// Event loops, and not threads.
     pub(crate) has_event_loops: bool,
@@ -83,6 +86,7 @@ impl LevelState {
             wishes: parts.wishes,
             schedule: parts.schedule,
             reconnect_every: parts.reconnect_every.unwrap_or(u32::MAX),
+            finishes_transactions: AtomicBool::new(parts.finishes_transactions),
             tuning: parts.tuning,
             kinds,
             transactions,
@@ -157,7 +161,18 @@ impl LevelState {
         if failure.is_none() && !self.is_stopped() {
             *failure = Some(Failure { at_ns, cause, message });
         }
+        self.break_transactions_off();
         self.stop();
+    }
+
+    /// Whether the level is stopped, and transactions that have begun go on.
+    pub(crate) fn finishes(&self) -> bool {
+        self.finishes_transactions.load(Relaxed) && !self.stop_is_over.load(Relaxed)
+    }
+
+    /// From now on, a stop ends transactions with the statement in flight.
+    pub(crate) fn break_transactions_off(&self) {
+        self.finishes_transactions.store(false, Relaxed);
     }
 
     pub(crate) fn failure(&self) -> Option<Failure> {

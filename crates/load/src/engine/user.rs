@@ -110,7 +110,9 @@ impl User {
     /// Proceeds to the next transaction.
     #[inline]
     pub(crate) fn pace(&mut self, at: &EventWriter<'_>, now_ns: i64) -> Pace {
-        if at.shared.is_stopped() {
+        // Within a transaction there may be something to end on the server.
+        let is_amid = self.phase == Phase::Inside && self.attempt_ns != 0;
+        if at.shared.is_stopped() && !is_amid {
             self.phase = Phase::Out;
             return Pace::Out;
         }
@@ -166,7 +168,7 @@ impl User {
             at.write(end_ns, session.endpoint, What::Paused { paused_ns });
         }
         loop {
-            if at.shared.is_stopped() {
+            if at.shared.is_stopped() && !(self.phase == Phase::Inside && at.shared.finishes()) {
                 return self.finish_session(session);
             }
             let may_reconnect = at.shared.may_reconnect();
@@ -217,7 +219,10 @@ impl User {
                     self.phase = Phase::Out;
                     return Do::Out;
                 }
-                Next::Fail { cause, message } => at.shared.fail(cause, message),
+                Next::Fail { cause, message } => {
+                    at.shared.fail(cause, message);
+                    return self.finish_session(session);
+                }
             }
         }
     }

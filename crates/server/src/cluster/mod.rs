@@ -10,9 +10,8 @@ mod node;
 mod ports;
 mod replication;
 mod start;
+mod started;
 mod steps;
-
-use std::time::Duration;
 
 use crate::error::{Error, Result, io};
 use crate::throwaway::kept_servers;
@@ -20,10 +19,9 @@ use crate::throwaway::kept_servers;
 pub use kind::{ClusterKind, Role};
 pub use ndb::NdbSpec;
 pub use node::{Node, appliers};
-pub use start::{ClusterSpec, DryRun, start};
-
-/// A node is given up on that is not back after this time.
-const BACK_WITHIN: Duration = Duration::from_secs(120);
+pub use start::{ClusterSpec, DryRun, start, start_until_dropped};
+use started::BACK_WITHIN;
+pub use started::StartedCluster;
 
 /// A cluster that was started.
 #[derive(Clone, Debug)]
@@ -64,6 +62,44 @@ impl Cluster {
         std::fs::write(&path, ndb::change_config(&text, set)?).map_err(io("cannot write", &path))
     }
 
+    /// Cuts a node of Galera off from the others: it hears nobody, and nobody hears it. `node`: its name, or its number.
+    ///
+    /// # Errors
+    /// There is no such node, or it refuses.
+    pub async fn isolate(&self, node: &str) -> Result<()> {
+        self.member(node)?.set_isolated(true).await
+    }
+
+    /// Lets a node that was cut off come back, and waits until it takes part.
+    ///
+    /// # Errors
+    /// There is no such node, it refuses, or it is not back within two minutes.
+    pub async fn rejoin(&self, node: &str) -> Result<()> {
+        let node = self.member(node)?;
+        node.set_isolated(false).await?;
+        node.wait_until_it_takes_part(BACK_WITHIN).await
+    }
+
+    fn member(&self, node: &str) -> Result<&Node> {
+        if self.kind != ClusterKind::Galera {
+            return Err(Error::BuildName(format!(
+                "{} is no cluster of Galera: only its nodes are cut off and come back by themselves",
+                self.name
+            )));
+        }
+        let is_it =
+            |found: &&Node| found.server.name == node || found.server.name == format!("{}-{node}", self.name);
+        self.nodes.iter().find(is_it).ok_or_else(|| {
+            let names: Vec<&str> = self.nodes.iter().map(|node| node.server.name.as_str()).collect();
+            Error::BuildName(format!(
+                "there is no node '{}' in {}: its nodes are {}",
+                node.escape_default(),
+                self.name,
+                names.join(", ")
+            ))
+        })
+    }
+
     /// Restarts the nodes one after the other, each once the one before takes part again. `hear`: what is being done.
     ///
     /// # Errors
@@ -75,19 +111,9 @@ impl Cluster {
             node.server.end()?;
             node.server.start_again()?;
             node.wait_until_it_takes_part(BACK_WITHIN).await?;
-            self.wait_for_arbitrator().await?;
+            node::wait_for_arbitrator(&self.nodes, BACK_WITHIN).await?;
         }
         Ok(())
-    }
-
-    /// Waits until the data nodes have one who decides which of them survive: until then, each of a pair shuts itself down without the other.
-    async fn wait_for_arbitrator(&self) -> Result<()> {
-        let data_nodes = self.nodes.iter().filter(|node| node.role == Role::Data).count();
-        let sql_node = self.nodes.iter().find(|node| node.role == Role::Sql && node.server.pid.is_some());
-        match sql_node {
-            Some(sql_node) if data_nodes > 1 => sql_node.wait_for_arbitrator(data_nodes, BACK_WITHIN).await,
-            _ => Ok(()),
-        }
     }
 }
 

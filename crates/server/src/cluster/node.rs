@@ -56,7 +56,7 @@ impl Node {
     }
 
     /// Asks this SQL node whether all data nodes have the same arbitrator.
-    pub(super) async fn wait_for_arbitrator(&self, data_nodes: usize, within: Duration) -> Result<()> {
+    async fn wait_for_arbitrator(&self, data_nodes: usize, within: Duration) -> Result<()> {
         let dsn = self.server.dsn();
         wait(&self.server.name, within, async || {
             let mut conn = dsn.connect_without_schema().await?;
@@ -72,8 +72,31 @@ impl Node {
         .await
     }
 
+    /// Cuts a node of Galera off from the others, or lets it come back to them.
+    pub(super) async fn set_isolated(&self, is_isolated: bool) -> Result<()> {
+        let dsn = self.server.dsn();
+        let mut conn = dsn.connect_without_schema().await?;
+        answered(&dsn, "changing whom it hears", async {
+            let sql =
+                format!("SET GLOBAL wsrep_provider_options = 'gmcast.isolate={}'", u8::from(is_isolated));
+            conn.query_drop(sql).await.map_err(refused("change whom it hears"))
+        })
+        .await?;
+        log_out(conn).await;
+        Ok(())
+    }
+
     pub(super) async fn wait_until_it_takes_part(&self, within: Duration) -> Result<()> {
         wait(&self.server.name, within, async || self.why_not_yet().await).await
+    }
+}
+
+/// Waits until the data nodes have one who decides which of them survive: until then, each of a pair shuts itself down without the other.
+pub(super) async fn wait_for_arbitrator(nodes: &[Node], within: Duration) -> Result<()> {
+    let data_nodes = nodes.iter().filter(|node| node.role == Role::Data).count();
+    match nodes.iter().find(|node| node.role == Role::Sql && node.server.pid.is_some()) {
+        Some(sql_node) if data_nodes > 1 => sql_node.wait_for_arbitrator(data_nodes, within).await,
+        _ => Ok(()),
     }
 }
 

@@ -8,10 +8,12 @@ use mysql_async::prelude::Queryable;
 use super::kind::{ClusterKind, Role};
 use super::ndb::{self, NdbSpec, StartedProgram};
 use super::node::{Node, wait_until_it_takes_part};
+use super::started::StartedCluster;
 use super::steps::{NodePlan, quoted};
 use super::{galera, replication};
 use crate::answers::{answered, log_out};
 use crate::builds::{self, check_name};
+use crate::cpus::CpuSet;
 use crate::error::{Error, Result, refused};
 use crate::find::Binary;
 use crate::throwaway::{KeptServer, StartSpec, ThrowAway, kept_servers};
@@ -36,6 +38,8 @@ pub struct ClusterSpec {
     pub set: Vec<(String, String)>,
     /// Settings of single nodes, which come after those: the node's number from 1, name and value.
     pub set_of_node: Vec<(usize, (String, String))>,
+    /// CPUs of single nodes, by what their names have after the cluster's: "1", "data-2", "manager".
+    pub cpus_of_node: Vec<(String, CpuSet)>,
 }
 
 impl ClusterSpec {
@@ -60,11 +64,39 @@ impl ClusterSpec {
                 self.nodes
             )));
         }
+        let names = self.names();
+        let unknown =
+            self.cpus_of_node.iter().find(|(name, _)| !names.contains(&format!("{}-{name}", self.name)));
+        if let Some((unknown, _)) = unknown {
+            return Err(Error::BuildName(format!(
+                "CPUs are for node {unknown}, and the cluster has {}: give what stands after \"{}-\"",
+                names.join(", "),
+                self.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// The CPUs that a node may run on; `None` for all.
+    fn cpus(&self, node: &str) -> Option<CpuSet> {
+        let own = self.cpus_of_node.iter().rev().find(|(name, _)| format!("{}-{name}", self.name) == node);
+        own.map(|(_, cpus)| cpus.clone())
+    }
+
+    /// Names of all nodes.
+    fn names(&self) -> Vec<String> {
+        let servers = (1..=self.nodes).map(|number| node_name(&self.name, number));
+        match self.kind {
+            ClusterKind::Ndb => servers.chain(ndb::names(&self.name, self.ndb.data_nodes)).collect(),
+            ClusterKind::Replication | ClusterKind::Galera => servers.collect(),
+        }
+    }
+
+    /// Refuses names that servers have already.
+    fn check_names(&self) -> Result<()> {
         let kept = kept_servers()?;
         check_free(&self.name, &kept)?;
-        (1..=self.nodes).try_for_each(|number| check_free(&node_name(&self.name, number), &kept))?;
-        let programs = if self.kind == ClusterKind::Ndb { self.ndb.data_nodes } else { 0 };
-        ndb::names(&self.name, programs).try_for_each(|name| check_free(&name, &kept))
+        self.names().iter().try_for_each(|name| check_free(name, &kept))
     }
 
     fn plan(&self, binary: &Binary) -> Result<Plan> {
@@ -81,6 +113,7 @@ impl ClusterSpec {
     /// As [`start`], before anything is started.
     pub fn dry_run(&self) -> Result<DryRun> {
         self.check()?;
+        self.check_names()?;
         let binary = builds::find(self.build.as_deref())?;
         let (mut nodes, servers, config) = match self.plan(&binary)? {
             Plan::Servers(servers) => (Vec::new(), servers, None),
@@ -117,12 +150,21 @@ enum Plan {
 /// # Errors
 /// [`Error::BuildName`] for a name that is none or taken. What keeps a node from being started, or from taking part.
 pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>> {
+    spec.check_names()?;
+    start_until_dropped(spec, hear).await?.keep()
+}
+
+/// Starts the nodes of a cluster that ends with this program. If one does not start, nothing stays. `hear`: what is being done.
+///
+/// # Errors
+/// What keeps a node from being started, or from taking part.
+pub async fn start_until_dropped(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<StartedCluster> {
     spec.check()?;
     let binary = builds::find(spec.build.as_deref())?;
     let (plans, programs): (Vec<NodePlan>, Vec<StartedProgram>) = match spec.plan(&binary)? {
         Plan::Servers(servers) => (servers, Vec::new()),
         Plan::Ndb(mut plan) => {
-            let programs = plan.start(&spec.name, &binary, hear).await?;
+            let programs = plan.start(&spec.name, &binary, &|node| spec.cpus(node), hear).await?;
             (plan.sql, programs)
         }
     };
@@ -134,6 +176,7 @@ pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>>
         start.set.clone_from(&spec.set);
         let own = spec.set_of_node.iter().filter(|(number, _)| *number == at + 1);
         start.set.extend(own.map(|(_, setting)| setting.clone()));
+        start.cpus = spec.cpus(&name);
         start.connections = CONNECTIONS;
         start.node = Some(plan.node);
         let server = ThrowAway::start(start).await?;
@@ -152,17 +195,7 @@ pub async fn start(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Result<Vec<Node>>
     for (name, role, server) in &servers {
         wait_until_it_takes_part(name, &server.dsn(), *role, TAKES_PART_WITHIN).await?;
     }
-    let mut nodes = Vec::new();
-    for program in programs {
-        let (role, port, server) = program.keep(&spec.name)?;
-        nodes.push(Node { role, port, server });
-    }
-    for (name, role, server) in servers {
-        let port = server.spec().node.as_ref().map_or(0, |node| node.port);
-        let server = server.keep(&name, Some((spec.name.clone(), spec.kind, role)))?;
-        nodes.push(Node { role, port, server });
-    }
-    Ok(nodes)
+    Ok(StartedCluster::new(&spec.name, spec.kind, servers, programs))
 }
 
 /// Removes accounts that others could use over the node's port: all but those of its socket.

@@ -18,6 +18,8 @@ pub(crate) enum CgroupError {
     Create(std::io::Error),
     #[error("cannot set up a cgroup: {0}")]
     Configure(std::io::Error),
+    #[error("no quota of CPU time bounds this process, or its cgroup is not to be seen")]
+    NoQuota,
     #[error("{0}")]
     Read(#[from] std::io::Error),
 }
@@ -86,6 +88,20 @@ impl Cgroup {
         Cgroup::fill(2, folder.join(name), &[("memory.max", &bound)]).map(Some)
     }
 
+    /// Makes a cgroup that no quota of CPU time bounds: as far up as a quota is, and one further.
+    ///
+    /// # Errors
+    /// Why it can't be created here.
+    pub(crate) fn without_quota(name: &str) -> Result<Cgroup, CgroupError> {
+        let own = std::fs::read_to_string("/proc/self/cgroup")?;
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
+        let (version, parent) = match v1_parent("cpu", &own, &mounts) {
+            Some(parent) => (1, parent),
+            None => (2, v2_parent(&own, &mounts).ok_or(CgroupError::NotMounted)?),
+        };
+        Cgroup::fill(version, above_quota(&parent).ok_or(CgroupError::NoQuota)?.join(name), &[])
+    }
+
     fn fill(version: u8, path: PathBuf, settings: &[(&str, &str)]) -> Result<Cgroup, CgroupError> {
         std::fs::create_dir(&path).map_err(CgroupError::Create)?;
         let filled = settings
@@ -111,6 +127,18 @@ impl Drop for Cgroup {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir(&self.path);
     }
+}
+
+/// The first folder above every quota of CPU time. `None` where there is none, or no folder above it.
+fn above_quota(own: &Path) -> Option<PathBuf> {
+    let has_quota = |folder: &&Path| {
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+        let (v1, v2) = (read("cpu.cfs_quota_us"), read("cpu.max"));
+        v1.trim().parse().is_ok_and(|quota_us: i64| quota_us > 0)
+            || v2.starts_with(|first: char| first.is_ascii_digit())
+    };
+    let highest = own.ancestors().filter(has_quota).last()?;
+    highest.parent().filter(|above| above.join("cgroup.procs").exists()).map(Path::to_path_buf)
 }
 
 /// The folder below which a cgroup can be created in version 2. A folder that holds processes hands out no controllers,
@@ -159,6 +187,25 @@ fn below_mount(mount_fields: &str, cgroup: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_without_quota_lies_above_the_highest_one() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("box/inner");
+        std::fs::create_dir_all(&folder).unwrap();
+        for group in ["", "box", "box/inner"] {
+            std::fs::write(root.path().join(group).join("cgroup.procs"), "").unwrap();
+        }
+        assert_eq!(above_quota(&folder), None, "there is no quota");
+        std::fs::write(folder.join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        std::fs::write(root.path().join("box/cpu.cfs_quota_us"), "50000\n").unwrap();
+        assert_eq!(above_quota(&folder).as_deref(), Some(root.path()));
+        std::fs::write(folder.join("cpu.max"), "max 100000\n").unwrap();
+        std::fs::remove_file(root.path().join("box/cpu.cfs_quota_us")).unwrap();
+        assert_eq!(above_quota(&folder), None);
+        std::fs::write(folder.join("cpu.max"), "50000 100000\n").unwrap();
+        assert_eq!(above_quota(&folder), Some(root.path().join("box")));
+    }
 
     #[test]
     fn the_cpuset_folder_is_found_in_both_versions() {

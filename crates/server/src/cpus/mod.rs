@@ -46,6 +46,11 @@ impl CpuSet {
         &self.cpus
     }
 
+    /// For the kernel.
+    pub(crate) fn affinity(&self) -> rustix::thread::CpuSet {
+        affinity(&self.cpus)
+    }
+
     /// What was asked for, as it was typed.
     pub fn request(&self) -> &str {
         &self.asked
@@ -71,6 +76,15 @@ impl CpuSet {
         }
         list
     }
+}
+
+/// CPUs for the kernel.
+pub(crate) fn affinity(cpus: &[u32]) -> rustix::thread::CpuSet {
+    let mut set = rustix::thread::CpuSet::new();
+    for cpu in cpus {
+        set.set(*cpu as usize);
+    }
+    set
 }
 
 impl fmt::Display for CpuSet {

@@ -27,13 +27,7 @@ impl ChildProcess {
     ) -> std::io::Result<ChildProcess> {
         let pipe = home.supervisor.pipe();
         let procs: Vec<RawFd> = home.cgroups.iter().map(|cgroup| cgroup.procs().as_raw_fd()).collect();
-        let affinity = cpus.map(|cpus| {
-            let mut set = rustix::thread::CpuSet::new();
-            for cpu in cpus.cpus() {
-                set.set(*cpu as usize);
-            }
-            set
-        });
+        let affinity = cpus.map(CpuSet::affinity);
         command.process_group(0);
         // Held by the process and whatever it starts, until all have ended.
         let lock = super::lock::for_server(&home.folder)?;

@@ -57,13 +57,17 @@ pub fn default_parent_dir() -> Result<PathBuf> {
     ))
 }
 
+/// What the server may use of the machine.
+#[derive(Default)]
+pub(super) struct Limits<'a> {
+    pub(super) cpus: Option<&'a CpuSet>,
+    pub(super) memory_bytes: Option<u64>,
+    /// No quota of CPU time bounds it, although one bounds this process.
+    pub(super) is_without_quota: bool,
+}
+
 impl Home {
-    pub(super) fn create(
-        parent: Option<&Path>,
-        allow_in_memory: bool,
-        cpus: Option<&CpuSet>,
-        memory_bytes: Option<u64>,
-    ) -> Result<Home> {
+    pub(super) fn create(parent: Option<&Path>, allow_in_memory: bool, limits: &Limits) -> Result<Home> {
         let parent = match parent {
             Some(parent) => {
                 std::fs::create_dir_all(parent).map_err(io("cannot make the folder", parent))?;
@@ -92,7 +96,7 @@ impl Home {
             .create(&folder)
             .map_err(io("cannot make the server's folder", &folder))?;
         let home = lock::own(&folder)
-            .and_then(|lock| Home::furnish(folder.clone(), &name, file_system, cpus, memory_bytes, lock));
+            .and_then(|lock| Home::furnish(folder.clone(), &name, file_system, limits, lock));
         if home.is_err() {
             let _ = std::fs::remove_dir_all(&folder);
         }
@@ -103,8 +107,7 @@ impl Home {
         folder: PathBuf,
         name: &str,
         file_system: FileSystem,
-        cpus: Option<&CpuSet>,
-        memory_bytes: Option<u64>,
+        limits: &Limits,
         lock: File,
     ) -> Result<Home> {
         for below in ["data", "tmp"] {
@@ -115,7 +118,16 @@ impl Home {
         state.write(&folder)?;
         let mut cgroups: Vec<Cgroup> = Vec::new();
         let mut means = None;
-        if let Some(cpus) = cpus {
+        if limits.is_without_quota && limits.memory_bytes.is_some() {
+            return Err(Error::Binary(
+                "a server outside of a quota of CPU time can't have a bound on its memory".to_string(),
+            ));
+        }
+        // In version 2, a process is in one group only.
+        if limits.cpus.is_some() && limits.is_without_quota {
+            let why_no_cgroup = "its group is the one without a quota".to_string();
+            means = Some(Means::Affinity { why_no_cgroup });
+        } else if let Some(cpus) = limits.cpus {
             means = Some(match Cgroup::create(name, cpus) {
                 Ok(cgroup) => {
                     let means = Means::Cgroup { version: cgroup.version, path: cgroup.path.clone() };
@@ -125,12 +137,17 @@ impl Home {
                 Err(why) => Means::Affinity { why_no_cgroup: why.to_string() },
             });
         }
-        if let Some(bytes) = memory_bytes {
+        if let Some(bytes) = limits.memory_bytes {
             let bounded = Cgroup::bound_memory(name, bytes, cgroups.first());
             cgroups.extend(bounded.map_err(|why| {
                 Error::Binary(format!(
                     "the server's memory can't be bounded here ({why}): leave out the bound"
                 ))
+            })?);
+        }
+        if limits.is_without_quota {
+            cgroups.push(Cgroup::without_quota(name).map_err(|why| {
+                Error::Binary(format!("the server can't be taken out of its quota of CPU time ({why})"))
             })?);
         }
         let paths: Vec<&Path> = cgroups.iter().map(|cgroup| cgroup.path.as_path()).collect();

@@ -14,6 +14,7 @@ use super::state::{KeptAs, KeptNode, SavedCommand, State};
 use super::sweep::{end, is_ours};
 use super::{StartSpec, ThrowAway};
 use crate::cluster::kind::{ClusterKind, Role};
+use crate::cpus::affinity;
 use crate::dsn::{DEFAULT_SCHEMA, Dsn};
 use crate::error::{Error, Result, io};
 use crate::process::ProcessId;
@@ -40,6 +41,11 @@ impl KeptServer {
         let pid = process.as_ref().map(|process| process.pid);
         let KeptAs { name, server, node } = kept;
         KeptServer { name, server, folder, pid, process, node }
+    }
+
+    /// What is written down of it.
+    pub(super) fn kept_as(&self) -> KeptAs {
+        KeptAs { name: self.name.clone(), server: self.server.clone(), node: self.node.clone() }
     }
 
     /// How to reach it: user root, no password, schema `whyso`.
@@ -80,8 +86,12 @@ impl KeptServer {
             || OpenOptions::new().create(true).append(true).open(&path).map_err(io("cannot write", &path));
         let lock = lock::for_server(&self.folder).map_err(io("cannot take the lock of", &self.folder))?;
         let inherited = lock.as_raw_fd();
-        // SAFETY: the parent holds the file open across fork and exec.
-        let prepare = move || unsafe { prepare_server(inherited) };
+        let affinity = (!node.cpus.is_empty()).then(|| affinity(&node.cpus));
+        let prepare = move || {
+            // SAFETY: the parent holds the file open across fork and exec.
+            unsafe { prepare_server(inherited) }?;
+            affinity.as_ref().map_or(Ok(()), |cpus| Ok(rustix::thread::sched_setaffinity(None, cpus)?))
+        };
         let mut command = node.command.command();
         command.process_group(0).stdin(Stdio::null()).stdout(open_log()?).stderr(open_log()?);
         // SAFETY: system calls only, on memory that was prepared before.
@@ -117,29 +127,35 @@ impl ThrowAway {
         ThrowAway::start(spec).await?.keep(name, None)
     }
 
-    /// Lets it live on. `place`: what it is in its cluster.
-    pub(crate) fn keep(
-        mut self,
-        name: &str,
-        place: Option<(String, ClusterKind, Role)>,
-    ) -> Result<KeptServer> {
+    /// As it would be kept. `place`: what it is in its cluster.
+    pub(crate) fn described(&self, name: &str, place: Option<(String, ClusterKind, Role)>) -> KeptServer {
         let node = place.map(|(cluster, kind, role)| KeptNode {
             cluster,
             kind,
             role,
             port: self.spec.node.as_ref().map_or(0, |node| node.port),
             command: SavedCommand::of(&self.command()),
+            cpus: self.spec.cpus.as_ref().map_or(Vec::new(), |cpus| cpus.cpus().to_vec()),
             ndb: None,
         });
         let kept_as = KeptAs { name: name.to_string(), server: self.server_name(), node };
+        KeptServer::of(kept_as, self.home.folder.clone(), self.pid().and_then(ProcessId::of))
+    }
+
+    /// Lets it live on. `place`: what it is in its cluster.
+    pub(crate) fn keep(
+        mut self,
+        name: &str,
+        place: Option<(String, ClusterKind, Role)>,
+    ) -> Result<KeptServer> {
+        let kept = self.described(name, place);
         let Some(server) = self.server.take() else {
             return Err(Error::Build("the server has ended: start it again".to_string()));
         };
-        let (folder, pid) = (self.home.folder.clone(), server.pid());
-        self.home.keep(kept_as.clone())?;
+        self.home.keep(kept.kept_as())?;
         // its end would end the process
         std::mem::forget(server);
-        Ok(KeptServer::of(kept_as, folder, ProcessId::of(pid)))
+        Ok(kept)
     }
 }
 

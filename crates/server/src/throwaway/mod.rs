@@ -32,7 +32,7 @@ use crate::error::{Error, Result, io, refused};
 use crate::find::Binary;
 use crate::paths::FileSystem;
 use child::{ChildProcess, how_it_ended};
-use home::Home;
+use home::{Home, Limits};
 
 pub use home::default_parent_dir;
 pub use kept_server::{KeptServer, StopOutcome, kept_servers, stop_kept};
@@ -101,8 +101,12 @@ impl ThrowAway {
         let home = Home::create(
             spec.parent_dir.as_deref(),
             spec.allow_in_memory,
-            spec.cpus.as_ref(),
-            spec.memory_bytes,
+            &Limits {
+                // A node outlives its control group.
+                cpus: spec.cpus.as_ref().filter(|_| spec.node.is_none()),
+                memory_bytes: spec.memory_bytes,
+                is_without_quota: spec.is_without_quota,
+            },
         )?;
         if let Some(node) = &spec.node {
             node.write_scripts(&home.folder)?;

@@ -3,16 +3,22 @@
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
 
 use super::child::{ChildProcess, how_it_ended};
-use super::home::Home;
+use super::home::{Home, Limits};
 use super::kept_server::KeptServer;
 use super::log;
 use super::state::{KeptAs, KeptNode, NdbPlace, SavedCommand};
 use crate::cluster::kind::{ClusterKind, Role};
+use crate::cpus::CpuSet;
 use crate::error::{Error, Result, io};
 use crate::process::ProcessId;
 
+/// A program that does not end within this time is killed.
+const STOP_WITHIN: Duration = Duration::from_secs(60);
 /// Lines at the end of its log that an error shows.
 const LAST_LOG_LINES: usize = 12;
 
@@ -23,12 +29,14 @@ pub(crate) struct Program {
     home: Home,
     /// What starts it again.
     command: Option<SavedCommand>,
+    cpus: Option<CpuSet>,
 }
 
 impl Program {
-    /// Makes its folder.
-    pub(crate) fn prepare() -> Result<Program> {
-        Ok(Program { process: None, home: Home::create(None, false, None, None)?, command: None })
+    /// Makes its folder. `cpus`: those that it may run on; `None` for all.
+    pub(crate) fn prepare(cpus: Option<CpuSet>) -> Result<Program> {
+        let home = Home::create(None, false, &Limits::default())?;
+        Ok(Program { process: None, home, command: None, cpus })
     }
 
     /// The folder that is its own, of mode 0700.
@@ -50,7 +58,8 @@ impl Program {
             || OpenOptions::new().create(true).append(true).open(&path).map_err(io("cannot write", &path));
         command.args(first).stdin(Stdio::null()).stdout(open_log()?).stderr(open_log()?);
         let program = PathBuf::from(command.get_program());
-        let process = ChildProcess::spawn(command, &self.home, None).map_err(io("cannot run", &program))?;
+        let process = ChildProcess::spawn(command, &self.home, self.cpus.as_ref())
+            .map_err(io("cannot run", &program))?;
         let pid = process.pid();
         self.process = Some(process);
         self.home.note_server(Some(pid))
@@ -63,30 +72,57 @@ impl Program {
         Some(format!("{}: {}", how_it_ended(status), lines.join("; ")))
     }
 
-    /// Lets it live on as a node of a cluster. `server`: what it is, such as "MySQL Cluster 9.7.4".
-    pub(crate) fn keep(
-        mut self,
+    /// Ends it, and starts it on its data.
+    pub(crate) async fn restart(&mut self) -> Result<()> {
+        if let Some(mut process) = self.process.take() {
+            process.signal(Signal::TERM);
+            process.wait(STOP_WITHIN).await;
+            process.bury(&self.home);
+            self.home.note_server(None)?;
+        }
+        match &self.command {
+            Some(command) => self.start(command.command(), &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// As it would be kept; `None` where it does not run.
+    pub(crate) fn described(
+        &self,
         name: &str,
         server: String,
         (cluster, role): (&str, Role),
-        place: NdbPlace,
-    ) -> Result<KeptServer> {
-        let (Some(process), Some(command)) = (self.process.take(), self.command.take()) else {
-            return Err(Error::Build(format!("{name} was not started")));
-        };
+        place: &NdbPlace,
+    ) -> Option<KeptServer> {
+        let (process, command) = (self.process.as_ref()?, self.command.as_ref()?);
         let node = KeptNode {
             cluster: cluster.to_string(),
             kind: ClusterKind::Ndb,
             role,
             port: place.manager_port,
-            command,
-            ndb: Some(place),
+            command: command.clone(),
+            cpus: self.cpus.as_ref().map_or(Vec::new(), |cpus| cpus.cpus().to_vec()),
+            ndb: Some(place.clone()),
         };
         let kept_as = KeptAs { name: name.to_string(), server, node: Some(node) };
-        let (folder, pid) = (self.home.folder.clone(), process.pid());
-        self.home.keep(kept_as.clone())?;
+        Some(KeptServer::of(kept_as, self.home.folder.clone(), ProcessId::of(process.pid())))
+    }
+
+    /// Lets it live on as a node of a cluster. `server`: what it is, such as "MySQL Cluster 9.7.4".
+    pub(crate) fn keep(
+        mut self,
+        name: &str,
+        server: String,
+        of_cluster: (&str, Role),
+        place: NdbPlace,
+    ) -> Result<KeptServer> {
+        let described = self.described(name, server, of_cluster, &place);
+        let (Some(kept), Some(process)) = (described, self.process.take()) else {
+            return Err(Error::Build(format!("{name} was not started")));
+        };
+        self.home.keep(kept.kept_as())?;
         // its end would end the process
         std::mem::forget(process);
-        Ok(KeptServer::of(kept_as, folder, ProcessId::of(pid)))
+        Ok(kept)
     }
 }

@@ -27,6 +27,8 @@ pub struct StartSpec {
     pub cpus: Option<CpuSet>,
     /// Bound on the server's memory, the page cache of its files included.
     pub memory_bytes: Option<u64>,
+    /// No quota of CPU time bounds it, although one bounds this process.
+    pub is_without_quota: bool,
     /// A library that the server is to load before its own, such as another allocator.
     pub preload: Option<PathBuf>,
     /// It can be made slower ([`Slower`](super::Slower)).
@@ -56,6 +58,7 @@ impl StartSpec {
             to_be_watched: Vec::new(),
             cpus: None,
             memory_bytes: None,
+            is_without_quota: false,
             preload: None,
             can_be_slowed: false,
             node: None,

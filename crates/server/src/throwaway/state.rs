@@ -41,6 +41,9 @@ pub(crate) struct KeptNode {
     pub(crate) role: Role,
     pub(crate) port: u16,
     pub(crate) command: SavedCommand,
+    /// CPUs that it may run on; empty where it may on all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cpus: Vec<u32>,
     /// Of a management node and a data node, which are no servers for clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ndb: Option<NdbPlace>,

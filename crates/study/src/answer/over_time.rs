@@ -86,6 +86,9 @@ fn line(level: &LevelRecord, metric: &str) -> Vec<(f64, f64)> {
 }
 
 fn words(change: &At) -> String {
+    if change.restart {
+        return "restart".to_string();
+    }
     let set: Vec<String> = change.set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     set.join(", ")
 }

@@ -7,8 +7,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::kind::Role;
+use super::node::Node;
 use super::ports;
 use super::steps::NodePlan;
+use crate::cpus::CpuSet;
 use crate::error::{Error, Result};
 use crate::find::Binary;
 use crate::throwaway::{KeptServer, NdbPlace, NodeSpec, Program};
@@ -128,6 +130,18 @@ pub(super) struct StartedProgram {
 }
 
 impl StartedProgram {
+    /// As a node of its cluster; `None` where it has ended.
+    pub(super) fn node(&self, cluster: &str) -> Option<Node> {
+        let server =
+            self.program.described(&self.name, self.server.clone(), (cluster, self.role), &self.place)?;
+        Some(Node { role: self.role, port: self.place.manager_port, server })
+    }
+
+    /// Ends it, and starts it on its data.
+    pub(super) async fn restart(&mut self) -> Result<()> {
+        self.program.restart().await
+    }
+
     /// Lets it live on: what it is for, the management node's port, and the program.
     pub(super) fn keep(self, cluster: &str) -> Result<(Role, u16, KeptServer)> {
         let StartedProgram { name, role, place, program, server } = self;
@@ -158,7 +172,7 @@ impl Plan {
             .collect()
     }
 
-    /// Starts the management node and the data nodes, and waits until all data nodes hold their part.
+    /// Starts the management node and the data nodes, and waits until all data nodes hold their part. `cpus`: those of a node, by its name.
     ///
     /// # Errors
     /// One of them ends, or is not up within three minutes.
@@ -166,13 +180,14 @@ impl Plan {
         &mut self,
         cluster: &str,
         binary: &Binary,
+        cpus: &dyn Fn(&str) -> Option<CpuSet>,
         hear: &dyn Fn(&str),
     ) -> Result<Vec<StartedProgram>> {
         let manager_port = self.config.manager.1;
-        let mut manager = Program::prepare()?;
+        let mut manager = Program::prepare(cpus(&manager_name(cluster)))?;
         let mut data: Vec<Program> = Vec::new();
-        for node in &mut self.config.data {
-            let program = Program::prepare()?;
+        for (at, node) in self.config.data.iter_mut().enumerate() {
+            let program = Program::prepare(cpus(&data_name(cluster, at + 1)))?;
             node.folder = program.data();
             data.push(program);
         }

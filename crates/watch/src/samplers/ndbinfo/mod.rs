@@ -4,6 +4,7 @@
 
 mod questions;
 
+use mysql_async::Row;
 use whyso_clock::monotonic_ns;
 
 use crate::own_statements::ControlConnection;
@@ -103,38 +104,43 @@ async fn ask(
     Ok(())
 }
 
-/// False where the server does not know the table.
 async fn put_rows(
     conn: &mut ControlConnection<'_>,
     question: &Question,
     batch: &mut Batch<'_>,
 ) -> Result<bool, mysql_async::Error> {
-    let mut rows = match conn.query_iter(question.sql()).await {
-        Ok(rows) => rows,
-        Err(mysql_async::Error::Server(error))
-            if UNKNOWN.contains(&error.code) || is_not_for_us(error.code) =>
-        {
-            return Ok(false);
-        }
-        Err(error) => return Err(error),
-    };
-    while let Some(row) = rows.next().await? {
-        let Some(instance) = text_of(&row, 0) else { continue };
+    each_row(conn, &question.sql(), |row| {
+        let Some(instance) = text_of(row, 0) else { return };
         for (at, (_, metric)) in question.columns.iter().enumerate() {
-            if let Some(value) = text_of(&row, at + 1).and_then(parse_number) {
+            if let Some(value) = text_of(row, at + 1).and_then(parse_number) {
                 batch.put_value(metric, instance, value);
             }
         }
-    }
-    Ok(true)
+    })
+    .await
 }
 
-/// Counters have names of their own in a column. False where the server does not know the table.
+/// Counters have names of their own in a column.
 async fn put_counters(
     conn: &mut ControlConnection<'_>,
     batch: &mut Batch<'_>,
 ) -> Result<bool, mysql_async::Error> {
-    let mut rows = match conn.query_iter(COUNTERS).await {
+    each_row(conn, COUNTERS, |row| {
+        let (Some(node), Some(name)) = (text_of(row, 0), text_of(row, 1)) else { return };
+        if let Some(value) = text_of(row, 2).and_then(parse_number) {
+            batch.put_named(name, node, value, || (whyso_record::data::Kind::Counter, "1"));
+        }
+    })
+    .await
+}
+
+/// False where the server does not know the table.
+async fn each_row(
+    conn: &mut ControlConnection<'_>,
+    sql: &str,
+    mut put: impl FnMut(&Row),
+) -> Result<bool, mysql_async::Error> {
+    let mut rows = match conn.query_iter(sql).await {
         Ok(rows) => rows,
         Err(mysql_async::Error::Server(error))
             if UNKNOWN.contains(&error.code) || is_not_for_us(error.code) =>
@@ -144,10 +150,7 @@ async fn put_counters(
         Err(error) => return Err(error),
     };
     while let Some(row) = rows.next().await? {
-        let (Some(node), Some(name)) = (text_of(&row, 0), text_of(&row, 1)) else { continue };
-        if let Some(value) = text_of(&row, 2).and_then(parse_number) {
-            batch.put_named(name, node, value, || (whyso_record::data::Kind::Counter, "1"));
-        }
+        put(&row);
     }
     Ok(true)
 }
