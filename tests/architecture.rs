@@ -71,7 +71,7 @@ fn data_goes_one_way() {
         ("wire", &[]),
         ("workload", &["random"]),
         ("series", &[]),
-        ("load", &["clock", "wire", "workload"]),
+        ("load", &["clock", "random", "wire", "workload"]),
         ("sysbench", &["clock", "wire", "workload", "load", "words"]),
         ("server", &["model", "clock", "connect", "random"]),
         ("record", &["model", "clock", "series"]),

@@ -207,7 +207,7 @@ tables = 1
 rows = 500
 cluster = { kind = "replication", replicas = 2 }
 users = [2]
-seconds = 8
+seconds = 5
 warmup = 0
 repeats = 1
 pair = false
@@ -221,7 +221,7 @@ name = "undisturbed"
 [[variant]]
 name = "one replica, and a restart"
 cluster = { replicas = 1 }
-at = [{ after = 2, restart = true }]
+at = [{ after = 1, restart = true }]
 "#;
 
 #[test]

@@ -43,6 +43,8 @@ PLANTED = [
     ("mysql-sid", "oltp-update-non-index", BINLOG, "sync_binlog", "0", "1"),
     ("mariadb-10.11", "oltp-read-only", {}, "innodb_buffer_pool_size", "128M", "8M"),
 ]
+# Two names of one setting of MariaDB.
+ALIASES = {"tmp_memory_table_size": "tmp_table_size"}
 RUN_S_MAX, BISECT_S_MAX = 180, 900
 
 
@@ -95,8 +97,10 @@ def gain(value):
 
 def table():
     results = stored()
-    right = sum(result.get("is_answer", False) and result["found"] == [result["setting"]] for result in results)
-    wrong = sum(result.get("is_answer", False) and result["found"] != [result["setting"]] for result in results)
+    plain = lambda name: ALIASES.get(name, name)
+    is_right = lambda result: [plain(name) for name in result["found"]] == [plain(result["setting"])]
+    right = sum(result.get("is_answer", False) and is_right(result) for result in results)
+    wrong = sum(result.get("is_answer", False) and not is_right(result) for result in results)
     tests = sorted(result["tests"] for result in results if "tests" in result)
     lines = ["# Settings that were planted, searched", "", "Made by `bench/proof/bisects.py table` from [bisects.jsonl](bisects.jsonl).", "",
              f"{len(results)} searches: {right} found the setting, {wrong} named another one, {len(results) - right - wrong} ended without an answer. "

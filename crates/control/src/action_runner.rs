@@ -37,17 +37,17 @@ pub(crate) struct ActionRunner {
     runtime: Handle,
     dsn: Dsn,
     undo: SharedCell<Undo>,
-    restarted: Restarted,
+    restarted: RestartTarget,
     /// The server's process after a restart, until somebody takes note of it.
     new_pid: Option<u32>,
 }
 
 /// What a restart restarts.
 #[derive(Clone)]
-pub(crate) enum Restarted {
+pub(crate) enum RestartTarget {
     Server(SharedCell<ThrowAway>),
     Cluster(OwnCluster),
-    /// A server of the user's.
+    /// The user's own server.
     Nothing,
 }
 
@@ -84,7 +84,7 @@ impl ActionRunner {
         runtime: Handle,
         dsn: Dsn,
         undo: SharedCell<Undo>,
-        restarted: Restarted,
+        restarted: RestartTarget,
     ) -> ActionRunner {
         let mut pending = actions.to_vec();
         pending.sort_by_key(|action| std::cmp::Reverse(action.after));
@@ -149,11 +149,11 @@ impl ActionRunner {
     pub(crate) fn finish(&mut self, recorder: &Recorder) -> Vec<ActionRecord> {
         let begin = std::time::Instant::now();
         let time_max = match &self.restarted {
-            Restarted::Cluster(cluster) => {
+            RestartTarget::Cluster(cluster) => {
                 cluster.is_over.store(true, Relaxed);
                 NODE_TIME_MAX
             }
-            Restarted::Server(_) | Restarted::Nothing => ACTION_TIME_MAX,
+            RestartTarget::Server(_) | RestartTarget::Nothing => ACTION_TIME_MAX,
         };
         while !self.under_way.is_empty() && begin.elapsed() < time_max {
             self.note_ended(recorder);
@@ -178,16 +178,16 @@ async fn carry_out(
     what: ActionKind,
     dsn: Dsn,
     undo: SharedCell<Undo>,
-    restarted: Restarted,
+    restarted: RestartTarget,
 ) -> Result<ActionOutcome, ActionError> {
     match what {
         ActionKind::Set { name, value } => bounded(set(&dsn, &undo, &name, &value)).await,
         ActionKind::Sql(sql) => bounded(send(&dsn, &sql)).await,
         ActionKind::Shell(command) => bounded(shell(&command)).await,
         ActionKind::Restart => match restarted {
-            Restarted::Server(server) => restart(&server).await,
-            Restarted::Cluster(cluster) => restart_nodes(cluster).await,
-            Restarted::Nothing => Err(ActionError::NotThrowAway),
+            RestartTarget::Server(server) => restart(&server).await,
+            RestartTarget::Cluster(cluster) => restart_nodes(cluster).await,
+            RestartTarget::Nothing => Err(ActionError::NotThrowAway),
         },
     }
 }

@@ -16,7 +16,7 @@ use whyso_workload::Workload;
 
 use crate::Stop;
 use crate::action::ActionKind;
-use crate::action_runner::{ActionRunner, Restarted};
+use crate::action_runner::{ActionRunner, RestartTarget};
 use crate::cluster_node::{self, OtherNodes};
 use crate::engine::Engine;
 use crate::facts;
@@ -235,9 +235,9 @@ impl PreparedRun<'_> {
         let plan = self.plan;
         let dsn = self.tested.dsn.clone();
         let restarted = match (&plan.cluster, self.tested.throw_away.clone()) {
-            (Some(cluster), _) => Restarted::Cluster(cluster.clone()),
-            (None, Some(server)) => Restarted::Server(server),
-            (None, None) => Restarted::Nothing,
+            (Some(cluster), _) => RestartTarget::Cluster(cluster.clone()),
+            (None, Some(server)) => RestartTarget::Server(server),
+            (None, None) => RestartTarget::Nothing,
         };
         let handle = self.runtime.handle().clone();
         let swept = plan.sweep();

@@ -84,9 +84,11 @@ pub struct LevelSpec {
     pub transactions_max: Option<u64>,
     /// Each connection is closed and opened again after this many transactions.
     pub reconnect_every: Option<u32>,
-    /// When the level is stopped, transactions that have begun go on to their end, within `Limits::stop`: then no connection keeps a lock. Otherwise
+    /// When the level is stopped, transactions that have begun continue to their end, within `Limits::stop`: then no connection keeps a lock. Otherwise
     /// they end with the statement in flight, and are rolled back.
     pub finishes_transactions: bool,
+    /// In a closed loop, the users begin at random times within this time, and not all at once. So levels do not begin with the same rhythm.
+    pub begins_within: Duration,
     /// Event loops of this level; `None`: as many as [`Engine::loops`](crate::Engine::loops) says.
     pub loops: Option<u32>,
 }
@@ -100,6 +102,7 @@ impl LevelSpec {
             transactions_max: None,
             reconnect_every: None,
             finishes_transactions: false,
+            begins_within: Duration::ZERO,
             loops: None,
         }
     }

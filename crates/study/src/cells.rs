@@ -98,7 +98,7 @@ impl Spec {
         added: &[(String, String)],
         tuning: &[(String, String)],
     ) -> Cell {
-        let text = |values: &crate::setup::Values| -> Vec<(String, String)> {
+        let text = |values: &crate::scalar::Values| -> Vec<(String, String)> {
             values.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
         };
         let base = Setup {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::setup::Values;
+use crate::scalar::Values;
 
 /// `cluster = { … }`, of the file or of a part. What it leaves out is as in what stands before it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -22,6 +22,7 @@ mod design;
 mod hints;
 mod journal;
 mod journal_answer;
+mod scalar;
 mod session_sweep;
 mod setup;
 mod spec;
@@ -41,8 +42,9 @@ pub use journal::{
     Top, TopLine,
 };
 pub use journal_answer::journal_answer;
+pub use scalar::Scalar;
 pub use session_sweep::{Points, SessionSweep, SweepError};
-pub use setup::{At, Part, Scalar, Setup};
+pub use setup::{At, Part, Setup};
 pub use spec::{Before, Repeats, Spec, StopWhen, Suggest};
 pub use suggest::SuggestError;
 

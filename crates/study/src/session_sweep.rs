@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::setup::Scalar;
+use crate::scalar::Scalar;
 
 /// Why a sweep can't be carried out.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -10,8 +10,9 @@ use crate::Error;
 use crate::cluster::ClusterSetup;
 use crate::design::Design;
 use crate::hints;
+use crate::scalar::{Scalar, Values};
 use crate::session_sweep::SessionSweep;
-use crate::setup::{Part, Scalar, Values};
+use crate::setup::Part;
 
 /// A study, as its file describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

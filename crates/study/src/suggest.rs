@@ -6,7 +6,8 @@ use whyso_inference::spread;
 
 use crate::cells::Cell;
 use crate::journal::{StartRecord, StoredStudy};
-use crate::setup::{Part, Scalar};
+use crate::scalar::Scalar;
+use crate::setup::Part;
 use crate::spec::{Spec, Suggest};
 
 /// Why there is no limit to test.

@@ -28,8 +28,10 @@ use window::{Lengths, Window, window};
 
 /// Bins of a window's course.
 const BIN: Duration = Duration::from_millis(100);
-/// Windows of the pilot, which show how long the server takes to settle after a switch; tried in turn until it does.
-const PILOT_WINDOWS: [Duration; 2] = [Duration::from_millis(800), Duration::from_secs(4)];
+/// Windows of the pilot, which show how long the server takes to settle after a switch; tried in turn until it does. The users begin within the
+/// second time: a load with a rhythm of its own would never seem to settle, as long as each window begins with the same beat.
+const PILOT_WINDOWS: [(Duration, Duration); 2] =
+    [(Duration::from_millis(800), Duration::ZERO), (Duration::from_secs(4), Duration::from_millis(300))];
 const PILOT_SWITCHES: usize = 10;
 /// Windows of each side that warm it up, at most.
 const WARMUP_PAIRS_MAX: usize = 6;
@@ -260,8 +262,11 @@ impl<'a> Comparison<'a> {
         let mut decision = Decision::new(plan.matters, self.pairs_planned);
         let first = self.pairs.len();
         let may_lengthen = plan.window.is_none() && number == 0 && lengths.measured < self.window_max();
-        let longer =
-            Lengths { cut: lengths.cut * 2, measured: (lengths.measured * 2).min(self.window_max()) };
+        let longer = Lengths {
+            cut: lengths.cut * 2,
+            measured: (lengths.measured * 2).min(self.window_max()),
+            ..lengths
+        };
         let mut empty: Option<PairResult> = None;
         loop {
             let count = self.pairs.len() - first;
@@ -339,7 +344,7 @@ impl<'a> Comparison<'a> {
     /// Loads both sides until neither gets faster. Returns false if the user broke it off.
     fn warm_up(&self, start: &mut Start<'_>) -> Result<bool, Error> {
         self.setup.listener.hear(News::Step("warming both sides up"));
-        let lengths = Lengths { cut: Duration::ZERO, measured: WARMUP_WINDOW };
+        let lengths = Lengths { cut: Duration::ZERO, measured: WARMUP_WINDOW, begins_within: Duration::ZERO };
         let mut before: Option<[f64; 2]> = None;
         for _ in 0..WARMUP_PAIRS_MAX {
             let mut rates = [0.0; 2];
@@ -369,13 +374,14 @@ impl<'a> Comparison<'a> {
         let slow = |start: &Start<'_>| start.sides.iter().map(|side| side.slow).max().unwrap_or_default();
         let least = |start: &Start<'_>| (slow(start) * SLOW_TIMES).clamp(WINDOW_MIN, self.window_max());
         // Where transactions take as long as a pilot's window, it shows nothing. What is cut off is the time until the first of them end.
-        if slow(start) >= PILOT_WINDOWS[0] {
+        if slow(start) >= PILOT_WINDOWS[0].0 {
             let measured = plan.window.unwrap_or(least(start));
-            return Ok(Some(Lengths { cut: slow(start).min(measured / CUTS), measured }));
+            let cut = slow(start).min(measured / CUTS);
+            return Ok(Some(Lengths { cut, measured, begins_within: Duration::ZERO }));
         }
         self.setup.listener.hear(News::Step("measuring how fast the server settles after a switch"));
-        for measured in PILOT_WINDOWS {
-            let lengths = Lengths { cut: Duration::ZERO, measured };
+        for (measured, begins_within) in PILOT_WINDOWS {
+            let lengths = Lengths { cut: Duration::ZERO, measured, begins_within };
             let bins = (measured.as_millis() / BIN.as_millis()) as usize;
             let mut courses = [Vec::new(), Vec::new()];
             let mut slowest_per_s = f64::INFINITY;
@@ -393,12 +399,12 @@ impl<'a> Comparison<'a> {
                 let enough =
                     Duration::from_secs_f64((TRANSACTIONS_MIN / slowest_per_s).min(WINDOW_MAX.as_secs_f64()));
                 let chosen = enough.max(CUTS * cut).min(WINDOW_MAX).max(least(start));
-                return Ok(Some(Lengths { cut, measured: plan.window.unwrap_or(chosen) }));
+                return Ok(Some(Lengths { cut, measured: plan.window.unwrap_or(chosen), begins_within }));
             }
         }
         Err(Error::Failed(format!(
             "the server does not settle within {} after a switch, so windows cannot be compared: compare fresh starts with whyso study",
-            whyso_words::seconds(PILOT_WINDOWS[PILOT_WINDOWS.len() - 1].as_secs_f64())
+            whyso_words::seconds(PILOT_WINDOWS[PILOT_WINDOWS.len() - 1].0.as_secs_f64())
         )))
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Lengths {
     /// After the switch, not measured.
     pub(crate) cut: Duration,
     pub(crate) measured: Duration,
+    /// The users begin within this time, so that a load with a rhythm has another one in each window.
+    pub(crate) begins_within: Duration,
 }
 
 impl Lengths {
@@ -73,6 +75,7 @@ pub(crate) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<O
     let mut running = side.engine.begin(&LevelSpec {
         pacing,
         finishes_transactions: true,
+        begins_within: lengths.begins_within,
         ..LevelSpec::users(side.users)
     })?;
     let begin = Instant::now();

@@ -225,7 +225,15 @@ impl Search<'_> {
             self.stop,
             self.ask_password,
         )?;
-        let found = answer(&outcome).ok_or(Error::Interrupted)?;
+        let found = match answer(&outcome) {
+            Some(found) => found,
+            None if outcome.interrupted => return Err(Error::Interrupted),
+            None => {
+                return Err(Error::Failed(format!(
+                    "the comparison of {what} ended before there was enough to compare: compare fresh starts with whyso study"
+                )));
+            }
+        };
         Ok(LogEffect {
             value: found.ratio.value.ln(),
             low: found.ratio.low.ln(),

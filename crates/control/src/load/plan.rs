@@ -295,6 +295,7 @@ impl LoadPlan {
             transactions_max: self.transactions_max,
             reconnect_every: self.reconnect_every,
             finishes_transactions: false,
+            begins_within: Duration::ZERO,
             loops: None,
         }
     }

@@ -28,7 +28,7 @@ use crate::server_under_test::ServerUnderTest;
 use crate::source::WorkloadContext;
 use crate::{Error, Plan, Stop};
 
-const LENGTHS: Lengths = Lengths { cut: DUET_CUT, measured: DUET_WINDOW };
+const LENGTHS: Lengths = Lengths { cut: DUET_CUT, measured: DUET_WINDOW, begins_within: Duration::ZERO };
 
 /// One cell, and what is known of its server.
 struct Ready {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use whyso_random::SplitMix64;
 use whyso_workload::{ArrivalClock, exponential_think};
 
 use crate::error::LoadError;
@@ -33,7 +34,7 @@ pub(crate) struct Schedule {
 }
 
 enum Form {
-    Closed { think: Think, active: Option<Profile> },
+    Closed { think: Think, active: Option<Profile>, begins_within: Duration },
     Open { clock: Mutex<Arrivals>, all: ArrivalClock },
 }
 
@@ -45,7 +46,10 @@ struct Arrivals {
 impl Schedule {
     pub(crate) fn new(spec: &LevelSpec, seed: u64, first: u64, begin_ns: i64) -> Result<Schedule, LoadError> {
         let form = match &spec.pacing {
-            Pacing::Closed { think, active } => Form::Closed { think: *think, active: active.clone() },
+            Pacing::Closed { think, active } => {
+                let begins_within = spec.begins_within;
+                Form::Closed { think: *think, active: active.clone(), begins_within }
+            }
             Pacing::Open { arrivals, rate } => {
                 // Levels of one load differ in their arrivals too.
                 let all = ArrivalClock::new(seed ^ first, *arrivals, rate.points())
@@ -65,10 +69,11 @@ impl Schedule {
             left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).ok()?;
         }
         match &self.form {
-            Form::Closed { think, active } => {
+            Form::Closed { think, active, begins_within } => {
                 let number = self.first + done;
                 let pause = match think {
-                    _ if done == 0 => Duration::ZERO,
+                    _ if done == 0 && begins_within.is_zero() => Duration::ZERO,
+                    _ if done == 0 => begins_within.mul_f64(self.share_of(user)),
                     Think::None => Duration::ZERO,
                     Think::Fixed(pause) => *pause,
                     Think::Exponential(mean) => exponential_think(self.seed, u64::from(user), number, *mean),
@@ -87,6 +92,11 @@ impl Schedule {
                 Some(Ticket { number, by_arrival: true, due_ns })
             }
         }
+    }
+
+    /// A user's random share of this level, from 0 to 1.
+    fn share_of(&self, user: u32) -> f64 {
+        SplitMix64::new(self.seed ^ self.first.rotate_left(32) ^ u64::from(user)).unit_f64()
     }
 
     /// A transaction of an open loop has begun.
@@ -196,6 +206,21 @@ mod tests {
     fn schedule(pacing: Pacing, transactions_max: Option<u64>) -> Schedule {
         let spec = LevelSpec { users: 10, pacing, transactions_max, ..LevelSpec::users(10) };
         Schedule::new(&spec, 1, 0, 100 * S).unwrap()
+    }
+
+    #[test]
+    fn users_begin_within_a_time_and_at_other_times_in_each_level() {
+        let begins_within = Duration::from_millis(300);
+        let spec = LevelSpec { begins_within, ..LevelSpec::users(50) };
+        let due_ns = |first: u64| -> Vec<i64> {
+            let schedule = Schedule::new(&spec, 7, first, 0).unwrap();
+            (0..50).map(|user| schedule.take(user, 0, 0).unwrap().due_ns).collect()
+        };
+        let (one, other) = (due_ns(0), due_ns(1_000));
+        assert!(one.iter().all(|due_ns| (0..300_000_000).contains(due_ns)), "{one:?}");
+        let mean_ns = one.iter().sum::<i64>() / 50;
+        assert!((100_000_000..200_000_000).contains(&mean_ns), "{mean_ns}");
+        assert_ne!(one, other);
     }
 
     #[test]

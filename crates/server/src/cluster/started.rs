@@ -38,13 +38,13 @@ impl StartedCluster {
             server: server.described(name, Some((self.name.clone(), self.kind, *role))),
         });
         let programs = self.programs.iter().skip(1).chain(self.programs.first());
-        servers.chain(programs.filter_map(|program| program.node(&self.name))).collect()
+        servers.chain(programs.filter_map(|program| node(program, &self.name))).collect()
     }
 
     /// Restarts the nodes one after the other, each once the one before takes part again. `goes_on`: asked before each node.
     ///
     /// # Errors
-    /// A node does not end, or is not back within two minutes. [`Error::Build`] where it did not go on to the last one.
+    /// A node does not end, or is not back within two minutes. [`Error::Build`] where it did not continue to the last one.
     pub async fn restart(&mut self, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<()> {
         let broken_off = || Err(Error::Build("it was broken off before the last node".to_string()));
         let order = (0..self.programs.len().min(1)).chain((1..self.programs.len()).rev());
@@ -53,11 +53,11 @@ impl StartedCluster {
                 return broken_off();
             }
             let program = &mut self.programs[at];
-            if let Some(node) = program.node(&self.name) {
+            if let Some(node) = node(program, &self.name) {
                 node.leave_cluster();
             }
             program.restart().await?;
-            let back = program.node(&self.name);
+            let back = node(program, &self.name);
             if let Some(node) = back {
                 node.wait_until_it_takes_part(BACK_WITHIN).await?;
             }
@@ -92,6 +92,11 @@ impl StartedCluster {
         }
         Ok(nodes)
     }
+}
+
+/// A program as a node; `None` where it has ended.
+fn node(program: &StartedProgram, cluster: &str) -> Option<Node> {
+    program.described(cluster).map(|(role, port, server)| Node { role, port, server })
 }
 
 fn port_of(server: &ThrowAway) -> u16 {

@@ -7,7 +7,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::kind::Role;
-use super::node::Node;
 use super::ports;
 use super::steps::NodePlan;
 use crate::cpus::CpuSet;
@@ -130,11 +129,11 @@ pub(super) struct StartedProgram {
 }
 
 impl StartedProgram {
-    /// As a node of its cluster; `None` where it has ended.
-    pub(super) fn node(&self, cluster: &str) -> Option<Node> {
+    /// As it would be kept: what it is for, the management node's port, and the program. `None` where it has ended.
+    pub(super) fn described(&self, cluster: &str) -> Option<(Role, u16, KeptServer)> {
         let server =
             self.program.described(&self.name, self.server.clone(), (cluster, self.role), &self.place)?;
-        Some(Node { role: self.role, port: self.place.manager_port, server })
+        Some((self.role, self.place.manager_port, server))
     }
 
     /// Ends it, and starts it on its data.
