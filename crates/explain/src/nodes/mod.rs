@@ -20,7 +20,7 @@ const PROCESS: &str = "server_process";
 
 /// What every node of the cluster did at the level that the cause is asked about; empty where the server is in no cluster that whyso knows.
 pub(crate) fn states(level: &Level) -> Vec<NodeState> {
-    states_of(&level.nodes, level.seconds)
+    states_of(level.nodes, level.seconds)
 }
 
 /// What each of these nodes did in a window of this length.
