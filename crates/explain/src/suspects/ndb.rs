@@ -103,6 +103,11 @@ impl Waits<'_, '_, '_> {
     /// A data node whose busiest thread does what a thread can.
     fn for_work(&self, node: &NodeState, pages_ms: f64) -> Option<Claim> {
         let thread = node.applier.as_ref().filter(|thread| thread.busy >= data_node::FULL)?;
+        // A thread that waits for a CPU has work, and does none of it: then CPUs are missing, and not threads.
+        let queued = thread.states.iter().filter(|of| of.state == Part::Runqueue.name()).map(|of| of.share);
+        if thread.busy - queued.sum::<f64>() < data_node::FULL {
+            return None;
+        }
         let ms = self.ms - pages_ms;
         if self.case.share(ms) < SHARE_MIN {
             return None;

@@ -106,7 +106,9 @@ impl Cause {
             Cause::Certification => "send the changes of the same rows to one node",
             Cause::NdbCpuBound => "more threads or data nodes, or CPUs of their own for them",
             Cause::NdbDiskBuffer => "a larger DiskPageBufferMemory",
-            Cause::NdbPool => "more connections to the data nodes: ndb_cluster_connection_pool",
+            Cause::NdbPool => {
+                "where CPUs are left, more connections to the data nodes: ndb_cluster_connection_pool"
+            }
             Cause::NoisyNeighbour => "move the other programs away",
             Cause::Observer => "watch less: leave out --stacks and --trace-sql",
             Cause::Generator => "more CPUs for the load generator",

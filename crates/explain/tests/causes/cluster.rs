@@ -186,6 +186,25 @@ fn reads_of_disk_data_hold_as_long_as_they_took() {
     assert_eq!(explanation.nodes[1].page_hits, Some(0.75));
 }
 
+/// On a machine whose CPUs are all busy, a data node's thread has work all the time, and gets no CPU for it.
+#[test]
+fn a_data_node_that_waits_for_a_cpu_has_not_too_much_to_do() {
+    let counts = [("Ndb_api_wait_nanos_count", 3.2e6), ("Ndb_api_wait_exec_complete_count", 1.0)];
+    let mut run = with_data_node(waiting().status(&counts), &[], 0.3, 0.0);
+    let seconds = (run.last().end_ns - run.last().begin_ns) as f64 / 1e9;
+    let series = SeriesName {
+        host: "ndb-data-1".to_string(),
+        source: "appliers".to_string(),
+        metric: "runqueue_ns".to_string(),
+        instance: "ndbd-71".to_string(),
+    };
+    let waited = Counter { series, unit: "ns".to_string(), increase: 0.65e9 * seconds };
+    run.last().nodes[1].counters.push(waited);
+    let explanation = run.is(Cause::Unknown);
+    assert_eq!(explanation.nodes[1].applier.as_ref().map(|thread| thread.busy > 0.9), Some(true));
+    assert!(explanation.suspects.iter().all(|suspect| suspect.id != Cause::NdbCpuBound), "{explanation:?}");
+}
+
 /// The count of the server has waits of its own threads in it. Stacks have not.
 #[test]
 fn stacks_show_what_of_the_waits_was_for_data_nodes_and_what_for_the_links_to_them() {
