@@ -8,8 +8,10 @@ use crate::model::{LoopKind, Machine, Part};
 use crate::watching::WatchCost;
 use whyso_inference::closed::{ClosedNetwork, Station};
 
+/// A smaller gain is none.
+pub(super) const GAIN_MIN: f64 = 1.01;
 /// No estimate goes beyond this.
-const GAIN_MAX: f64 = 1_000.0;
+pub(super) const GAIN_MAX: f64 = 1_000.0;
 
 /// Other programs compete for the CPUs from this share of them on.
 const COMPETITORS_MIN: f64 = 0.05;
@@ -55,6 +57,8 @@ pub(super) struct System {
     usable: f64,
     /// Time of a cycle that no CPU holds, chosen so that the model gives the measured throughput.
     pub(super) delay_ms: f64,
+    /// Of the time at the CPUs, what is no work.
+    queued_ms: f64,
     /// Of the time at the CPUs, what the model's queues do not explain; part of the delay.
     pub(super) unexplained_ms: f64,
     /// Of the cycle, what lies between transactions.
@@ -88,6 +92,7 @@ impl System {
             competitors: 0.0,
             usable: 1.0,
             delay_ms: 0.0,
+            queued_ms: 0.0,
             unexplained_ms: 0.0,
             pause_ms: match level.pacing {
                 LoopKind::ClosedWithPauses => (cycle_ms - case.response_ms).max(0.0),
@@ -102,6 +107,7 @@ impl System {
         system.usable = system.usable(case, at_cpus_ms.min(cycle_ms));
         let by_model: f64 =
             system.stations(system.demand_ms).iter().map(|station| station.residence_ms(users, per_ms)).sum();
+        system.queued_ms = at_cpus_ms.min(cycle_ms) - system.demand_ms.iter().sum::<f64>();
         system.delay_ms = (cycle_ms - by_model.min(at_cpus_ms)).max(0.0);
         if case.is_traced() {
             system.unexplained_ms = (at_cpus_ms.min(cycle_ms) - by_model).max(0.0);
@@ -183,9 +189,13 @@ impl System {
         Some((self.with_demand(demand_ms, 0.0)?, self.without_queues(demand_ms, all)?))
     }
 
-    /// Throughput that no order of events can exceed, with the waits that suspects hold, and those that none holds.
+    /// Throughput that no order of events can exceed, with the waits that suspects hold, and those that none holds. Locks are held while
+    /// transactions queue and compute, so waits for them get shorter by the same share.
     fn without_queues(&self, demand_ms: [f64; 2], all: &[HeldTime]) -> Option<f64> {
-        let waits_ms: f64 = all.iter().filter(|held| is_wait(held.cause)).map(|held| held.ms).sum();
+        let work_ms = |demand_ms: [f64; 2]| demand_ms.iter().sum::<f64>();
+        let gone_ms = (self.queued_ms + work_ms(self.demand_ms) - work_ms(demand_ms)).max(0.0);
+        let left = self.lock_waits_left(gone_ms, all);
+        let waits_ms: f64 = all.iter().filter(|held| is_wait(held.cause)).map(left).sum();
         self.closed(demand_ms, waits_ms + self.unclaimed_ms + self.pause_ms).bound()
     }
 
@@ -214,11 +224,14 @@ impl System {
             other.cause != held.cause && is_wait(other.cause) && !is_same_file(other.cause, held.cause)
         };
         let gone_ms = held.ms + (self.demand_ms[0] - least_ms[0]).max(0.0);
-        let waits_left = 1.0 - (gone_ms / self.hold_ms(all)).clamp(0.0, 1.0);
-        let left_ms =
-            |other: &HeldTime| if is_held_lock(other.cause) { other.ms * waits_left } else { other.ms };
-        let others_ms: f64 = all.iter().filter(stay).map(left_ms).sum();
+        let others_ms: f64 = all.iter().filter(stay).map(self.lock_waits_left(gone_ms, all)).sum();
         self.closed(least_ms, others_ms + self.unclaimed_ms + self.pause_ms).bound()
+    }
+
+    /// Of a wait, what is left of it if so much of the time goes for which locks may be held.
+    fn lock_waits_left(&self, gone_ms: f64, all: &[HeldTime]) -> impl Fn(&HeldTime) -> f64 {
+        let left = 1.0 - (gone_ms / self.hold_ms(all)).clamp(0.0, 1.0);
+        move |held| if is_held_lock(held.cause) { held.ms * left } else { held.ms }
     }
 
     /// How long a transaction may hold its locks, at most: what is left of it without waits for such locks. Where all want one lock, no longer
@@ -305,7 +318,8 @@ fn unclaimed_ms(case: &Case, all: &[HeldTime]) -> f64 {
         Part::Other,
     ];
     let waited_ms: f64 = PARTS.iter().map(|part| case.ms(*part)).sum();
-    let claimed = all.iter().filter(|held| is_wait(held.cause) && held.cause != Cause::Network);
+    let claimed =
+        all.iter().filter(|held| is_wait(held.cause) && held.cause != Cause::Network);
     (waited_ms - claimed.map(|held| held.ms - held.lock_ms).sum::<f64>()).max(0.0)
 }
 
@@ -363,6 +377,7 @@ mod tests {
             competitors: 0.0,
             usable: 1.0,
             delay_ms: 5.0,
+            queued_ms: 0.0,
             unexplained_ms: 0.0,
             pause_ms: 0.0,
             unclaimed_ms: 0.3,
@@ -391,6 +406,15 @@ mod tests {
         let gain = system.gain(low, high);
         assert!((gain.high - 2.0).abs() < 1e-9 && (1.7..=2.0).contains(&gain.low), "{gain:?}");
         assert_eq!(System { machine_cpus: 1.0, ..system }.with_every_cpu(&[]), None, "it has them already");
+    }
+
+    #[test]
+    fn locks_that_are_held_in_queues_are_waited_for_less_without_them() {
+        let row = held_time(Cause::RowLock, 4.0, 4.0);
+        // Transactions hold their locks for 0.67 ms at most, and half of that is a queue for the CPUs.
+        let waits = System { queued_ms: 0.0, ..system() }.without_queues([0.2, 0.05], &[row]).unwrap();
+        let queues = System { queued_ms: 1.0 / 3.0, ..system() }.without_queues([0.2, 0.05], &[row]).unwrap();
+        assert!((waits - 8.0 / 4.55).abs() < 1e-9 && (queues - 8.0 / 2.55).abs() < 1e-9, "{waits}, {queues}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! The closed system ([`super::closed_system`]) has the CPU time that a transaction takes, and the time that no CPU holds. What the suspect
 //! holds is taken out, and throughput is computed again, so that queues shrink where the demand falls. The low bound lets all
 //! other waits stay as long as they are. The high bound is the asymptotic one. Nobody queues for a CPU or a lock that no other suspect was
-//! measured to hold. A transaction takes the least CPU time that it took at any level with as few users.
+//! measured to hold. A transaction takes the least CPU time that it took at any level with as few users. Then [`fitted`] has what experiments
+//! showed of such bounds.
 //!
 //! Where waits go, what the kernel does for them goes, too: it puts threads to sleep, wakes them, reads and writes. How much of the
 //! kernel's time that is, nothing measures. So of the CPU time only what ran in user code is sure to stay.
@@ -12,11 +13,9 @@
 //! and for some servers the CPU time is not known.
 
 use super::case::{Case, FULL};
-use super::closed_system::{HeldTime, STATEMENT_MS, System};
+use super::closed_system::{GAIN_MIN, HeldTime, STATEMENT_MS, System};
+use super::fitted;
 use super::model::{Cause, CpuGains, Gain, Suspect};
-
-/// A smaller gain is none.
-pub(super) const GAIN_MIN: f64 = 1.01;
 
 /// CPU time of the load generator for a statement on a connection that stays, at least, in ms. Measured here with io_uring: 0.0054 to 0.011.
 const CLIENT_STATEMENT_MS: f64 = 0.005;
@@ -72,13 +71,13 @@ pub(super) fn predict(case: &Case, held: HeldTime, all: &[HeldTime]) -> Option<G
             )
         }
     };
-    Some(system.gain(low, high))
+    Some(fitted::gain_without(held.cause, system.gain(low, high)))
 }
 
 /// What other CPUs would give at a level where others hold so much.
 pub(super) fn with_other_cpus(case: &Case, all: &[HeldTime]) -> CpuGains {
     let Some(system) = System::new(case, all) else { return CpuGains::default() };
-    let gain = |(low, high): (f64, f64)| system.gain(low, high);
+    let gain = |(low, high): (f64, f64)| fitted::with_cpus(system.gain(low, high));
     CpuGains {
         every_cpu: system.with_every_cpu(all).map(gain),
         twice_the_speed: system.at_twice_the_speed(all).map(gain),

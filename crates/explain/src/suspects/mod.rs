@@ -25,6 +25,7 @@ mod closed_system;
 mod cluster;
 mod commits;
 mod cpus;
+mod fitted;
 mod gain;
 mod latches;
 mod limit;
@@ -54,8 +55,7 @@ use crate::model::{Budget, Evidence, Finding, Input, Part};
 use crate::regime::Shape;
 use case::Case;
 use claim::Claim;
-use closed_system::HeldTime;
-use gain::GAIN_MIN;
+use closed_system::{GAIN_MIN, HeldTime};
 use whyso_model::LockKind;
 
 /// Smaller shares are not listed.
@@ -167,7 +167,10 @@ fn put_ordinary_work_last(accused: &mut Vec<BlamedClaim>) {
     // Where the server's CPUs are full, users would only wait there for the time that they spend elsewhere.
     let is_large = |blamed: &BlamedClaim| {
         let is_removable = !blamed.claim.cause.is_ordinary()
-            && !matches!(blamed.claim.cause, Cause::Observer | Cause::Generator | Cause::Network);
+            && !matches!(
+                blamed.claim.cause,
+                Cause::Observer | Cause::Generator | Cause::Network | Cause::Proxy
+            );
         is_removable && blamed.share >= LARGE_SHARE
     };
     let Some(last) = accused.iter().rposition(is_large) else { return };
