@@ -8,20 +8,21 @@ use whyso_workload::{DictionarySource, Setup, Workload};
 
 use crate::Error;
 use crate::progress::{Listener, News};
+use crate::server_under_test::ServerUnderTest;
 
-/// Makes the tables that the workload brings along, where its own check finds them missing. `consented`: the schema is the
-/// user's, and is used as it is.
+/// Makes the tables that the workload brings along, where its own check finds them missing. They have the server's table engine, unless the
+/// workload names another one.
 pub(crate) async fn set_up(
-    dsn: &Dsn,
+    server: &ServerUnderTest,
     workload: &Workload,
-    consented: bool,
     listener: &dyn Listener,
 ) -> Result<(), Error> {
     let Some(setup) = workload.requirements().setup else { return Ok(()) };
+    let ServerUnderTest { dsn, table_engine, consented, .. } = server;
     let mut conn = dsn.connect().await?;
     let doing = format!("looking for the tables of {}", workload.name);
     if !is_there(dsn, &doing, &mut conn, setup).await? {
-        if consented {
+        if *consented {
             return Err(Error::Failed(format!(
                 "--allow-writes {} uses the data that are there, and those of {} are not: name another schema, which \
                  whyso fills itself",
@@ -29,7 +30,8 @@ pub(crate) async fn set_up(
             )));
         }
         listener.hear(News::Step(&format!("making the tables of {}", workload.name)));
-        for statement in &setup.statements {
+        let of_session = format!("SET SESSION default_storage_engine = {table_engine}");
+        for statement in std::iter::once(&of_session).chain(&setup.statements) {
             let execute = async {
                 conn.query_drop(statement).await.map_err(|error| {
                     let name = &workload.name;

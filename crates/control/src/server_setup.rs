@@ -42,6 +42,7 @@ pub(crate) async fn set_up_server(
     listener: &dyn Listener,
     ask_password: &AskPassword,
 ) -> Result<ServerUnderTest, Error> {
+    wanted.dataset.check()?;
     match wanted.server {
         ServerPlan::ThrowAway {
             build,
@@ -135,6 +136,7 @@ async fn throw_away(
         undo: shared(undo),
         throw_away: Some(shared(server)),
         consented: false,
+        table_engine: wanted.dataset.engine.clone(),
     })
 }
 
@@ -204,6 +206,7 @@ async fn remote(
         undo: shared(undo),
         throw_away: None,
         consented,
+        table_engine: wanted.dataset.engine.clone(),
         pid: None,
         log: None,
         data_dir: None,

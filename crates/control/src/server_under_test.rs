@@ -20,6 +20,8 @@ pub(crate) struct ServerUnderTest {
     pub(crate) throw_away: Option<SharedCell<ThrowAway>>,
     /// The schema is the user's, who named it with `--allow-writes`: it is used as it is.
     pub(crate) consented: bool,
+    /// Of the tables that whyso makes.
+    pub(crate) table_engine: String,
     /// What was changed on the running server, to be put back.
     pub(crate) undo: SharedCell<Undo>,
     pub(crate) pid: Option<u32>,

@@ -205,7 +205,7 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "N", default_value_t = 25_000)]
     pub(crate) rows: u64,
 
-    /// Storage engine of the tables [default: InnoDB; on a cluster of ndb, ndbcluster]
+    /// Storage engine of the tables, also of those that a workload brings along [default: InnoDB; on a cluster of ndb, ndbcluster]
     #[arg(long, value_name = "ENGINE")]
     pub(crate) table_engine: Option<String>,
 }

@@ -8,8 +8,9 @@ use crate::workload::{
     Group, Param, Protocol, Setup, Source, Statement, Step, Transaction, Variable, Workload,
 };
 
-/// Rows that one INSERT of a setup makes at most, so that its undo stays small.
-const CHUNK_ROWS: u64 = 100_000;
+/// Rows that one INSERT of a setup makes at most, so that its undo stays small. A transaction of MySQL Cluster has no more than some ten
+/// thousand operations.
+const CHUNK_ROWS: u64 = 10_000;
 
 /// The workload of this name, if it is one of these.
 pub(crate) fn workload(name: &str, options: &Options) -> Option<Workload> {
@@ -231,8 +232,7 @@ fn fill(table: &str, columns: &str, values: &str, rows: u64) -> Vec<String> {
             let count = CHUNK_ROWS.min(rows - before);
             format!(
                 "INSERT IGNORE INTO {table} ({columns}) SELECT {values} FROM (SELECT {before} + 1 + a.d + 10 * b.d + \
-                 100 * c.d + 1000 * e.d + 10000 * f.d AS n FROM {digits} a, {digits} b, {digits} c, {digits} e, \
-                 {digits} f) numbers WHERE n <= {before} + {count} ORDER BY n"
+                 100 * c.d + 1000 * e.d AS n FROM {digits} a, {digits} b, {digits} c, {digits} e) numbers WHERE n <= {before} + {count} ORDER BY n"
             )
         })
         .collect()

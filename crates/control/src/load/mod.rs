@@ -122,7 +122,7 @@ pub(crate) async fn bring_data(
     }
     for workload in workloads {
         for server in tested {
-            set_up(&server.dsn, workload, server.consented, listener).await?;
+            set_up(server, workload, listener).await?;
         }
         if let Some(first) = tested.first() {
             fill_dictionaries(&first.dsn, workload).await?;
