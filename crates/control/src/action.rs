@@ -19,8 +19,8 @@ pub enum ActionKind {
     Set { name: String, value: String },
     /// Any other statement, sent as it is.
     Sql(String),
-    /// Restart the throw-away server under the load.
-    Restart,
+    /// Restart the throw-away server under the load, or the nodes of the cluster. `data_set`: parameters of NDB's data nodes from then on.
+    Restart { data_set: Vec<(String, String)> },
     /// A command for `/bin/sh -c`.
     Shell(String),
 }
@@ -41,7 +41,7 @@ impl Action {
             )));
         }
         let what = if action.eq_ignore_ascii_case("restart") {
-            ActionKind::Restart
+            ActionKind::Restart { data_set: Vec::new() }
         } else if let Some(command) = action.strip_prefix('!') {
             ActionKind::Shell(command.trim().to_string())
         } else if let Some((name, value)) = parse_set_global(action) {
@@ -58,7 +58,12 @@ impl std::fmt::Display for ActionKind {
         match self {
             ActionKind::Set { name, value } => write!(out, "SET GLOBAL {name} = {value}"),
             ActionKind::Sql(sql) => out.write_str(sql),
-            ActionKind::Restart => out.write_str("restart of the server"),
+            ActionKind::Restart { data_set } if data_set.is_empty() => out.write_str("restart of the server"),
+            ActionKind::Restart { data_set } => {
+                let pairs: Vec<String> =
+                    data_set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                write!(out, "restart of the manager and the data nodes with {}", pairs.join(", "))
+            }
             ActionKind::Shell(command) => write!(out, "! {command}"),
         }
     }
@@ -101,7 +106,7 @@ mod tests {
         assert_eq!(what("SET GLOBAL innodb_io_capacity = 2000;"), set("innodb_io_capacity", "2000"));
         assert_eq!(what("set @@global.sync_binlog=1"), set("sync_binlog", "1"));
         assert_eq!(what("SET GLOBAL a='ON'"), set("a", "ON"));
-        assert_eq!(what("restart"), ActionKind::Restart);
+        assert_eq!(what("restart"), ActionKind::Restart { data_set: Vec::new() });
         assert_eq!(what("!sync"), ActionKind::Shell("sync".into()));
         assert_eq!(what("FLUSH TABLES"), ActionKind::Sql("FLUSH TABLES".into()));
         assert_eq!(what("SET GLOBAL a=1, GLOBAL b=2"), ActionKind::Sql("SET GLOBAL a=1, GLOBAL b=2".into()));

@@ -184,9 +184,9 @@ async fn carry_out(
         ActionKind::Set { name, value } => bounded(set(&dsn, &undo, &name, &value)).await,
         ActionKind::Sql(sql) => bounded(send(&dsn, &sql)).await,
         ActionKind::Shell(command) => bounded(shell(&command)).await,
-        ActionKind::Restart => match restarted {
+        ActionKind::Restart { data_set } => match restarted {
             RestartTarget::Server(server) => restart(&server).await,
-            RestartTarget::Cluster(cluster) => restart_nodes(cluster).await,
+            RestartTarget::Cluster(cluster) => restart_nodes(cluster, data_set).await,
             RestartTarget::Nothing => Err(ActionError::NotThrowAway),
         },
     }
@@ -244,13 +244,16 @@ async fn restart(server: &SharedCell<ThrowAway>) -> Result<ActionOutcome, Action
 }
 
 /// One node after the other. Asking the management node of NDB blocks, so it is not done where others wait for their answers.
-async fn restart_nodes(cluster: OwnCluster) -> Result<ActionOutcome, ActionError> {
+async fn restart_nodes(
+    cluster: OwnCluster,
+    data_set: Vec<(String, String)>,
+) -> Result<ActionOutcome, ActionError> {
     let runtime = Handle::current();
     let restarted = tokio::task::spawn_blocking(move || {
         runtime.block_on(async {
             let goes_on = || !cluster.is_over.load(Relaxed);
             let mut nodes = cluster.cell.lock().await;
-            nodes.restart(&goes_on).await?;
+            nodes.restart(&data_set, &goes_on).await?;
             Ok::<_, ActionError>(nodes.nodes().first().and_then(|node| node.server.pid))
         })
     });

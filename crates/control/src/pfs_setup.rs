@@ -213,7 +213,7 @@ async fn changes_on(wanted: &PfsRequest, server: &ThrowAway) -> Result<Vec<Setup
 pub(crate) fn check(preset: Option<&PfsRequest>, actions: &[Action]) -> Result<(), Error> {
     let Some(wanted) = preset else { return Ok(()) };
     wanted.check()?;
-    let restarts = actions.iter().any(|action| action.what == ActionKind::Restart);
+    let restarts = actions.iter().any(|action| matches!(action.what, ActionKind::Restart { .. }));
     if restarts && wanted.is_lost_at_restart() {
         return Err(Error::Plan(format!(
             "--pfs {} is set on the running server, which forgets it at its restart: leave out --at … restart or --pfs",

@@ -144,7 +144,7 @@ impl Plan {
                 )));
             }
             let remote = matches!(self.server, ServerPlan::Dsn { .. }) && self.cluster.is_none();
-            if action.what == ActionKind::Restart && remote {
+            if matches!(action.what, ActionKind::Restart { .. }) && remote {
                 return Err(Error::Plan(
                     "--at … restart works on a throw-away server only: for a server of your own give the command \
                      that restarts it, such as --at 60 '!systemctl restart mariadb'"

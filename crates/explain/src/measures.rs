@@ -50,6 +50,9 @@ pub fn of(level: &LevelInput, pfs: Option<&PfsSetup>) -> BTreeMap<String, f64> {
         status("Sort_merge_passes").and_then(|passes| share(passes, transactions)),
     );
     events(level, pfs, seconds, &mut put);
+    let hits = of_data_nodes(level, "disk_page_hits");
+    let misses = of_data_nodes(level, "disk_page_waits_io") + of_data_nodes(level, "disk_page_waits_queue");
+    put("disk_buffer_hit_percent", share(100.0 * hits, hits + misses));
     let states = crate::nodes::states_of(&level.nodes, seconds);
     let most = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::max);
     put("replica_behind_s", most(&mut states.iter().filter_map(|node| node.behind_s)));
@@ -120,6 +123,15 @@ fn rows_read(level: &LevelInput) -> Option<f64> {
 fn grown(level: &LevelInput, source: &str, metric: &str) -> Option<f64> {
     let is_it = |series: &crate::model::SeriesName| series.source == source && series.metric == metric;
     level.counters.iter().find(|counter| is_it(&counter.series)).map(|counter| counter.increase)
+}
+
+/// What the data nodes of MySQL Cluster counted, all together: the loaded SQL node is asked for it.
+fn of_data_nodes(level: &LevelInput, metric: &str) -> f64 {
+    let of_first = level.nodes.first().map_or(&level.counters, |node| &node.counters);
+    let own = of_first
+        .iter()
+        .filter(|counter| counter.series.source == "ndbinfo" && counter.series.metric == metric);
+    own.map(|counter| counter.increase.max(0.0)).sum()
 }
 
 fn gauge(level: &LevelInput, source: &str, metric: &str) -> Option<f64> {

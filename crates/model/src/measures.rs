@@ -25,7 +25,7 @@ const fn measure(name: &'static str, words: &'static str, better: Better) -> Mea
 
 use Better::{Higher, Lower, Neither};
 
-pub const MEASURES: [Measure; 29] = [
+pub const MEASURES: [Measure; 30] = [
     measure("transactions_per_s", "transactions/s", Higher),
     measure("queries_per_s", "queries/s", Higher),
     measure("latency_mean_ms", "mean response, ms", Lower),
@@ -54,6 +54,7 @@ pub const MEASURES: [Measure; 29] = [
     measure("pfs_timer_percent", "timing, % of server CPU", Neither),
     measure("pfs_timer_ns_per_event", "timing, ns/event", Neither),
     measure("replica_behind_s", "replica behind at most, s", Lower),
+    measure("disk_buffer_hit_percent", "data nodes' buffer hits, %", Higher),
     measure("flow_control_percent", "no commit for flow control, %", Lower),
 ];
 

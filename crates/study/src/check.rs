@@ -134,6 +134,12 @@ impl Spec {
     fn check_times(&self, part: &Part) -> Result<(), Error> {
         let measured = self.seconds * self.users.len() as f64;
         let late = |at: &&At| !(0.0..measured).contains(&at.after);
+        if let Some(at) = part.at.iter().find(|at| !at.data_set.is_empty() && !at.restart) {
+            return wrong(format!(
+                "{:?}: at … after = {}: parameters of data nodes count after a restart: give restart = true, too",
+                part.name, at.after
+            ));
+        }
         if let Some(at) = part.at.iter().find(|at| at.set.is_empty() != at.restart) {
             return wrong(format!(
                 "{:?}: at … after = {} changes nothing, or two things: give set, or restart = true",
@@ -180,7 +186,16 @@ impl Spec {
 
     /// Refuses what only a single server can have.
     fn check_cluster(&self, cell: &Cell) -> Result<(), Error> {
-        let Some(cluster) = &cell.setup.cluster else { return Ok(()) };
+        let cluster = cell.setup.cluster.as_ref();
+        let has_data_nodes = cluster.is_some_and(|cluster| cluster.kind == Some(ClusterOf::Ndb));
+        if let Some(at) = cell.setup.at.iter().find(|at| !at.data_set.is_empty() && !has_data_nodes) {
+            return wrong(format!(
+                "{}: at … after = {}: data_set is of the data nodes of ndb: give cluster = {{ kind = \"ndb\" }}, or remove it",
+                cell.name(),
+                at.after
+            ));
+        }
+        let Some(cluster) = cluster else { return Ok(()) };
         cluster.check()?;
         if cluster.kind == Some(ClusterOf::Ndb) && cell.server.is_empty() {
             return wrong(format!(

@@ -1,5 +1,7 @@
 //! The cluster that the servers of a cell are.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -32,6 +34,12 @@ pub struct ClusterSetup {
     /// CPUs of single nodes, by what their names have after the kind: "1", "data-2", "manager".
     #[serde(default)]
     pub node_cpus: Values,
+    /// Settings of single servers, by their number from 1, in addition to those of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_set: BTreeMap<String, Values>,
+    /// Clients reach the nodes that take changes through HAProxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<bool>,
     /// The load goes over every node that takes changes, and not to the first one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_nodes: Option<bool>,
@@ -74,6 +82,15 @@ impl ClusterSetup {
             pool: part.pool.or(self.pool),
             data_set: merged(&self.data_set, &part.data_set),
             node_cpus: merged(&self.node_cpus, &part.node_cpus),
+            node_set: {
+                let mut all = self.node_set.clone();
+                for (node, set) in &part.node_set {
+                    let before = all.get(node).cloned().unwrap_or_default();
+                    all.insert(node.clone(), merged(&before, set));
+                }
+                all
+            },
+            proxy: part.proxy.or(self.proxy),
             all_nodes: part.all_nodes.or(self.all_nodes),
         }
     }
@@ -113,14 +130,17 @@ impl ClusterSetup {
                     .to_string(),
             );
         }
+        if let Some(node) = self.node_set.keys().find(|node| node.parse::<usize>().is_err()) {
+            return wrong(format!("cluster: node_set has {node:?}: give the server's number from 1"));
+        }
         let loaded = match kind {
             ClusterOf::Replication => 1,
             ClusterOf::Galera => self.nodes.unwrap_or(0),
             ClusterOf::Ndb => self.sql_nodes.unwrap_or(0),
         };
-        if self.all_nodes == Some(true) && loaded > LOADED_MAX {
+        if (self.all_nodes == Some(true) || self.proxy == Some(true)) && loaded > LOADED_MAX {
             return wrong(format!(
-                "cluster: all_nodes loads {loaded} nodes, and up to {LOADED_MAX} are traced: give fewer nodes"
+                "cluster: {loaded} nodes would be loaded, and up to {LOADED_MAX} are traced: give fewer nodes"
             ));
         }
         match keys.into_iter().find(|(_, is_given, of)| *is_given && *of != kind) {
@@ -152,6 +172,12 @@ mod tests {
             says("kind = 'galera'\npool = 8")
         );
         assert!(says("pool = 8").contains("no kind"));
+        let sides = of("node_set = { 1 = { a = 1, b = 2 }, 2 = { c = 3 } }")
+            .with(&of("node_set = { 1 = { b = 4 } }"));
+        let own: Vec<String> =
+            sides.node_set["1"].iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!((own, sides.node_set.len()), (vec!["a=1".to_string(), "b=4".to_string()], 2));
+        assert!(says("kind = 'replication'\nnode_set = { east = { a = 1 } }").contains("number from 1"));
         assert!(says("kind = 'replication'\nreplicas = 0").contains("replicas must be 1 to 15"));
         assert!(says("kind = 'ndb'\ndata_nodes = 3").contains("even number"));
         assert!(says("kind = 'galera'\nnodes = 5\nall_nodes = true").contains("up to 4"));

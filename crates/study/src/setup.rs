@@ -76,6 +76,9 @@ pub struct At {
     pub set: Values,
     #[serde(default)]
     pub restart: bool,
+    /// With a restart of a cluster of NDB: parameters of the data nodes, which count from then on.
+    #[serde(default)]
+    pub data_set: Values,
 }
 
 /// All that one cell runs with.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use whyso_server::CpuSet;
-use whyso_server::cluster::{ClusterKind, ClusterSpec, NdbSpec, start_until_dropped};
+use whyso_server::cluster::{ClusterKind, ClusterSpec, NdbSpec, Role, start_until_dropped};
 use whyso_study::{ClusterOf, ClusterSetup};
 
 use crate::cluster_node::{ClusterNode, OwnCluster};
@@ -37,12 +37,13 @@ pub(super) fn run(
             () = wait_for_stop(stop) => Err(Error::Interrupted),
         }
     })?;
-    let all_nodes = setup.all_nodes.unwrap_or(false);
+    let all_nodes = setup.all_nodes.unwrap_or(false) || setup.proxy.unwrap_or(false);
     let nodes = cluster.nodes();
     let place = |(at, node)| {
         let node: &whyso_server::cluster::Node = node;
         ClusterNode {
             is_loaded: at == 0 || (all_nodes && node.role.takes_changes()),
+            entry: (all_nodes && node.role == Role::Proxy).then(|| node.server.dsn()),
             ..ClusterNode::from(node)
         }
     };
@@ -73,6 +74,12 @@ fn spec_of(plan: &Plan, setup: &ClusterSetup) -> Result<ClusterSpec, Error> {
             (ClusterKind::Replication, setup.replicas.unwrap_or(REPLICAS).saturating_add(1))
         }
     };
+    let set_of_node =
+        setup.node_set.iter().filter_map(|(node, set)| Some((node.parse::<usize>().ok()?, set)));
+    let set_of_node = set_of_node.flat_map(|(node, set)| {
+        set.iter().map(move |(name, value)| (node, (name.clone(), value.to_string())))
+    });
+    let set_of_node = set_of_node.collect();
     let cpus =
         setup.node_cpus.iter().map(|(node, cpus)| Ok((node.clone(), CpuSet::resolve(&cpus.to_string())?)));
     Ok(ClusterSpec {
@@ -86,7 +93,8 @@ fn spec_of(plan: &Plan, setup: &ClusterSetup) -> Result<ClusterSpec, Error> {
         },
         build,
         set,
-        set_of_node: Vec::new(),
+        has_proxy: setup.proxy.unwrap_or(false),
+        set_of_node,
         cpus_of_node: cpus.collect::<Result<_, Error>>()?,
     })
 }

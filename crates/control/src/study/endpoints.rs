@@ -70,6 +70,7 @@ impl Drop for OtherServers<'_> {
 
 fn node(number: u32, dsn: Dsn, pid: Option<u32>) -> ClusterNode {
     ClusterNode {
+        entry: None,
         name: format!("endpoint-{number}"),
         role: "endpoint",
         dsn: Some(dsn),

@@ -12,7 +12,7 @@ use crate::Error;
 use whyso_query::{add_chosen, input};
 
 /// Sources of the measures that are shown over time.
-const SOURCES: [&str; 3] = ["status", "cpu", "server_process"];
+const SOURCES: [&str; 4] = ["status", "cpu", "server_process", "ndbinfo"];
 /// Most moments that a level is cut into.
 const MOMENTS_MAX: f64 = 240.0;
 /// Shortest moment in tenths of a second, so that several readings of each counter lie in one.

@@ -267,9 +267,11 @@ pub(super) fn plan_of(
         (None, Some(_)) => return Err(of_cell(cell, &"pfs_timing is for a preset: give pfs, too")),
     }
     let mut actions = Vec::new();
-    for At { after, set, restart } in &setup.at {
+    for At { after, set, restart, data_set } in &setup.at {
         if *restart {
-            actions.push(Action { after: Duration::from_secs_f64(*after), what: ActionKind::Restart });
+            let data_set = data_set.iter().map(|(name, value)| (name.clone(), value.to_string()));
+            let what = ActionKind::Restart { data_set: data_set.collect() };
+            actions.push(Action { after: Duration::from_secs_f64(*after), what });
         }
         actions.extend(set.iter().map(|(name, value)| Action {
             after: Duration::from_secs_f64(*after),

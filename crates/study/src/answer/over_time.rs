@@ -7,6 +7,7 @@ use whyso_inference::{Dip, dip};
 use super::Measurements;
 use crate::cells::{Cell, Start};
 use crate::journal::{LevelRecord, Moment};
+use crate::scalar::Values;
 use crate::setup::At;
 use crate::spec::Spec;
 
@@ -86,11 +87,14 @@ fn line(level: &LevelRecord, metric: &str) -> Vec<(f64, f64)> {
 }
 
 fn words(change: &At) -> String {
-    if change.restart {
-        return "restart".to_string();
+    let pairs = |values: &Values| -> String {
+        values.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<String>>().join(", ")
+    };
+    match (change.restart, change.data_set.is_empty()) {
+        (true, true) => "restart".to_string(),
+        (true, false) => format!("restart with {}", pairs(&change.data_set)),
+        (false, _) => pairs(&change.set),
     }
-    let set: Vec<String> = change.set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    set.join(", ")
 }
 
 #[cfg(test)]
