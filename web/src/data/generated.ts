@@ -153,7 +153,7 @@ export type Budget = {
 };
 
 /** Every cause that whyso can name. */
-export type Cause = "cpu" | "runqueue" | "wakeup-latency" | "preempted-holder" | "spin" | "swap" | "redo-write" | "redo-flush" | "doublewrite" | "row-lock" | "deadlock" | "lock-sys" | "metadata-lock" | "mdl-map" | "grant-lock" | "table-lock" | "user-lock" | "kernel-inode-lock" | "auto-increment" | "buffer-pool-miss" | "page-flush" | "checkpoint" | "index-latch" | "page-latch" | "adaptive-hash" | "trx-sys" | "purge-lag" | "thread-concurrency" | "table-cache" | "query-cache" | "tmp-table-sort" | "full-scan" | "connection-churn" | "network" | "slow-reader" | "sleep" | "cpu-quota" | "binlog" | "semi-sync" | "flow-control" | "certification" | "ndb-cpu-bound" | "ndb-disk-buffer" | "ndb-pool" | "noisy-neighbour" | "observer" | "generator" | "unsaturated" | "unknown";
+export type Cause = "cpu" | "runqueue" | "wakeup-latency" | "preempted-holder" | "spin" | "swap" | "redo-write" | "redo-flush" | "doublewrite" | "row-lock" | "deadlock" | "lock-sys" | "metadata-lock" | "mdl-map" | "grant-lock" | "table-lock" | "user-lock" | "kernel-inode-lock" | "auto-increment" | "buffer-pool-miss" | "page-flush" | "checkpoint" | "index-latch" | "page-latch" | "adaptive-hash" | "trx-sys" | "purge-lag" | "thread-concurrency" | "table-cache" | "query-cache" | "tmp-table-sort" | "full-scan" | "connection-churn" | "network" | "proxy" | "slow-reader" | "sleep" | "cpu-quota" | "binlog" | "semi-sync" | "flow-control" | "certification" | "ndb-cpu-bound" | "ndb-disk-buffer" | "ndb-pool" | "ndb-round-trips" | "noisy-neighbour" | "observer" | "generator" | "unsaturated" | "unknown";
 
 /** Time of a part that was spent on one wait class: the part as it was counted, divided as the sampled stacks are. */
 export type ClassTime = {
@@ -720,7 +720,7 @@ export type Missing = "server_threads" | "requests" | "commands" | "thread_conne
 /** A node of a cluster. */
 export type NodeFacts = {
   name: string;
-  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager". */
+  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy". */
   role: string;
   /** Host and port, or socket; empty for one that is no server. */
   endpoint: string;
@@ -733,7 +733,7 @@ export type NodeFacts = {
 /** What a node of the cluster did over a level's window. */
 export type NodeState = {
   name: string;
-  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager". */
+  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy". */
   role: string;
   /** The load went to it. */
   is_loaded: boolean;
