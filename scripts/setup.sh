@@ -31,6 +31,7 @@ if [ "$purpose" = test ]; then
 	need tmux tmux
 	# What makes MariaDB's servers a Galera cluster is a library.
 	[ -e /usr/lib/galera/libgalera_smm.so ] || packages+=(galera-4)
+	[ -e /usr/sbin/haproxy ] || packages+=(haproxy)
 fi
 if [ -n "$hard" ]; then
 	need cmake cmake

@@ -2,9 +2,7 @@
 
 mod common;
 
-use std::process::Command;
-
-use common::{Place, SOON, json_of, kill, output, text, wait_until};
+use common::{Place, SOON, ask, json_of, kill, output, text, wait_until};
 use serde_json::Value;
 
 /// The nodes of the only cluster: role and DSN.
@@ -17,16 +15,6 @@ fn nodes(place: &Place) -> Vec<(String, String)> {
     nodes.iter().map(|node| (word(&node["role"]), word(&node["dsn"]))).collect()
 }
 
-fn ask(dsn: &str, sql: &str) -> String {
-    let socket = dsn.split("socket=").nth(1).unwrap();
-    let asked = Command::new("mariadb")
-        .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names", "--execute", sql])
-        .arg(format!("--socket={socket}"))
-        .output()
-        .unwrap();
-    format!("{}{}", text(&asked.stdout), text(&asked.stderr)).trim().to_string()
-}
-
 /// Waits until every one of these nodes gives this answer.
 fn assert_arrives(nodes: &[(String, String)], sql: &str, wanted: &str) {
     for (_, node) in nodes {
@@ -37,7 +25,8 @@ fn assert_arrives(nodes: &[(String, String)], sql: &str, wanted: &str) {
 #[test]
 fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
     let place = Place::new();
-    let start = ["server", "cluster", "start", "replication", "--replicas", "2", "--node-cpus", "2:0"];
+    let start =
+        ["server", "cluster", "start", "replication", "--replicas", "2", "--node-cpus", "2:0", "--proxy"];
     let started = output(&mut place.whyso(&start));
     assert!(started.status.success(), "{}", text(&started.stderr));
     let cpus_of_second = || {
@@ -52,11 +41,12 @@ fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
     assert!(text(&again.stderr).contains("was started already"), "{}", text(&again.stderr));
     let before = nodes(&place);
     let roles: Vec<&str> = before.iter().map(|(role, _)| role.as_str()).collect();
-    assert_eq!(roles, ["source", "replica", "replica"]);
-    let [source, replicas @ ..] = &before[..] else { panic!("{before:?}") };
+    assert_eq!(roles, ["source", "replica", "replica", "proxy"]);
+    let [source, replicas @ .., proxy] = &before[..] else { panic!("{before:?}") };
     let arrives = |sql: &str, wanted: &str| assert_arrives(replicas, sql, wanted);
     ask(&source.1, "CREATE DATABASE d; CREATE TABLE d.t (i INT PRIMARY KEY); INSERT INTO d.t VALUES (1)");
     arrives("SELECT i FROM d.t", "1");
+    assert_eq!(ask(&proxy.1, "SELECT @@server_id"), ask(&source.1, "SELECT @@server_id"), "it passes on");
     let remote =
         ask(&source.1, "SELECT COUNT(*) FROM mysql.user WHERE host <> 'localhost' AND user <> 'whyso_copy'");
     assert_eq!(remote, "0", "nobody else gets in by the port");
@@ -75,9 +65,13 @@ fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
     let explained = json_of(&output(&mut place.whyso(&["why", "--json"])));
     let nodes_of_run = explained["nodes"].as_array().unwrap();
     let names: Vec<&str> = nodes_of_run.iter().map(|node| node["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["replication-1", "replication-2", "replication-3"]);
+    assert_eq!(names, ["replication-1", "replication-2", "replication-3", "replication-proxy"]);
     assert_eq!(nodes_of_run[0]["is_loaded"], true, "{explained}");
-    for replica in &nodes_of_run[1..] {
+    assert!(nodes_of_run[3]["applier"]["busy"].as_f64() > Some(0.01), "{explained}");
+    // What it holds depends on how busy this machine is.
+    let between_ms = explained["levels"][0]["budget_ms"]["transit_out"].as_f64();
+    assert!(between_ms > Some(0.01), "{explained}");
+    for replica in &nodes_of_run[1..3] {
         assert!(
             replica["behind_s"].as_f64().is_some() && replica["executed"].as_f64() > Some(0.0),
             "{replica}"
@@ -85,7 +79,7 @@ fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
         assert!(replica["applier"]["busy"].as_f64() > Some(0.0), "{replica}");
     }
     let shown = text(&output(&mut place.whyso(&["server", "cluster", "show", "replication"])).stdout);
-    assert_eq!(shown.matches(": takes part").count(), 3, "{shown}");
+    assert_eq!(shown.matches(": takes part").count(), 4, "{shown}");
     let restarted = output(&mut place.whyso(&["server", "cluster", "restart", "replication"]));
     assert!(restarted.status.success(), "{}", text(&restarted.stderr));
     assert_eq!(nodes(&place), before, "each node is where it was");
@@ -248,11 +242,16 @@ fn a_study_starts_a_cluster_for_each_start_and_restarts_it_under_load() {
     let listed = json_of(&output(&mut place.whyso(&["server", "cluster", "list", "--json"])));
     assert_eq!(listed["clusters"].as_array().unwrap().len(), 0, "{listed}");
     place.assert_nothing_left();
-    let wrong = STUDY.replace("replicas = 2 }", "replicas = 2, pool = 8 }");
-    std::fs::write(place.path().join("wrong.toml"), wrong).unwrap();
-    let refused = output(&mut place.whyso(&["study", "run", "wrong.toml", "--dry-run"]));
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("pool is of ndb"), "{}", text(&refused.stderr));
+    let refused = |this: &str, by: &str, why: &str| {
+        std::fs::write(place.path().join("wrong.toml"), STUDY.replace(this, by)).unwrap();
+        let refused = output(&mut place.whyso(&["study", "run", "wrong.toml", "--dry-run"]));
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
+    };
+    refused("replicas = 2 }", "replicas = 2, pool = 8 }", "pool is of ndb");
+    let data_set = "data_set = { DataMemory = '1G' }";
+    refused("restart = true", &format!("restart = true, {data_set}"), "data_set is of the data nodes of ndb");
+    refused("restart = true", data_set, "give restart = true, too");
 }
 
 #[test]
@@ -283,8 +282,11 @@ fn what_is_no_cluster_is_refused() {
     refused(&["start", "ndb", "--data-nodes", "3", "--server", "/usr"], "3 data nodes are asked for");
     refused(&["start", "ndb", "--data-set", "HostName=db1", "--server", "/usr"], "whyso chooses it");
     refused(&["start", "ndb", "--data-set", "DataMemory", "--server", "/usr"], "give a name and a value");
-    let plan = output(&mut place.whyso(&["server", "cluster", "start", "replication", "--dry-run"]));
+    let start = ["server", "cluster", "start", "replication", "--proxy", "--dry-run"];
+    let plan = output(&mut place.whyso(&start));
     let printed = text(&plan.stdout);
+    assert!(printed.contains("haproxy.cfg:") && printed.contains("server replication-1 unix@"), "{printed}");
+    assert!(!printed.contains("server replication-2"), "a replica takes no changes: {printed}");
     assert!(
         printed.contains("replication-1 (source): --port=") && printed.contains("--read-only=1"),
         "{printed}"

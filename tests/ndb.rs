@@ -4,7 +4,7 @@ mod common;
 
 use std::path::PathBuf;
 
-use common::{Place, SOON, json_of, kill, output, text, wait_until};
+use common::{Place, SOON, ask, json_of, kill, output, text, wait_until};
 use serde_json::Value;
 
 /// The build's folder, in the user's own cache.
@@ -35,9 +35,8 @@ fn start(place: &Place, more: &[&str]) {
 }
 
 fn run(place: &Place, more: &[&str]) -> Value {
-    let mut run =
-        place.whyso(&["run", "oltp-point-select", "--cluster", "ndb", "--all-nodes", "--users", "8"]);
-    run.args(["--tables", "1", "--rows", "2000", "--warmup", "1", "--no-repeat", "--json"]);
+    let mut run = place.whyso(&["run", "pk-read-2x256", "--cluster", "ndb", "--all-nodes", "--users", "8"]);
+    run.args(["--option", "table-size=30000", "--warmup", "1", "--no-repeat", "--json"]);
     let done = output(run.args(more));
     assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
     json_of(&done)
@@ -53,6 +52,10 @@ fn a_cluster_of_ndb_is_loaded_explained_and_restarted_under_load() {
     assert_eq!(roles, ["SQL node", "SQL node", "data node", "data node", "manager"]);
     let answer = run(&place, &["--seconds", "4"]);
     assert!(answer["levels"][0]["transactions_per_s"].as_f64() > Some(100.0), "{answer}");
+    let dsn = nodes(&place)[1]["dsn"].as_str().unwrap().to_string();
+    let engine =
+        ask(&dsn, "SELECT ENGINE, TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = 't1'");
+    assert_eq!(engine, "ndbcluster\twhyso", "the other SQL node has it, too");
     let explained = json_of(&output(&mut place.whyso(&["why", "--json"])));
     let of_role = |role: &str| {
         let nodes = explained["nodes"].as_array().unwrap().clone();

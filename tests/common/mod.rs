@@ -360,3 +360,14 @@ impl Drop for OwnServer {
         let _ = self.child.wait();
     }
 }
+
+/// What a server says whose DSN has a socket: the answer, or the error.
+pub(crate) fn ask(dsn: &str, sql: &str) -> String {
+    let socket = dsn.split("socket=").nth(1).unwrap();
+    let asked = Command::new("mariadb")
+        .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names", "--execute", sql])
+        .arg(format!("--socket={socket}"))
+        .output()
+        .unwrap();
+    format!("{}{}", text(&asked.stdout), text(&asked.stderr)).trim().to_string()
+}

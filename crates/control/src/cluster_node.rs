@@ -9,7 +9,7 @@ use whyso_model::{Missing, NotMeasured};
 use whyso_record::Recorder;
 use whyso_record::run::{NodeFacts, RunInfo};
 use whyso_server::Dsn;
-use whyso_server::cluster::{self, Node, StartedCluster};
+use whyso_server::cluster::{self, Node, Role, StartedCluster};
 use whyso_tracing::{NodeTracing, TracedNode};
 use whyso_watch::{WatchSpec, Watcher};
 
@@ -36,6 +36,8 @@ pub struct ClusterNode {
     pub pid: Option<u32>,
     /// The load goes to it.
     pub is_loaded: bool,
+    /// A proxy through which the load goes: where clients reach it.
+    pub entry: Option<Dsn>,
     /// Its number among the nodes of NDB that hold data.
     pub ndb_id: Option<u32>,
 }
@@ -49,6 +51,7 @@ impl From<&Node> for ClusterNode {
             port: node.role.is_server().then_some(node.port),
             pid: node.server.pid,
             is_loaded: false,
+            entry: None,
             ndb_id: node.data_node_id(),
         }
     }
@@ -59,7 +62,7 @@ impl ClusterNode {
         NodeFacts {
             name: self.name.clone(),
             role: self.role.to_string(),
-            endpoint: self.dsn.as_ref().map_or_else(String::new, Dsn::endpoint),
+            endpoint: self.dsn.as_ref().or(self.entry.as_ref()).map_or_else(String::new, Dsn::endpoint),
             is_loaded: self.is_loaded,
             ndb_id: self.ndb_id,
         }
@@ -117,6 +120,11 @@ pub(crate) fn loaded_others(nodes: &[ClusterNode]) -> impl Iterator<Item = &Clus
     nodes.iter().skip(1).filter(|node| node.is_loaded)
 }
 
+/// Where the load goes in place of the nodes: to a proxy. `None` where it goes to them.
+pub(crate) fn entry(nodes: &[ClusterNode]) -> Option<&Dsn> {
+    nodes.iter().find_map(|node| node.entry.as_ref())
+}
+
 /// Refuses what one server alone can have.
 pub(crate) fn check(nodes: &[ClusterNode], follows_commands: bool) -> Result<(), Error> {
     let loaded = loaded_others(nodes).count() + 1;
@@ -125,11 +133,13 @@ pub(crate) fn check(nodes: &[ClusterNode], follows_commands: bool) -> Result<(),
     }
     if loaded > LOADED_MAX {
         return Err(Error::Plan(format!(
-            "the tracer follows up to {LOADED_MAX} servers, and {loaded} nodes would be loaded: start a smaller cluster, or load it without --all-nodes"
+            "the tracer follows up to {LOADED_MAX} servers, and {loaded} nodes would be loaded: start a smaller cluster, or load it without --all-nodes and without a proxy"
         )));
     }
     if follows_commands {
-        return Err(Error::Plan("--trace-sql follows one server: leave it or --all-nodes out".to_string()));
+        return Err(Error::Plan(
+            "--trace-sql follows one server: leave it out, or --all-nodes, or the proxy".to_string(),
+        ));
     }
     Ok(())
 }
@@ -166,7 +176,7 @@ impl<'a> OtherNodes<'a> {
     }
 }
 
-/// The threads of a data node, with their names.
+/// The threads of a data node or a proxy, with their names.
 fn threads_of(pid: u32) -> Vec<(u32, String)> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let named = threads.flatten().filter_map(|thread| {
@@ -189,7 +199,7 @@ fn trace_threads(
         let ask = |dsn| runtime.block_on(cluster::appliers(dsn)).unwrap_or_default();
         let single = match &node.dsn {
             Some(dsn) => ask(dsn),
-            None if node.ndb_id.is_some() => threads_of(pid),
+            None if node.ndb_id.is_some() || node.role == Role::Proxy.name() => threads_of(pid),
             None => Vec::new(),
         };
         Some(TracedNode { name: node.name.clone(), pid, appliers: single.into_iter().collect() })

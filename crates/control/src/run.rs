@@ -81,7 +81,7 @@ pub(crate) fn set_up_run(
     };
     let tested = prepare_server(&runtime, &needs, listener, stop, ask_password)?;
     let brought = runtime.block_on(async {
-        set_up(&tested.dsn, &workload, tested.consented, listener).await?;
+        set_up(&tested, &workload, listener).await?;
         fill_dictionaries(&tested.dsn, &mut workload).await?;
         match tested.data_dir.as_deref().filter(|_| plan.cold) {
             Some(data_dir) => Ok(whyso_server::drop_page_cache(data_dir)?),
@@ -165,17 +165,27 @@ impl PreparedRun<'_> {
         info.not_measured.extend(executions.not_measured);
 
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
-        let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
-        for node in cluster_node::loaded_others(&self.plan.nodes) {
-            let Some(dsn) = &node.dsn else { continue };
+        let target = |dsn: &Dsn| {
             let dsn = Dsn { schema: self.tested.dsn.schema.clone(), ..dsn.clone() };
-            spec.endpoints.push(Endpoint { target: server_under_test::target(&dsn), weight: 1 });
+            server_under_test::target(&dsn)
+        };
+        let entry = cluster_node::entry(&self.plan.nodes);
+        let first = entry.map_or_else(|| self.tested.target(), target);
+        let mut spec = LoadSpec::new(first, users_max, self.plan.seed);
+        let direct = cluster_node::loaded_others(&self.plan.nodes).filter(|_| entry.is_none());
+        for dsn in direct.filter_map(|node| node.dsn.as_ref()) {
+            spec.endpoints.push(Endpoint { target: target(dsn), weight: 1 });
         }
         spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
         spec.engine = self.plan.engine;
         spec.loops = self.plan.loops;
         spec.tuning = self.plan.tuning;
-        if self.plan.actions.iter().any(|a| matches!(a.what, ActionKind::Restart | ActionKind::Shell(_))) {
+        if self
+            .plan
+            .actions
+            .iter()
+            .any(|a| matches!(a.what, ActionKind::Restart { .. } | ActionKind::Shell(_)))
+        {
             spec.limits.reconnect = RECONNECT_TIME_MAX;
         }
         let connect = || {

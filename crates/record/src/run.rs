@@ -70,7 +70,7 @@ pub struct RunInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct NodeFacts {
     pub name: String,
-    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager".
+    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy".
     pub role: String,
     /// Host and port, or socket; empty for one that is no server.
     pub endpoint: String,

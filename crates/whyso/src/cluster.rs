@@ -50,6 +50,9 @@ pub(crate) enum ClusterCommand {
         /// Parameter of the data nodes of ndb, such as DataMemory=512M; may be given more than once
         #[arg(long = "data-set", value_name = "NAME=VALUE")]
         data_set: Vec<String>,
+        /// Let clients reach the nodes that take changes through HAProxy, which is watched as a node
+        #[arg(long)]
+        proxy: bool,
         /// Print the options of each node, and start nothing
         #[arg(long)]
         dry_run: bool,
@@ -141,6 +144,7 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
             node_set,
             node_cpus,
             data_set,
+            proxy,
             dry_run,
         } => {
             let data_set = knobs_of_data_nodes(&data_set)?;
@@ -161,6 +165,7 @@ pub(crate) fn run(command: ClusterCommand) -> Result<()> {
                 ndb,
                 build: server.or_else(|| is_ndb.then(|| PathBuf::from(NDB_BUILD))),
                 set: set.iter().map(|knob| parse_knob(knob)).collect::<Result<_, _>>()?,
+                has_proxy: proxy,
                 set_of_node: node_set.iter().map(|typed| parse_node_set(typed)).collect::<Result<_>>()?,
                 cpus_of_node: node_cpus.iter().map(|typed| parse_node_cpus(typed)).collect::<Result<_>>()?,
             };
@@ -201,7 +206,14 @@ pub(crate) struct LoadedCluster {
     pub(crate) nodes: Vec<ClusterNode>,
 }
 
-/// The cluster of this name. `loads_all`: every node that takes changes is loaded, and not the first one alone.
+/// Whether clients reach the nodes of this cluster through a proxy.
+pub(crate) fn has_proxy(name: &str) -> Result<bool> {
+    let cluster = cluster::find(name).map_err(Error::Server)?;
+    Ok(cluster.nodes.iter().any(|node| node.role == Role::Proxy))
+}
+
+/// The cluster of this name. `loads_all`: every node that takes changes is loaded, and not the first one alone. Then the load goes through the
+/// cluster's proxy, if it has one.
 pub(crate) fn loaded(name: &str, loads_all: bool) -> Result<LoadedCluster> {
     let cluster = cluster::find(name).map_err(Error::Server)?;
     let Some(first) = cluster.nodes.first().filter(|node| node.role.takes_changes()) else {
@@ -211,6 +223,7 @@ pub(crate) fn loaded(name: &str, loads_all: bool) -> Result<LoadedCluster> {
     };
     let nodes = cluster.nodes.iter().enumerate().map(|(place, node)| ClusterNode {
         is_loaded: place == 0 || (loads_all && node.role.takes_changes()),
+        entry: (loads_all && node.role == Role::Proxy).then(|| node.server.dsn()),
         ..ClusterNode::from(node)
     });
     Ok(LoadedCluster { kind: cluster.kind, dsn: first.server.dsn().display_masked(), nodes: nodes.collect() })
@@ -248,8 +261,8 @@ fn show_plan(spec: &ClusterSpec) -> Result<()> {
     for (node, options) in plan.nodes {
         writeln!(out, "{node}: {}", options.join(" "))?;
     }
-    if let Some(config) = plan.config {
-        write!(out, "\nconfig.ini:\n{config}")?;
+    for (name, config) in plan.configs {
+        write!(out, "\n{name}:\n{config}")?;
     }
     Ok(())
 }
@@ -280,17 +293,18 @@ fn print(cluster: &Cluster) -> Result<()> {
     writeln!(out, "{} ({})", cluster.name, cluster.kind.name())?;
     for node in &cluster.nodes {
         let process = node.server.pid.map_or("ended".to_string(), |pid| format!("process {pid}"));
-        let dsn = match node.role.is_server() {
+        let dsn = match node.role.is_server() || node.role == Role::Proxy {
             true => format!("  --dsn '{}'", node.server.dsn().display_masked()),
             false => String::new(),
         };
+        // A proxy has a socket only.
+        let port = if node.port == 0 { String::new() } else { format!("port {}", node.port) };
         writeln!(
             out,
-            "  {:16} {:9} {:32} port {:5}  {process:14}{dsn}",
+            "  {:16} {:9} {:32} {port:10}  {process:14}{dsn}",
             node.server.name,
             node.role.name(),
             node.server.server,
-            node.port,
         )?;
     }
     Ok(())
@@ -341,7 +355,7 @@ fn object(cluster: &Cluster) -> serde_json::Value {
                 "server": node.server.server,
                 "port": node.port,
                 "pid": node.server.pid,
-                "dsn": node.role.is_server().then(|| node.server.dsn().display_masked()),
+                "dsn": (node.role.is_server() || node.role == Role::Proxy).then(|| node.server.dsn().display_masked()),
             })
         })
         .collect();

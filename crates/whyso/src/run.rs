@@ -131,7 +131,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
     let server = match &args.server.dsn[..] {
         [] => match &args.cluster {
             Some(name) => {
-                let loaded = cluster::loaded(name, args.all_nodes)?;
+                let loaded = cluster::loaded(name, args.all_nodes || cluster::has_proxy(name)?)?;
                 nodes = loaded.nodes;
                 kind = Some(loaded.kind);
                 ServerPlan::Dsn { dsn: loaded.dsn, set }

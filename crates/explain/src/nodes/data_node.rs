@@ -1,10 +1,10 @@
 //! Data nodes of MySQL Cluster: how full, how busy, and with what.
 
 use super::counter;
-use super::state::NodeState;
+use super::state::{Applier, NodeState};
 use super::words::{applier_words, names};
 use crate::level::{Level, levels_evidence};
-use crate::model::{Finding, NodeInput};
+use crate::model::{Finding, NodeInput, Part};
 
 /// Source of what `ndbinfo` shows, which an SQL node was asked for.
 const NDBINFO: &str = "ndbinfo";
@@ -56,11 +56,22 @@ pub(crate) fn busiest<'a>(level: &Level, states: &'a [NodeState]) -> Option<&'a 
     states.iter().filter(is_data_node).max_by(|one, other| busy(one).total_cmp(&busy(other)))
 }
 
+/// Share of the time in which a thread had work, and waited for a CPU to do it.
+pub(crate) fn queued(thread: &Applier) -> f64 {
+    let waits = thread.states.iter().filter(|of| of.state == Part::Runqueue.name());
+    waits.map(|of| of.share).sum()
+}
+
 /// Data nodes whose busiest thread is as busy as it can be, in one sentence, and how to read its CPU time.
 pub(super) fn finding(level: &Level, states: &[NodeState]) -> Option<Finding> {
     let state = busiest(level, states)?;
     let thread = state.applier.as_ref().filter(|thread| thread.busy >= FULL)?;
+    let queued = queued(thread);
     let reading = match state.in_kernel {
+        _ if thread.busy - queued < FULL => format!(
+            " It waited for a CPU for {} of the time: give the data nodes CPUs of their own.",
+            whyso_words::percent(queued)
+        ),
         Some(share) if share >= IN_KERNEL_MANY => format!(
             " {} of the node's CPU time was the kernel's: look for what keeps the system busy, such as the network, swapping or other programs.",
             whyso_words::percent(share)

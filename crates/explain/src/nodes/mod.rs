@@ -81,6 +81,20 @@ fn lag_evidence(level: &Level, node: &NodeInput) -> Vec<Evidence> {
         .collect()
 }
 
+/// The series of a node with this name.
+pub(crate) fn evidence(level: &Level, node: &NodeInput, source: &str, metric: &str) -> Vec<Evidence> {
+    let own = node
+        .counters
+        .iter()
+        .filter(|counter| counter.series.source == source && counter.series.metric == metric);
+    own.map(|counter| Evidence::Series {
+        series: counter.series.clone(),
+        begin_ns: level.begin_ns,
+        end_ns: level.end_ns,
+    })
+    .collect()
+}
+
 /// Growth of a node's counter over the level.
 pub(crate) fn counter(node: &NodeInput, source: &str, metric: &str, instance: &str) -> Option<f64> {
     let found = node.counters.iter().find(|counter| {

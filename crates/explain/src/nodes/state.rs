@@ -19,7 +19,7 @@ const AT_REST: [State; 4] = [State::Idle, State::NetReceive, State::Sleep, State
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct NodeState {
     pub name: String,
-    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager".
+    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy".
     pub role: String,
     /// The load went to it.
     pub is_loaded: bool,

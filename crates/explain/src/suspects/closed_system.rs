@@ -319,7 +319,7 @@ fn unclaimed_ms(case: &Case, all: &[HeldTime]) -> f64 {
     ];
     let waited_ms: f64 = PARTS.iter().map(|part| case.ms(*part)).sum();
     let claimed =
-        all.iter().filter(|held| is_wait(held.cause) && held.cause != Cause::Network);
+        all.iter().filter(|held| is_wait(held.cause) && !matches!(held.cause, Cause::Network | Cause::Proxy));
     (waited_ms - claimed.map(|held| held.ms - held.lock_ms).sum::<f64>()).max(0.0)
 }
 

@@ -47,12 +47,13 @@ impl Resource {
             | Cause::TableCache
             | Cause::QueryCache => Resource::Lock,
             Cause::ThreadConcurrency => Resource::Pool,
-            Cause::Network | Cause::SlowReader => Resource::Network,
+            Cause::Network | Cause::Proxy | Cause::SlowReader => Resource::Network,
             Cause::SemiSync
             | Cause::FlowControl
             | Cause::Certification
             | Cause::NdbCpuBound
-            | Cause::NdbDiskBuffer => Resource::Nodes,
+            | Cause::NdbDiskBuffer
+            | Cause::NdbRoundTrips => Resource::Nodes,
             Cause::NdbPool => Resource::Lock,
             Cause::Generator => Resource::Client,
             Cause::WakeupLatency | Cause::Unsaturated | Cause::Sleep | Cause::FullScan => Resource::None,

@@ -3,6 +3,7 @@
 use super::case::Case;
 use super::claim::Claim;
 use super::model::Cause;
+use super::proxy;
 use crate::generator;
 use crate::model::{LoopKind, Part};
 use whyso_model::Role;
@@ -198,7 +199,11 @@ fn network(case: &Case) -> Option<Claim> {
     if case.are_cpus_full() && case.machine.shared {
         return None;
     }
-    let parts = if case.variable("thread_handling") == Some("pool-of-threads") {
+    let has_proxy = proxy::of(case).is_some();
+    let parts = if has_proxy {
+        // What lies in between is the proxy's.
+        vec![Part::TransitIn]
+    } else if case.variable("thread_handling") == Some("pool-of-threads") {
         // There a request waits in its socket for a thread of the pool.
         vec![Part::TransitOut]
     } else {

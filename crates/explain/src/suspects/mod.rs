@@ -36,6 +36,7 @@ mod ndb;
 mod pages;
 mod plans;
 mod pool;
+mod proxy;
 mod quota;
 mod remedies;
 mod resource;
@@ -250,6 +251,7 @@ struct Accusation {
 fn accuse(case: &Case) -> Accusation {
     let mut claims = cpus::claims(case);
     claims.extend(load::claims(case));
+    claims.extend(proxy::claims(case));
     claims.extend(clients::claims(case));
     claims.extend(quota::claim(case));
     claims.extend(cluster::claims(case));

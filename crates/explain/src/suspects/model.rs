@@ -128,6 +128,7 @@ pub enum Cause {
     FullScan,
     ConnectionChurn,
     Network,
+    Proxy,
     SlowReader,
     Sleep,
     CpuQuota,
@@ -138,6 +139,7 @@ pub enum Cause {
     NdbCpuBound,
     NdbDiskBuffer,
     NdbPool,
+    NdbRoundTrips,
     NoisyNeighbour,
     Observer,
     Generator,
@@ -158,7 +160,7 @@ impl Class {
 
 impl Cause {
     /// Every cause, in the order of the declaration.
-    pub const ALL: [Cause; 49] = [
+    pub const ALL: [Cause; 51] = [
         Cause::Cpu,
         Cause::Runqueue,
         Cause::WakeupLatency,
@@ -193,6 +195,7 @@ impl Cause {
         Cause::FullScan,
         Cause::ConnectionChurn,
         Cause::Network,
+        Cause::Proxy,
         Cause::SlowReader,
         Cause::Sleep,
         Cause::CpuQuota,
@@ -203,6 +206,7 @@ impl Cause {
         Cause::NdbCpuBound,
         Cause::NdbDiskBuffer,
         Cause::NdbPool,
+        Cause::NdbRoundTrips,
         Cause::NoisyNeighbour,
         Cause::Observer,
         Cause::Generator,
@@ -255,6 +259,7 @@ impl Cause {
             Cause::FullScan => "full-scan",
             Cause::ConnectionChurn => "connection-churn",
             Cause::Network => "network",
+            Cause::Proxy => "proxy",
             Cause::SlowReader => "slow-reader",
             Cause::Sleep => "sleep",
             Cause::CpuQuota => "cpu-quota",
@@ -264,6 +269,7 @@ impl Cause {
             Cause::Certification => "certification",
             Cause::NdbCpuBound => "ndb-cpu-bound",
             Cause::NdbPool => "ndb-pool",
+            Cause::NdbRoundTrips => "ndb-round-trips",
             Cause::NdbDiskBuffer => "ndb-disk-buffer",
             Cause::NoisyNeighbour => "noisy-neighbour",
             Cause::Observer => "observer",

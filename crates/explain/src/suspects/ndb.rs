@@ -37,8 +37,10 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
     let states = nodes::states(case.level);
     let pages = waits.for_pages();
     let pages_ms = pages.as_ref().map_or(0.0, |claim| claim.ms);
-    let work = data_node::busiest(case.level, &states).and_then(|busiest| waits.for_work(busiest, pages_ms));
-    links.into_iter().chain(pages).chain(work).collect()
+    let busiest = data_node::busiest(case.level, &states);
+    let work = busiest.and_then(|busiest| waits.for_work(busiest, pages_ms));
+    let answers = work.or_else(|| waits.for_answers(busiest, pages_ms));
+    links.into_iter().chain(pages).chain(answers).collect()
 }
 
 /// Time of the mean transaction that may be waits for data nodes, in ms.
@@ -104,8 +106,7 @@ impl Waits<'_, '_, '_> {
     fn for_work(&self, node: &NodeState, pages_ms: f64) -> Option<Claim> {
         let thread = node.applier.as_ref().filter(|thread| thread.busy >= data_node::FULL)?;
         // A thread that waits for a CPU has work, and does none of it: then CPUs are missing, and not threads.
-        let queued = thread.states.iter().filter(|of| of.state == Part::Runqueue.name()).map(|of| of.share);
-        if thread.busy - queued.sum::<f64>() < data_node::FULL {
+        if thread.busy - data_node::queued(thread) < data_node::FULL {
             return None;
         }
         let ms = self.ms - pages_ms;
@@ -128,6 +129,45 @@ impl Waits<'_, '_, '_> {
                 .certain(0.9)
                 .by(self.class)
                 .rests_on([self.evidence.clone()])
+                .rests_on(self.case.parts(&PARTS)),
+        )
+    }
+
+    /// Answers of data nodes that have not too much to do: the way there and back, their work, and locks that others hold there.
+    fn for_answers(&self, busiest: Option<&NodeState>, pages_ms: f64) -> Option<Claim> {
+        let ms = self.ms - pages_ms;
+        let trips = self.case.count(&[ASKED])?;
+        if self.case.share(ms) < SHARE_MIN || trips.per_transaction <= 0.0 {
+            return None;
+        }
+        let thread = busiest.and_then(|node| Some((node, node.applier.as_ref()?)));
+        let doing = thread.map_or(String::new(), |(node, thread)| {
+            let of = |name: &str| {
+                let own = thread.states.iter().filter(|state| state.state == name);
+                whyso_words::percent(own.map(|state| state.share).sum())
+            };
+            format!(
+                "; the busiest thread of {}, {}, worked for {} of the time, and waited for a CPU for {}",
+                node.name,
+                thread.name,
+                of(Part::Cpu.name()),
+                of(Part::Runqueue.name())
+            )
+        });
+        let why = format!(
+            "{} per {} were waits for answers of data nodes, in {} round trips{doing}",
+            whyso_words::milliseconds(ms),
+            self.case.unit(),
+            whyso_words::number(trips.per_transaction)
+        );
+        let certainty = if self.class == Class::Sampled { 0.8 } else { 0.5 };
+        Some(
+            Claim::new(Cause::NdbRoundTrips, "waits for answers of data nodes hold", why)
+                .holds_lock(ms.min(self.case.lock_ms()))
+                .holds((ms - self.case.lock_ms()).max(0.0))
+                .certain(certainty)
+                .by(self.class)
+                .rests_on([self.evidence.clone(), self.case.series(&trips.series)])
                 .rests_on(self.case.parts(&PARTS)),
         )
     }

@@ -42,6 +42,7 @@ impl Cause {
             Cause::FullScan => "rows that are read and not used",
             Cause::ConnectionChurn => "making connections",
             Cause::Network => "the way between client and server",
+            Cause::Proxy => "the proxy between clients and servers",
             Cause::SlowReader => "clients that take their answers slowly",
             Cause::Sleep => "SLEEP()",
             Cause::CpuQuota => "a limit on the server's CPU time",
@@ -50,6 +51,7 @@ impl Cause {
             Cause::FlowControl => "pauses that a slower node asks for",
             Cause::Certification => "attempts that changes of other nodes ended",
             Cause::NdbPool => "waits for the links to the data nodes",
+            Cause::NdbRoundTrips => "waits for answers of the data nodes",
             Cause::NdbCpuBound => "data nodes that have too much to do",
             Cause::NdbDiskBuffer => "pages of disk data that the data nodes' buffer does not have",
             Cause::NoisyNeighbour => "other programs on the same CPUs",
@@ -95,6 +97,9 @@ impl Cause {
             Cause::FullScan => "an index for the condition",
             Cause::ConnectionChurn => "keep connections open: a pool",
             Cause::Network => "fewer round trips per transaction",
+            Cause::Proxy => {
+                "fewer round trips per transaction, CPUs of its own for the proxy, or clients that connect to servers directly"
+            }
             Cause::SlowReader => "fetch fewer rows, or take them faster",
             Cause::Sleep => "remove the SLEEP()",
             Cause::CpuQuota => "raise the limit on CPU time",
@@ -108,6 +113,9 @@ impl Cause {
             Cause::NdbDiskBuffer => "a larger DiskPageBufferMemory",
             Cause::NdbPool => {
                 "where CPUs are left, more connections to the data nodes: ndb_cluster_connection_pool"
+            }
+            Cause::NdbRoundTrips => {
+                "fewer requests to data nodes per transaction, data nodes that are nearer, or CPUs of their own for them"
             }
             Cause::NoisyNeighbour => "move the other programs away",
             Cause::Observer => "watch less: leave out --stacks and --trace-sql",

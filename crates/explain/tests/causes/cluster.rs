@@ -158,8 +158,12 @@ fn waits_for_a_data_node_that_is_as_busy_as_it_can_be_are_its_works() {
     );
     let finding = explanation.findings.iter().find(|finding| finding.id == "busy-data-node").unwrap();
     assert!(finding.text.contains("75 % of the node's CPU time was its own code"), "{}", finding.text);
-    let idle = with_data_node(run(), &cpu_time, 0.3, 0.0).is(Cause::Unknown);
+    let idle = with_data_node(run(), &cpu_time, 0.3, 0.0).is(Cause::NdbRoundTrips);
     assert!(idle.suspects.iter().all(|suspect| suspect.id != Cause::NdbCpuBound), "{idle:?}");
+    assert!(
+        idle.suspects[0].text.contains("the busiest thread of ndb-data-1, ndbd, worked for 30 % of the time"),
+        "{idle:?}"
+    );
 }
 
 #[test]
@@ -200,7 +204,10 @@ fn a_data_node_that_waits_for_a_cpu_has_not_too_much_to_do() {
     };
     let waited = Counter { series, unit: "ns".to_string(), increase: 0.65e9 * seconds };
     run.last().nodes[1].counters.push(waited);
-    let explanation = run.is(Cause::Unknown);
+    let explanation = run.is(Cause::NdbRoundTrips);
+    assert!(explanation.suspects[0].text.contains("waited for a CPU for 65 %"), "{explanation:?}");
+    let finding = explanation.findings.iter().find(|finding| finding.id == "busy-data-node").unwrap();
+    assert!(finding.text.contains("give the data nodes CPUs of their own"), "{}", finding.text);
     assert_eq!(explanation.nodes[1].applier.as_ref().map(|thread| thread.busy > 0.9), Some(true));
     assert!(explanation.suspects.iter().all(|suspect| suspect.id != Cause::NdbCpuBound), "{explanation:?}");
 }
@@ -219,6 +226,53 @@ fn stacks_show_what_of_the_waits_was_for_data_nodes_and_what_for_the_links_to_th
         explanation.suspects[0].text.contains("waits of threads for each other"),
         "{}",
         explanation.suspects[0].text
+    );
+}
+
+/// What neither side accounts for lies between them.
+#[test]
+fn what_a_proxy_holds_back_is_named_with_what_its_thread_did() {
+    let parts = [
+        ("request_cpu_ns", 0.3),
+        ("client_held_ns", 0.1),
+        ("wire_ns", 0.9),
+        ("transit_in_ns", 0.0),
+        ("requests", 0.5),
+        ("relayed_requests", 0.5),
+    ];
+    let mut run = RunBuilder::new().level(1, 1.0, 0.5).level(8, 8.0, 0.5).traced(&parts);
+    let of_server =
+        run.last().counters.iter_mut().find(|counter| counter.series.metric == "request_ns").unwrap();
+    // No more than it computed.
+    of_server.increase /= 3.0;
+    let (seconds, transactions) =
+        ((run.last().end_ns - run.last().begin_ns) as f64 / 1e9, run.last().transactions as f64);
+    let threads = [
+        ("appliers", "cpu_ns", "haproxy-9", 0.5e9 * seconds),
+        ("appliers", "runqueue_ns", "haproxy-9", 0.2e9 * seconds),
+        ("server_process", "run_ns", "server", 1e5 * transactions),
+    ];
+    run.last().nodes = vec![
+        NodeInput {
+            name: "g-1".to_string(),
+            role: "member".to_string(),
+            is_loaded: true,
+            ..NodeInput::default()
+        },
+        NodeInput {
+            name: "g-proxy".to_string(),
+            role: "proxy".to_string(),
+            counters: counters("g-proxy", &threads),
+            ..NodeInput::default()
+        },
+    ];
+    let explanation = run.is(Cause::Proxy);
+    let first = &explanation.suspects[0];
+    assert!((0.55..0.65).contains(&first.share), "{first:?}");
+    assert!(
+        first.text.contains("it took 100 µs of CPU time for each, and its busiest thread worked for 50 % of the time, and waited for a CPU for 20 %"),
+        "{}",
+        first.text
     );
 }
 

@@ -42,6 +42,8 @@ pub enum Role {
     Data,
     /// Has the configuration of all nodes.
     Manager,
+    /// Passes what clients send on to the nodes that take changes.
+    Proxy,
 }
 
 impl Role {
@@ -53,12 +55,13 @@ impl Role {
             Role::Sql => "SQL node",
             Role::Data => "data node",
             Role::Manager => "manager",
+            Role::Proxy => "proxy",
         }
     }
 
-    /// Whether clients can log in to such a node.
+    /// Whether it is a server itself that clients can log in to.
     pub fn is_server(self) -> bool {
-        !matches!(self, Role::Data | Role::Manager)
+        !matches!(self, Role::Data | Role::Manager | Role::Proxy)
     }
 
     /// Whether a load may go to it.

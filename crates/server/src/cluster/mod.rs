@@ -8,12 +8,14 @@ pub(crate) mod kind;
 mod ndb;
 mod node;
 mod ports;
+mod program;
+mod proxy;
 mod replication;
 mod start;
 mod started;
 mod steps;
 
-use crate::error::{Error, Result, io};
+use crate::error::{Error, Result};
 use crate::throwaway::kept_servers;
 
 pub use kind::{ClusterKind, Role};
@@ -33,16 +35,18 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Ends the nodes, and removes their data: replicas before their source, SQL nodes before their data nodes.
+    /// Ends the nodes, and removes their data: a proxy first, replicas before their source, SQL nodes before their data nodes.
     ///
     /// # Errors
     /// The first node that does not end, or whose folder can't be removed. The others are ended all the same.
     pub fn stop(&self) -> Result<()> {
         let end = |node: &Node| node.server.remove().map(|_| ());
-        let ended: Vec<Result<()>> = match self.kind {
-            ClusterKind::Ndb => self.nodes.iter().map(end).collect(),
-            ClusterKind::Replication | ClusterKind::Galera => self.nodes.iter().rev().map(end).collect(),
-        };
+        let (proxies, mut nodes): (Vec<&Node>, Vec<&Node>) =
+            self.nodes.iter().partition(|node| node.role == Role::Proxy);
+        if self.kind != ClusterKind::Ndb {
+            nodes.reverse();
+        }
+        let ended: Vec<Result<()>> = proxies.into_iter().chain(nodes).map(end).collect();
         ended.into_iter().collect()
     }
 
@@ -51,15 +55,7 @@ impl Cluster {
     /// # Errors
     /// It has no data nodes, a parameter is none, or the file can't be written.
     pub fn set_of_data_nodes(&self, set: &[(String, String)]) -> Result<()> {
-        if set.is_empty() {
-            return Ok(());
-        }
-        let Some(manager) = self.nodes.iter().find(|node| node.role == Role::Manager) else {
-            return Err(Error::BuildName(format!("the cluster {} has no data nodes", self.name)));
-        };
-        let path = manager.server.folder.join(ndb::CONFIG_FILE);
-        let text = std::fs::read_to_string(&path).map_err(io("cannot read", &path))?;
-        std::fs::write(&path, ndb::change_config(&text, set)?).map_err(io("cannot write", &path))
+        node::set_of_data_nodes(&self.name, &self.nodes, set)
     }
 
     /// Cuts a node of Galera off from the others: it hears nobody, and nobody hears it. `node`: its name, or its number.
@@ -100,12 +96,12 @@ impl Cluster {
         })
     }
 
-    /// Restarts the nodes one after the other, each once the one before takes part again. `hear`: what is being done.
+    /// Restarts the nodes one after the other, each once the one before takes part again. A proxy stays. `hear`: what is being done.
     ///
     /// # Errors
     /// A node does not end, or is not back within two minutes.
     pub async fn restart(&self, hear: &dyn Fn(&str)) -> Result<()> {
-        for node in self.nodes.iter().rev() {
+        for node in self.nodes.iter().rev().filter(|node| node.role != Role::Proxy) {
             hear(&format!("restarting {}, the {}", node.server.name, node.role.name()));
             node.leave_cluster();
             node.server.end()?;

@@ -9,7 +9,7 @@ use super::kind::Role;
 use super::ndb;
 use crate::answers::{answered, log_out};
 use crate::dsn::Dsn;
-use crate::error::{Error, Result, refused};
+use crate::error::{Error, Result, io, refused};
 use crate::throwaway::KeptServer;
 
 /// A Galera node that has applied what the others committed.
@@ -89,6 +89,19 @@ impl Node {
     pub(super) async fn wait_until_it_takes_part(&self, within: Duration) -> Result<()> {
         wait(&self.server.name, within, async || self.why_not_yet().await).await
     }
+}
+
+/// Gives parameters of the data nodes other values, which count once the nodes are restarted.
+pub(super) fn set_of_data_nodes(cluster: &str, nodes: &[Node], set: &[(String, String)]) -> Result<()> {
+    if set.is_empty() {
+        return Ok(());
+    }
+    let Some(manager) = nodes.iter().find(|node| node.role == Role::Manager) else {
+        return Err(Error::BuildName(format!("the cluster {cluster} has no data nodes")));
+    };
+    let path = manager.server.folder.join(ndb::CONFIG_FILE);
+    let text = std::fs::read_to_string(&path).map_err(io("cannot read", &path))?;
+    std::fs::write(&path, ndb::change_config(&text, set)?).map_err(io("cannot write", &path))
 }
 
 /// Waits until the data nodes have one who decides which of them survive: until then, each of a pair shuts itself down without the other.
@@ -178,7 +191,8 @@ async fn why_not_yet(dsn: &Dsn, role: Role) -> Result<Option<String>> {
     let mut conn = dsn.connect_without_schema().await?;
     let looked = answered(dsn, "asking whether it takes part", async {
         match role {
-            Role::Source | Role::Data | Role::Manager => Ok(None),
+            // Through a proxy, it was some node that answered.
+            Role::Source | Role::Data | Role::Manager | Role::Proxy => Ok(None),
             Role::Sql => why_no_sql_node(&mut conn).await,
             Role::Replica => why_no_replica(&mut conn).await,
             Role::Member => why_no_member(&mut conn).await,

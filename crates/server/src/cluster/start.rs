@@ -6,11 +6,12 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 
 use super::kind::{ClusterKind, Role};
-use super::ndb::{self, NdbSpec, StartedProgram};
+use super::ndb::{self, NdbSpec};
 use super::node::{Node, wait_until_it_takes_part};
+use super::program::StartedProgram;
 use super::started::StartedCluster;
 use super::steps::{NodePlan, quoted};
-use super::{galera, replication};
+use super::{galera, proxy, replication};
 use crate::answers::{answered, log_out};
 use crate::builds::{self, check_name};
 use crate::cpus::CpuSet;
@@ -38,6 +39,8 @@ pub struct ClusterSpec {
     pub set: Vec<(String, String)>,
     /// Settings of single nodes, which come after those: the node's number from 1, name and value.
     pub set_of_node: Vec<(usize, (String, String))>,
+    /// Clients reach the nodes that take changes through a proxy.
+    pub has_proxy: bool,
     /// CPUs of single nodes, by what their names have after the cluster's: "1", "data-2", "manager".
     pub cpus_of_node: Vec<(String, CpuSet)>,
 }
@@ -55,6 +58,9 @@ impl ClusterSpec {
         }
         if self.kind == ClusterKind::Ndb {
             self.ndb.check(self.nodes)?;
+        }
+        if self.has_proxy {
+            proxy::find()?;
         }
         if let Some((number, _)) =
             self.set_of_node.iter().find(|(number, _)| !(1..=self.nodes).contains(number))
@@ -86,6 +92,7 @@ impl ClusterSpec {
     /// Names of all nodes.
     fn names(&self) -> Vec<String> {
         let servers = (1..=self.nodes).map(|number| node_name(&self.name, number));
+        let servers = servers.chain(self.has_proxy.then(|| proxy::name(&self.name)));
         match self.kind {
             ClusterKind::Ndb => servers.chain(ndb::names(&self.name, self.ndb.data_nodes)).collect(),
             ClusterKind::Replication | ClusterKind::Galera => servers.collect(),
@@ -115,19 +122,31 @@ impl ClusterSpec {
         self.check()?;
         self.check_names()?;
         let binary = builds::find(self.build.as_deref())?;
-        let (mut nodes, servers, config) = match self.plan(&binary)? {
-            Plan::Servers(servers) => (Vec::new(), servers, None),
+        let mut configs = Vec::new();
+        let (mut nodes, servers) = match self.plan(&binary)? {
+            Plan::Servers(servers) => (Vec::new(), servers),
             Plan::Ndb(plan) => {
-                let (lines, config) = (plan.lines(&self.name), plan.config_text());
-                (lines, plan.sql, Some(config))
+                configs.push((ndb::CONFIG_FILE, plan.config_text()));
+                (plan.lines(&self.name), plan.sql)
             }
         };
+        if self.has_proxy {
+            let folder = |name: &str| PathBuf::from(format!("FOLDER-OF-{name}/s.sock"));
+            let behind: Vec<(String, PathBuf)> = servers
+                .iter()
+                .enumerate()
+                .filter(|(_, plan)| plan.role.takes_changes())
+                .map(|(at, _)| node_name(&self.name, at + 1))
+                .map(|name| (name.clone(), folder(&name)))
+                .collect();
+            configs.push((proxy::CONFIG_FILE, proxy::config(&folder(&proxy::name(&self.name)), &behind)));
+        }
         nodes.extend(servers.into_iter().enumerate().map(|(at, plan)| {
             let name = format!("{} ({})", node_name(&self.name, at + 1), plan.role.name());
             let port = format!("--port={}", plan.node.port);
             (name, std::iter::once(port).chain(plan.node.options).chain(plan.node.first_options).collect())
         }));
-        Ok(DryRun { nodes, config })
+        Ok(DryRun { nodes, configs })
     }
 }
 
@@ -136,8 +155,8 @@ impl ClusterSpec {
 pub struct DryRun {
     /// The name of each node, and the options that make it one.
     pub nodes: Vec<(String, Vec<String>)>,
-    /// The file that configures the nodes of NDB.
-    pub config: Option<String>,
+    /// Files that configure nodes of NDB, or a proxy: name and text.
+    pub configs: Vec<(&'static str, String)>,
 }
 
 enum Plan {
@@ -195,7 +214,17 @@ pub async fn start_until_dropped(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Res
     for (name, role, server) in &servers {
         wait_until_it_takes_part(name, &server.dsn(), *role, TAKES_PART_WITHIN).await?;
     }
-    Ok(StartedCluster::new(&spec.name, spec.kind, servers, programs))
+    let proxy = match spec.has_proxy {
+        true => {
+            hear(&format!("starting {}, the {}", proxy::name(&spec.name), Role::Proxy.name()));
+            let behind = servers.iter().filter(|(_, role, _)| role.takes_changes());
+            let behind = behind.filter_map(|(name, _, server)| Some((name.clone(), server.dsn().socket?)));
+            let behind: Vec<(String, PathBuf)> = behind.collect();
+            Some(proxy::start((&spec.name, spec.kind), &behind, spec.cpus(&proxy::name(&spec.name))).await?)
+        }
+        false => None,
+    };
+    Ok(StartedCluster::new(&spec.name, spec.kind, servers, programs, proxy))
 }
 
 /// Removes accounts that others could use over the node's port: all but those of its socket.

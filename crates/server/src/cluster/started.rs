@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::kind::{ClusterKind, Role};
-use super::ndb::StartedProgram;
-use super::node::{Node, wait_for_arbitrator};
+use super::node::{Node, set_of_data_nodes, wait_for_arbitrator};
+use super::program::StartedProgram;
 use crate::error::{Error, Result};
 use crate::throwaway::ThrowAway;
 
@@ -15,7 +15,8 @@ pub(super) const BACK_WITHIN: Duration = Duration::from_secs(120);
 pub struct StartedCluster {
     name: String,
     kind: ClusterKind,
-    // Dropped in this order: SQL nodes before the data nodes that they need.
+    // Dropped in this order: the proxy before what stands behind it, and SQL nodes before the data nodes that they need.
+    proxy: Option<StartedProgram>,
     servers: Vec<(String, Role, ThrowAway)>,
     programs: Vec<StartedProgram>,
 }
@@ -26,8 +27,9 @@ impl StartedCluster {
         kind: ClusterKind,
         servers: Vec<(String, Role, ThrowAway)>,
         programs: Vec<StartedProgram>,
+        proxy: Option<StartedProgram>,
     ) -> StartedCluster {
-        StartedCluster { name: name.to_string(), kind, servers, programs }
+        StartedCluster { name: name.to_string(), kind, proxy, servers, programs }
     }
 
     /// Its nodes as they are now: those that take statements first.
@@ -37,15 +39,21 @@ impl StartedCluster {
             port: port_of(server),
             server: server.described(name, Some((self.name.clone(), self.kind, *role))),
         });
-        let programs = self.programs.iter().skip(1).chain(self.programs.first());
+        let programs = self.programs.iter().skip(1).chain(self.programs.first()).chain(&self.proxy);
         servers.chain(programs.filter_map(|program| node(program, &self.name))).collect()
     }
 
-    /// Restarts the nodes one after the other, each once the one before takes part again. `goes_on`: asked before each node.
+    /// Restarts the nodes one after the other, each once the one before takes part again. `data_set`: parameters of the data nodes from then
+    /// on; with them, SQL nodes are not restarted. `goes_on`: asked before each node.
     ///
     /// # Errors
-    /// A node does not end, or is not back within two minutes. [`Error::Build`] where it did not continue to the last one.
-    pub async fn restart(&mut self, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+    /// A parameter is none, or there are no data nodes. A node does not end, or is not back within two minutes. [`Error::Build`] where it did not continue to the last one.
+    pub async fn restart(
+        &mut self,
+        data_set: &[(String, String)],
+        goes_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        set_of_data_nodes(&self.name, &self.nodes(), data_set)?;
         let broken_off = || Err(Error::Build("it was broken off before the last node".to_string()));
         let order = (0..self.programs.len().min(1)).chain((1..self.programs.len()).rev());
         for at in order {
@@ -63,7 +71,8 @@ impl StartedCluster {
             }
             wait_for_arbitrator(&self.nodes(), BACK_WITHIN).await?;
         }
-        for at in (0..self.servers.len()).rev() {
+        let servers = if data_set.is_empty() { self.servers.len() } else { 0 };
+        for at in (0..servers).rev() {
             if !goes_on() {
                 return broken_off();
             }
@@ -81,7 +90,7 @@ impl StartedCluster {
     /// What was started can't be written down.
     pub(super) fn keep(self) -> Result<Vec<Node>> {
         let mut nodes = Vec::new();
-        for program in self.programs {
+        for program in self.programs.into_iter().chain(self.proxy) {
             let (role, port, server) = program.keep(&self.name)?;
             nodes.push(Node { role, port, server });
         }

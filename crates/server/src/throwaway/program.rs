@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::child::{ChildProcess, how_it_ended};
-use super::home::{Home, Limits};
+use super::home::{Home, Limits, SOCKET};
 use super::kept_server::KeptServer;
 use super::log;
 use super::state::{KeptAs, KeptNode, NdbPlace, SavedCommand};
@@ -42,6 +42,11 @@ impl Program {
     /// The folder that is its own, of mode 0700.
     pub(crate) fn folder(&self) -> &Path {
         &self.home.folder
+    }
+
+    /// Where clients reach it, if it takes any.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.home.folder.join(SOCKET)
     }
 
     /// Where it keeps its data.
@@ -91,18 +96,18 @@ impl Program {
         &self,
         name: &str,
         server: String,
-        (cluster, role): (&str, Role),
-        place: &NdbPlace,
+        (cluster, kind, role): (&str, ClusterKind, Role),
+        place: Option<&NdbPlace>,
     ) -> Option<KeptServer> {
         let (process, command) = (self.process.as_ref()?, self.command.as_ref()?);
         let node = KeptNode {
             cluster: cluster.to_string(),
-            kind: ClusterKind::Ndb,
+            kind,
             role,
-            port: place.manager_port,
+            port: place.map_or(0, |place| place.manager_port),
             command: command.clone(),
             cpus: self.cpus.as_ref().map_or(Vec::new(), |cpus| cpus.cpus().to_vec()),
-            ndb: Some(place.clone()),
+            ndb: place.cloned(),
         };
         let kept_as = KeptAs { name: name.to_string(), server, node: Some(node) };
         Some(KeptServer::of(kept_as, self.home.folder.clone(), ProcessId::of(process.pid())))
@@ -113,10 +118,10 @@ impl Program {
         mut self,
         name: &str,
         server: String,
-        of_cluster: (&str, Role),
-        place: NdbPlace,
+        of_cluster: (&str, ClusterKind, Role),
+        place: Option<&NdbPlace>,
     ) -> Result<KeptServer> {
-        let described = self.described(name, server, of_cluster, &place);
+        let described = self.described(name, server, of_cluster, place);
         let (Some(kept), Some(process)) = (described, self.process.take()) else {
             return Err(Error::Build(format!("{name} was not started")));
         };

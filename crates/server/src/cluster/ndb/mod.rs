@@ -6,13 +6,14 @@ mod programs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::kind::Role;
+use super::kind::{ClusterKind, Role};
 use super::ports;
+use super::program::StartedProgram;
 use super::steps::NodePlan;
 use crate::cpus::CpuSet;
 use crate::error::{Error, Result};
 use crate::find::Binary;
-use crate::throwaway::{KeptServer, NdbPlace, NodeSpec, Program};
+use crate::throwaway::{NdbPlace, NodeSpec, Program};
 pub(super) use config::change as change_config;
 use config::{Config, DataNode};
 pub(super) use programs::stop_data_node;
@@ -119,36 +120,6 @@ fn sql_plan(port: u16, manager_port: u16, ids: &[u32]) -> NodePlan {
     NodePlan { role: Role::Sql, node: NodeSpec { port, options, ..NodeSpec::default() } }
 }
 
-/// A program of a cluster that runs, and is not kept yet.
-pub(super) struct StartedProgram {
-    pub(super) name: String,
-    pub(super) role: Role,
-    place: NdbPlace,
-    program: Program,
-    server: String,
-}
-
-impl StartedProgram {
-    /// As it would be kept: what it is for, the management node's port, and the program. `None` where it has ended.
-    pub(super) fn described(&self, cluster: &str) -> Option<(Role, u16, KeptServer)> {
-        let server =
-            self.program.described(&self.name, self.server.clone(), (cluster, self.role), &self.place)?;
-        Some((self.role, self.place.manager_port, server))
-    }
-
-    /// Ends it, and starts it on its data.
-    pub(super) async fn restart(&mut self) -> Result<()> {
-        self.program.restart().await
-    }
-
-    /// Lets it live on: what it is for, the management node's port, and the program.
-    pub(super) fn keep(self, cluster: &str) -> Result<(Role, u16, KeptServer)> {
-        let StartedProgram { name, role, place, program, server } = self;
-        let port = place.manager_port;
-        Ok((role, port, program.keep(&name, server, (cluster, role), place)?))
-    }
-}
-
 impl Plan {
     /// The configuration of all nodes. Folders are not known before it is started.
     pub(super) fn config_text(&self) -> String {
@@ -206,8 +177,9 @@ impl Plan {
         let server = format!("MySQL Cluster {}", binary.version);
         let started = |name: String, role: Role, id: u32, program: Program| StartedProgram {
             name,
+            kind: ClusterKind::Ndb,
             role,
-            place: place(id),
+            place: Some(place(id)),
             program,
             server: server.clone(),
         };
