@@ -5,7 +5,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo build web test test-hard test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-hard setup-packages
+.PHONY: help demo build web test test-hard test-lab test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-hard setup-packages
 
 help: ## list the commands
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /  make \1\t/' | expand -t 22
@@ -38,9 +38,13 @@ test-hard: setup-hard web ## run the long tests, then the fuzz targets (FUZZ_SEC
 test-packages: package ## install each package in a clean Debian 11 and 12, and run the demo there (as root)
 	scripts/test-packages.sh
 
-test-all: ## run test, then test-hard, then test-packages
+test-lab: setup-hard web ## measure on a quiet machine: planted causes (LAB_MINUTES=60), searches, kills, studies of clusters; adds to bench/proof/log.md
+	scripts/test-lab.sh
+
+test-all: ## run test, then test-hard, test-lab and test-packages
 	$(MAKE) test
 	$(MAKE) test-hard
+	$(MAKE) test-lab
 	$(MAKE) test-packages
 
 fuzz: setup-test web ## look for inputs that break properties and fuzz targets, other ones each time (FUZZ_SECONDS=3600 in all)

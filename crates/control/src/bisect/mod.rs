@@ -23,6 +23,8 @@ use differences::{ROWS, TABLES, data_differences, load_differences, setting_diff
 /// Of one test; the whole difference is measured for longer.
 const TEST: Duration = Duration::from_secs(25);
 const WHOLE: Duration = Duration::from_secs(50);
+/// A test with too few windows is made once more, this many times as long.
+const LONGER: u32 = 4;
 /// Ends a test as equivalent.
 const MATTERS: f64 = 1.005;
 /// A whole difference that is smaller can't be divided.
@@ -196,7 +198,27 @@ impl Search<'_> {
         self.compare([self.baseline.clone(), variant], length, &what)
     }
 
+    /// Compares two sides. Where the windows were too few for an answer, it takes longer once more: a slow disk makes windows long.
     fn compare(&self, sides: [AbSide; 2], length: Duration, what: &str) -> Result<LogEffect, Error> {
+        if let Some(effect) = self.compare_for(sides.clone(), length, what)? {
+            return Ok(effect);
+        }
+        let longer = length * LONGER;
+        self.compare_for(sides, longer, what)?.ok_or_else(|| {
+            Error::Failed(format!(
+                "the comparison of {what} had too few windows for an answer in {}: compare fresh starts with whyso study",
+                whyso_words::seconds(longer.as_secs_f64())
+            ))
+        })
+    }
+
+    /// `None`: there were too few windows.
+    fn compare_for(
+        &self,
+        sides: [AbSide; 2],
+        length: Duration,
+        what: &str,
+    ) -> Result<Option<LogEffect>, Error> {
         if self.stop.is_asked() {
             return Err(Error::Failed("the search was interrupted before it had an answer".to_string()));
         }
@@ -225,19 +247,14 @@ impl Search<'_> {
             self.stop,
             self.ask_password,
         )?;
-        let found = match answer(&outcome) {
-            Some(found) => found,
-            None if outcome.interrupted => return Err(Error::Interrupted),
-            None => {
-                return Err(Error::Failed(format!(
-                    "the comparison of {what} ended before there was enough to compare: compare fresh starts with whyso study"
-                )));
-            }
-        };
-        Ok(LogEffect {
-            value: found.ratio.value.ln(),
-            low: found.ratio.low.ln(),
-            high: found.ratio.high.ln(),
-        })
+        match answer(&outcome) {
+            Some(found) => Ok(Some(LogEffect {
+                value: found.ratio.value.ln(),
+                low: found.ratio.low.ln(),
+                high: found.ratio.high.ln(),
+            })),
+            None if outcome.interrupted => Err(Error::Interrupted),
+            None => Ok(None),
+        }
     }
 }
