@@ -1,6 +1,7 @@
 //! The time that the CPUs hold, which causes divide.
 
 use super::case::Case;
+use super::proxy;
 use crate::model::Part;
 
 /// The pool of time that full CPUs hold: work on them, and every queue in front of them. With the generator on the same
@@ -15,7 +16,9 @@ pub(super) fn pool_ms(case: &Case) -> f64 {
         let is_waiting_elsewhere = case.counts(&["Innodb_row_lock_time"]).0;
         return (case.response_ms - is_waiting_elsewhere).max(own);
     }
-    let waits_for_sockets = case.ms(Part::TransitIn) + case.ms(Part::TransitOut);
+    // What a proxy works and queues for is its own.
+    let on_the_way = if proxy::of(case).is_some() { 0.0 } else { case.ms(Part::TransitOut) };
+    let waits_for_sockets = case.ms(Part::TransitIn) + on_the_way;
     let of_generator = case.ms(Part::ClientCpu) + case.ms(Part::ClientDelay);
     if case.machine.shared { own + waits_for_sockets + of_generator } else { own + case.ms(Part::TransitIn) }
 }

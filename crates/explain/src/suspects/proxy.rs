@@ -15,7 +15,7 @@ pub(super) fn of<'a>(case: &Case<'a, '_>) -> Option<&'a NodeInput> {
     case.level.nodes.iter().find(|node| node.role == ROLE)
 }
 
-/// What passes between sending and answer, and neither side accounts for, is the proxy's. On full CPUs it is a queue for these.
+/// What passes between sending and answer, and neither side accounts for, is the proxy's: its work, and its own queue for CPUs.
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     claim(case).into_iter().collect()
 }
@@ -23,7 +23,7 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
 fn claim(case: &Case) -> Option<Claim> {
     let proxy = of(case)?;
     let ms = case.ms(Part::TransitOut);
-    if case.share(ms) < SHARE_MIN || (case.are_cpus_full() && case.machine.shared) {
+    if case.share(ms) < SHARE_MIN {
         return None;
     }
     let unit = case.unit();
