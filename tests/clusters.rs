@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, SOON, ask, json_of, kill, output, text, wait_until};
+use common::{Place, SOON, ask, cpu_ns_of_last_seconds, json_of, kill, output, text, wait_until};
 use serde_json::Value;
 
 /// The nodes of the only cluster: role and DSN.
@@ -184,13 +184,17 @@ fn assert_is_restarted_under_load(place: &Place) {
     let before = pids();
     let restart = format!("!{} server cluster restart g", env!("CARGO_BIN_EXE_whyso"));
     let mut run = place.whyso(&["run", "oltp-point-select", "--cluster", "g", "--all-nodes", "--users", "6"]);
-    run.args(["--seconds", "14", "--warmup", "1", "--tables", "1", "--rows", "1000", "--no-repeat"]);
+    run.args(["--seconds", "20", "--warmup", "1", "--tables", "1", "--rows", "1000", "--no-repeat"]);
     let done = output(run.args(["--at", "1", &restart, "--json"]));
     assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
     let is_new = || pids().iter().all(|pid| !before.contains(pid));
     assert!(wait_until(SOON, is_new), "every node was restarted");
     let report = text(&output(&mut place.whyso(&["report", "latest", "--format", "json"])).stdout);
     assert!(report.contains("could not be used"), "{report}");
+    assert!(
+        cpu_ns_of_last_seconds(place, "g-3") > 0,
+        "the first that was restarted is traced as what it is now"
+    );
 }
 
 const STUDY: &str = r#"
@@ -283,7 +287,7 @@ fn what_is_no_cluster_is_refused() {
     refused(&["start", "ndb", "--data-set", "HostName=db1", "--server", "/usr"], "whyso chooses it");
     refused(&["start", "ndb", "--data-set", "DataMemory", "--server", "/usr"], "give a name and a value");
     let start = ["server", "cluster", "start", "replication", "--proxy", "--dry-run"];
-    let plan = output(&mut place.whyso(&start));
+    let plan = output(place.whyso(&start).args(["--node-set", "2:innodb_flush_log_at_trx_commit=2"]));
     let printed = text(&plan.stdout);
     assert!(printed.contains("haproxy.cfg:") && printed.contains("server replication-1 unix@"), "{printed}");
     assert!(!printed.contains("server replication-2"), "a replica takes no changes: {printed}");
@@ -291,4 +295,5 @@ fn what_is_no_cluster_is_refused() {
         printed.contains("replication-1 (source): --port=") && printed.contains("--read-only=1"),
         "{printed}"
     );
+    assert_eq!(printed.matches("--innodb-flush-log-at-trx-commit=2").count(), 1, "{printed}");
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::PathBuf;
 
-use common::{Place, SOON, ask, json_of, kill, output, text, wait_until};
+use common::{Place, SOON, ask, cpu_ns_of_last_seconds, json_of, kill, output, text, wait_until};
 use serde_json::Value;
 
 /// The build's folder, in the user's own cache.
@@ -86,6 +86,7 @@ fn a_cluster_of_ndb_is_loaded_explained_and_restarted_under_load() {
             .all(|pid| !before.contains(pid))
     };
     assert!(wait_until(SOON, is_new), "every node was restarted");
+    assert!(cpu_ns_of_last_seconds(&place, "ndb-data-1") > 0, "it is traced as what it is now");
     let mut export =
         place.whyso(&["export", "latest", "--source", "ndbinfo", "--metric", "memory_total_bytes"]);
     let totals = text(&output(&mut export).stdout);

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 whyso=${WHYSO:-whyso}
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
-	names=(semi-sync parallel-appliers galera-conflicts rolling-restart ndb-pool ndb-scaleout ndb-disk-buffer ndb-rolling-restart ndb-data-nodes)
+	names=(semi-sync semi-sync-mysql parallel-appliers galera-conflicts rolling-restart ndb-pool ndb-scaleout ndb-disk-buffer ndb-rolling-restart ndb-data-nodes)
 fi
 folder=$(mktemp -d /var/tmp/whyso-clusters-XXXXXX)
 trap 'rm -rf "$folder"' EXIT

@@ -8,6 +8,7 @@ pub(crate) mod schemas;
 pub(crate) mod served;
 pub(crate) mod sysbench;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -370,4 +371,25 @@ pub(crate) fn ask(dsn: &str, sql: &str) -> String {
         .output()
         .unwrap();
     format!("{}{}", text(&asked.stdout), text(&asked.stderr)).trim().to_string()
+}
+
+/// CPU time of a node's threads in the last two seconds of the newest recording.
+pub(crate) fn cpu_ns_of_last_seconds(place: &Place, node: &str) -> i64 {
+    let mut export =
+        place.whyso(&["export", "latest", "--format", "csv", "--host", node, "--source", "threads"]);
+    let csv = text(&output(export.args(["--metric", "cpu_ns"])).stdout);
+    let mut by_role: BTreeMap<String, Vec<(i64, i64)>> = BTreeMap::new();
+    for line in csv.lines() {
+        let fields: Vec<&str> = line.split(',').collect();
+        if let [at, _, "threads", "cpu_ns", role, .., value] = fields[..] {
+            let reading = (at.parse().unwrap(), value.parse().unwrap());
+            by_role.entry(role.to_string()).or_default().push(reading);
+        }
+    }
+    let last_ns = by_role.values().flatten().map(|(at_ns, _)| *at_ns).max().unwrap();
+    let grown = by_role.values().map(|readings| {
+        let of_last = || readings.iter().filter(|(at_ns, _)| *at_ns >= last_ns - 2_000_000_000);
+        of_last().map(|(_, ns)| ns).max().unwrap_or(&0) - of_last().map(|(_, ns)| ns).min().unwrap_or(&0)
+    });
+    grown.sum()
 }

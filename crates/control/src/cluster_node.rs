@@ -1,20 +1,15 @@
-//! The other nodes of a cluster, while its first one is loaded.
+//! Nodes of a cluster that is loaded.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use tokio::runtime::Runtime;
 use whyso_model::{Missing, NotMeasured};
-use whyso_record::Recorder;
 use whyso_record::run::{NodeFacts, RunInfo};
 use whyso_server::Dsn;
 use whyso_server::cluster::{self, Node, Role, StartedCluster};
-use whyso_tracing::{NodeTracing, TracedNode};
-use whyso_watch::{WatchSpec, Watcher};
 
 use crate::Error;
-use crate::recording::watch_spec;
 use crate::server_under_test::SharedCell;
 
 /// Servers that one tracer follows, at most.
@@ -68,13 +63,9 @@ impl ClusterNode {
         }
     }
 
-    fn watch(&self, interval: Duration, recorder: &Recorder) -> Result<Watcher, Error> {
-        let spec = WatchSpec {
-            server_host: self.name.clone(),
-            is_other_node: true,
-            ..watch_spec(self.dsn.as_ref(), self.pid, None, interval)
-        };
-        Ok(Watcher::start(spec, recorder.clone())?)
+    /// Whether it has threads that apply what other servers have changed.
+    pub(crate) fn applies_changes(&self) -> bool {
+        [Role::Replica, Role::Member].iter().any(|role| role.name() == self.role)
     }
 }
 
@@ -90,15 +81,6 @@ impl std::fmt::Debug for OwnCluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("OwnCluster")
     }
-}
-
-/// The nodes of a cluster while its first one is loaded.
-#[derive(Default)]
-pub(crate) struct OtherNodes<'a> {
-    nodes: &'a [ClusterNode],
-    watchers: Vec<Watcher>,
-    /// Ends when the recording does.
-    _tracing: Option<NodeTracing>,
 }
 
 /// Writes down which node is loaded, which are not, and what is not measured of those.
@@ -149,33 +131,6 @@ pub(crate) fn other_pids(nodes: &[ClusterNode]) -> Vec<u32> {
     nodes.iter().skip(1).filter_map(|node| node.pid).collect()
 }
 
-impl<'a> OtherNodes<'a> {
-    /// Begins to watch the nodes after the first. `trace`: their threads, too, and what asks the servers for these.
-    pub(crate) fn watch(
-        nodes: &'a [ClusterNode],
-        interval: Duration,
-        trace: Option<&Runtime>,
-        recorder: &Recorder,
-        info: &mut RunInfo,
-    ) -> Result<OtherNodes<'a>, Error> {
-        let others = nodes.get(1..).unwrap_or_default();
-        let watchers =
-            others.iter().map(|node| node.watch(interval, recorder)).collect::<Result<Vec<_>, Error>>()?;
-        let tracing = trace.and_then(|runtime| trace_threads(others, runtime, recorder, info));
-        Ok(OtherNodes { nodes: others, watchers, _tracing: tracing })
-    }
-
-    /// Ends the watching, and writes down what it missed.
-    pub(crate) fn stop(self, info: &mut RunInfo) {
-        for (watcher, node) in self.watchers.into_iter().zip(self.nodes) {
-            for line in watcher.stop() {
-                let what = format!("{}: {}", node.name, line.what);
-                info.not_measured.push(NotMeasured { what, ..line });
-            }
-        }
-    }
-}
-
 /// The threads of a data node or a proxy, with their names.
 fn threads_of(pid: u32) -> Vec<(u32, String)> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
@@ -187,33 +142,13 @@ fn threads_of(pid: u32) -> Vec<(u32, String)> {
     named.take(THREADS_MAX).collect()
 }
 
-fn trace_threads(
-    others: &[ClusterNode],
-    runtime: &Runtime,
-    recorder: &Recorder,
-    info: &mut RunInfo,
-) -> Option<NodeTracing> {
-    let traced = |node: &ClusterNode| {
-        let pid = node.pid?;
-        // Without them, the node's threads are counted by role alone.
-        let ask = |dsn| runtime.block_on(cluster::appliers(dsn)).unwrap_or_default();
-        let single = match &node.dsn {
-            Some(dsn) => ask(dsn),
-            None if node.ndb_id.is_some() || node.role == Role::Proxy.name() => threads_of(pid),
-            None => Vec::new(),
-        };
-        Some(TracedNode { name: node.name.clone(), pid, appliers: single.into_iter().collect() })
+/// The threads of a node that are traced one by one, by number: those that apply changes, or those of a data node or a proxy. Without an answer of
+/// its server there are none.
+pub(crate) async fn single_threads(node: &ClusterNode, pid: u32) -> HashMap<u32, String> {
+    let threads = match &node.dsn {
+        Some(dsn) => cluster::appliers(dsn).await.unwrap_or_default(),
+        None if node.ndb_id.is_some() || node.role == Role::Proxy.name() => threads_of(pid),
+        None => Vec::new(),
     };
-    let traced: Vec<TracedNode> = others.iter().filter_map(traced).collect();
-    if traced.is_empty() {
-        return None;
-    }
-    match NodeTracing::begin(traced, recorder.clone()) {
-        Ok(tracing) => Some(tracing),
-        Err(error) => {
-            let what = "the threads of the cluster's other nodes";
-            info.not_measured.push(NotMeasured::new(Missing::Other, what, error.to_string()));
-            None
-        }
-    }
+    threads.into_iter().collect()
 }

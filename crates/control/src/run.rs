@@ -17,11 +17,12 @@ use whyso_workload::Workload;
 use crate::Stop;
 use crate::action::ActionKind;
 use crate::action_runner::{ActionRunner, RestartTarget};
-use crate::cluster_node::{self, OtherNodes};
+use crate::cluster_node;
 use crate::engine::Engine;
 use crate::facts;
 use crate::level::{Cut, silent_then_failed};
 use crate::login::AskPassword;
+use crate::other_nodes::OtherNodes;
 use crate::own_data::{fill_dictionaries, set_up};
 use crate::progress::{Listener, News};
 use crate::put_back::put_everything_back;
@@ -206,13 +207,8 @@ impl PreparedRun<'_> {
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
         let recorder = recording.recorder.clone();
         let Plan { nodes, interval, trace, .. } = self.plan;
-        let others = OtherNodes::watch(
-            nodes,
-            *interval,
-            trace.then_some(&self.runtime),
-            &recorder,
-            &mut recording.info,
-        )?;
+        let others =
+            OtherNodes::watch(nodes, *interval, (&self.runtime, *trace), &recorder, &mut recording.info)?;
         let wanted = TracingSpec {
             trace: self.plan.trace,
             stacks: self.plan.stacks,
@@ -224,7 +220,7 @@ impl PreparedRun<'_> {
         };
         let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
         let failure = match connected.map_or_else(connect, Ok) {
-            Ok(engine) => self.levels(engine, &mut recording, &watcher, tracing.as_ref()),
+            Ok(engine) => self.levels(engine, &mut recording, (&watcher, &others), tracing.as_ref()),
             Err(error) => Some(error.to_string()),
         };
         drop(tracing);
@@ -239,7 +235,7 @@ impl PreparedRun<'_> {
         &self,
         mut engine: Engine,
         recording: &mut Recording,
-        watcher: &Watcher,
+        (watcher, others): (&Watcher, &OtherNodes<'_>),
         tracing: Option<&Tracing>,
     ) -> Option<String> {
         let plan = self.plan;
@@ -259,6 +255,7 @@ impl PreparedRun<'_> {
             plan,
             recorder: recording.recorder.clone(),
             watcher,
+            others,
             tracing,
             listener: self.listener,
             stop: self.stop,

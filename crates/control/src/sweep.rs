@@ -11,6 +11,7 @@ use crate::Stop;
 use crate::action_runner::ActionRunner;
 use crate::engine::Engine;
 use crate::level::{self, Cut, Job, Timing, Watch};
+use crate::other_nodes::OtherNodes;
 use crate::pacing;
 use crate::progress::{Listener, News, Running};
 use crate::recording::{record_event, record_interval};
@@ -23,6 +24,7 @@ pub(crate) struct Sweep<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) recorder: Recorder,
     pub(crate) watcher: &'a Watcher,
+    pub(crate) others: &'a OtherNodes<'a>,
     /// `None` where the server's time can't be accounted for.
     pub(crate) tracing: Option<&'a Tracing>,
     pub(crate) listener: &'a dyn Listener,
@@ -144,6 +146,7 @@ impl Watch for RecordedLevel<'_, '_> {
                 tracing.server_pid_changed(pid);
             }
         }
+        sweep.others.follow(sweep.watcher, sweep.tracing);
     }
 }
 

@@ -116,6 +116,7 @@ static TABLE: &[Meaning] = &[
     line("innodb_mutexes", "*", Excluded, "", "", "waits for InnoDB's own locks; `whyso locks` shows them"),
     line("innodb_status", "*", Excluded, "", "", "InnoDB's own status; its counters hold the same where a server has them"),
     line("replication", "*", Excluded, "", "", "what a replica has fetched and executed, and how far it is behind"),
+    line("applying", "*", Excluded, "", "", "what a replica's appliers were found to do; the finding on its lag says it"),
     line("pfs_*", "*", Excluded, "", "", "what the Performance Schema counted; `whyso pfs` shows it"),
     line("threads", "*", Excluded, "", "", "where the time of the server's threads went; the time budget says it"),
     line("load*", "*", Excluded, "", "", "what the load did; the level's result says it"),

@@ -90,7 +90,7 @@ fn node_input(node: &NodeFacts, is_loaded: bool) -> NodeInput {
 fn is_of_node(key: &SeriesKey) -> bool {
     match key.source.as_str() {
         "server_process" => key.instance == "server",
-        "threads" | "appliers" | "replication" | "ndbinfo" => true,
+        "threads" | "appliers" | "applying" | "replication" | "ndbinfo" => true,
         "status" => {
             let metric = key.metric.to_ascii_lowercase();
             metric == "questions" || metric.starts_with("wsrep_") || metric.starts_with("rpl_semi_sync_")

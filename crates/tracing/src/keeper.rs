@@ -96,6 +96,12 @@ impl Keeper {
                     }
                     self.watch();
                 }
+                Ok(Request::OtherServer(old, new)) => {
+                    if let Some(other) = self.servers.iter_mut().skip(1).find(|pid| **pid == old) {
+                        *other = new;
+                    }
+                    self.watch();
+                }
                 Ok(Request::Generator(pid, reply)) => {
                     self.generators = vec![pid];
                     self.watch();

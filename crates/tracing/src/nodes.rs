@@ -20,6 +20,8 @@ use crate::error::Error;
 const SERVERS_MAX: usize = 4;
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Nodes that came back and wait to be counted, at most.
+const CHANGED_MAX: usize = 64;
 /// Source of the series of single threads.
 const APPLIERS: &str = "appliers";
 const THREADS: &str = "threads";
@@ -36,7 +38,8 @@ pub struct TracedNode {
 
 /// Tracers of nodes, in a thread of their own. Dropping it takes a last reading and ends them.
 pub struct NodeTracing {
-    stop: Option<SyncSender<()>>,
+    /// Nodes that are another process now; none any more: the end.
+    changed: Option<SyncSender<TracedNode>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -52,27 +55,38 @@ impl NodeTracing {
             let spec = TraceSpec { servers, ..TraceSpec::default() };
             tracers.push(Tracer::start(&spec).map_err(Error::Trace)?);
         }
-        let (stop, stopped) = sync_channel::<()>(1);
+        let (sender, changed) = sync_channel::<TracedNode>(CHANGED_MAX);
         let mut keeper = NodeKeeper { tracers, nodes, recorder, totals: HashMap::new() };
         let run = move || {
             let mut next = Instant::now();
             loop {
                 keeper.read();
                 next += INTERVAL;
-                let rest = next.saturating_duration_since(Instant::now());
-                if stopped.recv_timeout(rest) != Err(RecvTimeoutError::Timeout) {
-                    return keeper.read();
+                loop {
+                    let rest = next.saturating_duration_since(Instant::now());
+                    match changed.recv_timeout(rest) {
+                        Ok(node) => keeper.follow(node),
+                        Err(RecvTimeoutError::Timeout) => break,
+                        Err(RecvTimeoutError::Disconnected) => return keeper.read(),
+                    }
                 }
             }
         };
         let spawned = std::thread::Builder::new().name("trace-nodes".to_string()).spawn(run);
-        Ok(NodeTracing { stop: Some(stop), thread: Some(spawned.map_err(Error::Thread)?) })
+        Ok(NodeTracing { changed: Some(sender), thread: Some(spawned.map_err(Error::Thread)?) })
+    }
+
+    /// A node is another process now, by its name. Never waits.
+    pub fn process_changed(&self, node: TracedNode) {
+        if let Some(changed) = &self.changed {
+            let _ = changed.try_send(node);
+        }
     }
 }
 
 impl Drop for NodeTracing {
     fn drop(&mut self) {
-        self.stop = None;
+        self.changed = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.
             let _ = thread.join();
@@ -87,8 +101,8 @@ struct NodeKeeper {
     tracers: Vec<Tracer>,
     nodes: Vec<TracedNode>,
     recorder: Recorder,
-    /// By process.
-    totals: HashMap<u32, NodeTotals>,
+    /// By name.
+    totals: HashMap<String, NodeTotals>,
 }
 
 /// Sums of one node since the tracing began; none ever falls, whichever threads end.
@@ -134,6 +148,24 @@ fn applier(name: &str, tid: u32) -> Instance {
 }
 
 impl NodeKeeper {
+    /// Counts a node as the process that it is now. What it did before stays.
+    fn follow(&mut self, node: TracedNode) {
+        let Some(place) = self.nodes.iter().position(|known| known.name == node.name) else { return };
+        if self.nodes[place].pid != node.pid
+            && let Some(totals) = self.totals.get_mut(&node.name)
+        {
+            // Its threads of before are gone.
+            totals.sums.retain(|(source, _), _| *source != APPLIERS);
+        }
+        self.nodes[place] = node;
+        let some = self.nodes.chunks(SERVERS_MAX).nth(place / SERVERS_MAX).unwrap_or_default();
+        let pids: Vec<u32> = some.iter().map(|node| node.pid).collect();
+        if let Some(tracer) = self.tracers.get_mut(place / SERVERS_MAX) {
+            // As many as before.
+            let _ = tracer.watch(&pids, &[]);
+        }
+    }
+
     fn read(&mut self) {
         let begin_ns = monotonic_ns();
         let threads: Vec<ThreadSums> =
@@ -141,7 +173,7 @@ impl NodeKeeper {
         let end_ns = monotonic_ns();
         for node in &self.nodes {
             let of_node: Vec<&ThreadSums> = threads.iter().filter(|thread| thread.pid == node.pid).collect();
-            let totals = self.totals.entry(node.pid).or_default();
+            let totals = self.totals.entry(node.name.clone()).or_default();
             totals.add(&of_node, &node.appliers);
             for source in [THREADS, APPLIERS] {
                 let values = values(&self.recorder, &node.name, source, totals);

@@ -14,4 +14,6 @@ pub(crate) enum Request {
     Generator(u32, SyncSender<()>),
     /// The server was started again, as this process.
     Server(u32),
+    /// Another server that takes parts of the load was started again: its process before, and now.
+    OtherServer(u32, u32),
 }

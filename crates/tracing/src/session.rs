@@ -199,6 +199,11 @@ impl Tracing {
         self.send(Request::Server(pid));
     }
 
+    /// Another server that takes parts of the load was started again.
+    pub fn other_pid_changed(&self, old: u32, new: u32) {
+        self.send(Request::OtherServer(old, new));
+    }
+
     /// Never waits: a tracer that is that far behind takes its next reading all the sooner.
     fn send(&self, request: Request) {
         if let Some(requests) = &self.requests {

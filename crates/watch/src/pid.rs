@@ -1,7 +1,7 @@
-//! The process that samplers follow.
+//! The processes that samplers follow.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The process id that a sampler follows, 0 for none; changes when the server is restarted.
 #[derive(Clone, Default)]
@@ -23,5 +23,25 @@ impl Pid {
             0 => None,
             pid => Some(pid),
         }
+    }
+}
+
+/// Processes of the cluster's other nodes, which change when those are restarted.
+#[derive(Clone, Default)]
+pub(crate) struct NodePids(Arc<Mutex<Vec<u32>>>);
+
+impl NodePids {
+    pub(crate) fn new(pids: &[u32]) -> NodePids {
+        NodePids(Arc::new(Mutex::new(pids.to_vec())))
+    }
+
+    pub(crate) fn replace(&self, old: Option<u32>, new: u32) {
+        let mut pids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pids.retain(|pid| Some(*pid) != old);
+        pids.push(new);
+    }
+
+    pub(crate) fn get(&self) -> Vec<u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -6,7 +6,7 @@ use mysql_async::Opts;
 
 use crate::metric::Metric;
 use crate::own_statements::OwnStatements;
-use crate::pid::Pid;
+use crate::pid::{NodePids, Pid};
 use crate::sampler::Sampler;
 use crate::samplers::lock_waits::RowLockActivity;
 use crate::samplers::pfs::{SharedReader, share};
@@ -147,6 +147,8 @@ pub(crate) struct StartContext<'s> {
     pub(crate) machine: Machine,
     /// The server's process, which changes when the server is restarted.
     pub(crate) server_pid: Pid,
+    /// Those of the cluster's other nodes.
+    pub(crate) node_pids: NodePids,
     pub(crate) own_connections: OwnConnections,
     pub(crate) statements: OwnStatements,
     pub(crate) row_lock_activity: RowLockActivity,
@@ -158,7 +160,7 @@ impl<'s> StartContext<'s> {
     pub(crate) fn new(
         spec: &'s WatchSpec,
         stop: Stop,
-        server_pid: Pid,
+        (server_pid, node_pids): (Pid, NodePids),
         statements: OwnStatements,
         sessions: SessionTally,
     ) -> StartContext<'s> {
@@ -167,6 +169,7 @@ impl<'s> StartContext<'s> {
             stop,
             machine: Machine::read(),
             server_pid,
+            node_pids,
             own_connections: OwnConnections::default(),
             statements,
             row_lock_activity: RowLockActivity::default(),

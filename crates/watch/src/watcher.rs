@@ -10,7 +10,7 @@ use whyso_model::{Missing, NotMeasured};
 use crate::cost::Cost;
 use crate::error::Error;
 use crate::own_statements::{OwnExecution, OwnStatements};
-use crate::pid::Pid;
+use crate::pid::{NodePids, Pid};
 use crate::sampler::{Notes, Runner, Surroundings, run_in_turn};
 use crate::sampler_entry::{Host, ScheduledSampler, StartContext};
 use crate::samplers;
@@ -30,6 +30,7 @@ pub struct Watcher {
     stop: Stop,
     notes: Notes,
     server_pid: Pid,
+    node_pids: NodePids,
     server_pid_expected: bool,
     sessions: SessionTally,
     statements: OwnStatements,
@@ -64,6 +65,7 @@ impl Watcher {
             stop: Stop::new(),
             notes: Notes::default(),
             server_pid: server_pid.clone(),
+            node_pids: NodePids::new(&spec.other_node_pids),
             server_pid_expected: spec.server_is_here(),
             sessions: SessionTally::default(),
             statements: OwnStatements::default(),
@@ -110,7 +112,7 @@ impl Watcher {
         StartContext::new(
             spec,
             self.stop.clone(),
-            self.server_pid.clone(),
+            (self.server_pid.clone(), self.node_pids.clone()),
             self.statements.clone(),
             self.sessions.clone(),
         )
@@ -154,6 +156,11 @@ impl Watcher {
     /// The server was restarted, or went away.
     pub fn server_pid_changed(&self, pid: Option<u32>) {
         self.server_pid.set(pid);
+    }
+
+    /// Another node of the cluster is this process of the machine now. `old`: what it was before, if it was any.
+    pub fn other_node_pid_changed(&self, old: Option<u32>, new: u32) {
+        self.node_pids.replace(old, new);
     }
 
     /// Counts statements as whyso's own that are about to be sent on a connection of their own with this default schema. They count as under

@@ -8,7 +8,7 @@ use whyso_watch::{WatchSpec, Watcher};
 use super::plan::RecordPlan;
 use super::session::RecordingSession;
 use super::successor::Successor;
-use crate::cluster_node::OtherNodes;
+use crate::other_nodes::OtherNodes;
 use crate::progress::Listener;
 use crate::recording::{Outcome, Recording, SLOW_INTERVAL};
 use crate::runtime::runtime;

@@ -11,8 +11,9 @@ use whyso_watch::Watcher;
 use super::plan::RecordPlan;
 use super::session::RecordingSession;
 use super::successor::Successor;
-use crate::cluster_node::{self, OtherNodes};
+use crate::cluster_node;
 use crate::login::AskPassword;
+use crate::other_nodes::OtherNodes;
 use crate::progress::{Listener, News};
 use crate::put_back::put_settings_back;
 use crate::recording::{Recording, watch_spec};
@@ -34,7 +35,8 @@ pub(super) fn with_server<T>(
     let (mut undo, performance_schema) = threads.block_on(set_up(plan, &mut dsn, listener, ask_password))?;
     let begun = begin(plan, &dsn, performance_schema, &threads);
     let recorded = begun.and_then(|NewRecording { recording, watcher, others, tracing }| {
-        let successor = Successor::of(recording.info.server.pid);
+        // Those of a cluster's nodes are found together.
+        let successor = Successor::of(recording.info.server.pid.filter(|_| plan.nodes.is_empty()));
         let dsn = Some(dsn.clone());
         attend(
             RecordingSession {
@@ -131,8 +133,7 @@ fn begin<'a>(
     let recorder = recording.recorder.clone();
     let watcher = Watcher::start(watched, recorder.clone())?;
     let RecordPlan { nodes, interval, trace, .. } = plan;
-    let others =
-        OtherNodes::watch(nodes, *interval, trace.then_some(runtime), &recorder, &mut recording.info)?;
+    let others = OtherNodes::watch(nodes, *interval, (runtime, *trace), &recorder, &mut recording.info)?;
     let tracing = Tracing::begin(&mut recording.info, &recording.recorder, plan.tracing_spec(Some(dsn)));
     Ok(NewRecording { recording, watcher, others, tracing })
 }

@@ -17,8 +17,8 @@ use super::successor::Successor;
 use super::toggles::Toggles;
 use super::windows::Windows;
 use crate::Stop;
-use crate::cluster_node::OtherNodes;
 use crate::held_command::spawn_held;
+use crate::other_nodes::OtherNodes;
 use crate::progress::{Listener, News};
 use crate::recording::{Outcome, Recording, record_event};
 use crate::runtime::GOODBYE_TIME_MAX;
@@ -136,6 +136,7 @@ impl RecordingSession<'_> {
         if let Some(dsn) = &self.dsn {
             self.successor.check(dsn, &self.runtime, &self.watcher, self.tracing.as_ref());
         }
+        self.others.follow(&self.watcher, self.tracing.as_ref());
         if let Some(busy) = self.tracing.as_ref().and_then(Tracing::busy_functions) {
             self.listener.hear(News::Functions(&busy));
         }

@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use whyso_server::Dsn;
-use whyso_server::answers::{log_out, within};
-use whyso_watch::{Watcher, server_facts};
-
 use whyso_tracing::Tracing;
+use whyso_watch::Watcher;
+
+use crate::process::{self, Process};
 
 /// Between two checks whether the process still exists.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Bound on asking the server which process it is.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Has the server's process, and finds the next one where that has ended.
 pub(super) struct Successor {
@@ -25,26 +23,6 @@ struct SuccessorState {
     process: Option<Process>,
     checked: Instant,
     answer: Option<Receiver<Option<u32>>>,
-}
-
-/// Another process may have the number later: the time of its start distinguishes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Process {
-    pid: u32,
-    start_ticks: u64,
-}
-
-impl Process {
-    fn now(pid: u32) -> Option<Process> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name stands in parentheses, and may contain any.
-        let (_, fields) = stat.rsplit_once(") ")?;
-        let mut fields = fields.split(' ');
-        // Nothing runs in a process that has ended and was not collected yet.
-        let state = fields.next()?;
-        let start_ticks = fields.nth(22 - 4)?.parse().ok()?;
-        (state != "Z").then_some(Process { pid, start_ticks })
-    }
 }
 
 impl Successor {
@@ -77,7 +55,7 @@ impl Successor {
             Some(Ok(None) | Err(TryRecvError::Disconnected)) => state.answer = None,
             None => {}
         }
-        if Process::now(process.pid) != Some(process) {
+        if !process.lives() {
             state.answer = Some(find_pid(dsn.clone(), runtime));
         }
     }
@@ -87,34 +65,8 @@ impl Successor {
 fn find_pid(dsn: Dsn, runtime: &Runtime) -> Receiver<Option<u32>> {
     let (reply, answer) = channel();
     runtime.spawn(async move {
-        let asked = within(ANSWER_TIME_MAX, &dsn, "finding its process", async {
-            let mut conn = dsn.connect().await?;
-            let facts = server_facts(&mut conn, &dsn.endpoint(), false, dsn.server_pid()).await?;
-            log_out(conn).await;
-            Ok::<_, crate::Error>(facts.pid)
-        });
         // Nobody may listen any more: the recording has ended.
-        let _ = reply.send(asked.await.ok().flatten());
+        let _ = reply.send(process::of_server(&dsn).await);
     });
     answer
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_is_known_while_it_lives() {
-        let own = Process::now(std::process::id()).unwrap();
-        assert!(own.start_ticks > 0);
-        assert_eq!(Process::now(std::process::id()), Some(own));
-        assert_eq!(Process::now(u32::MAX), None);
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while Process::now(child.id()).is_some() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        assert_eq!(Process::now(child.id()), None, "it has ended, and nobody has collected it");
-        child.wait().unwrap();
-    }
 }

@@ -4,7 +4,7 @@ pub(crate) mod data_node;
 mod state;
 mod words;
 
-pub use state::{Applier, NodeState, StateShare};
+pub use state::{Applier, Applying, NodeState, StateShare};
 
 use whyso_model::Role;
 
@@ -59,7 +59,7 @@ fn behind(level: &Level, node: &NodeInput, state: &NodeState) -> Option<Finding>
         level.name(),
         names(state),
         whyso_words::seconds(behind_s),
-        applier_words("busiest applier", state.applier.as_ref(), advice(state.applier.as_ref())),
+        applier_words("busiest applier", state.applier.as_ref(), &advice(state)),
     );
     Some(Finding { id: "replication-lag".to_string(), text, evidence: lag_evidence(level, node) })
 }

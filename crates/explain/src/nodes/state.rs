@@ -50,6 +50,9 @@ pub struct NodeState {
     pub in_kernel: Option<f64>,
     /// The busiest thread that applies changes of other nodes, or that works on a data node; `None` where none was traced.
     pub applier: Option<Applier>,
+    /// What its appliers were found to do, by the server; `None` where it showed none.
+    #[serde(default)]
+    pub applying: Option<Applying>,
 }
 
 /// Threads that apply what other nodes have changed, or those of a data node.
@@ -62,6 +65,17 @@ pub struct Applier {
     /// Share of the time in which it surely had something to do. It may have had more: waits on locks and for work look the same.
     pub busy: f64,
     /// Where that time went, by state, the largest share first.
+    pub states: Vec<StateShare>,
+}
+
+/// What the threads that apply changes were found to do when they had something to do, by the server's own words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct Applying {
+    /// Threads that were found, over all readings.
+    pub samples: f64,
+    /// Share of them that had something to do.
+    pub busy: f64,
+    /// Of these, the states that they were in, the most frequent first.
     pub states: Vec<StateShare>,
 }
 
@@ -99,6 +113,7 @@ impl NodeState {
             page_hits: None,
             in_kernel: None,
             applier: applier(node, seconds),
+            applying: applying(node),
         }
     }
 }
@@ -125,6 +140,36 @@ fn gauge_mean(node: &NodeInput, source: &str, metric: &str) -> Option<f64> {
     let found =
         node.gauges.iter().find(|gauge| gauge.series.source == source && gauge.series.metric == metric);
     found.map(|gauge| gauge.mean).filter(|value| value.is_finite())
+}
+
+/// Words of states in which an applier has nothing to do: of MariaDB and MySQL.
+const NOTHING_TO_DO: [&str; 4] =
+    ["waiting for more updates", "work from sql thread", "event from coordinator", "next event in relay log"];
+
+/// What its appliers were found to do.
+fn applying(node: &NodeInput) -> Option<Applying> {
+    let found: Vec<(&str, f64)> = node
+        .counters
+        .iter()
+        .filter(|counter| counter.series.source == "applying" && counter.series.metric == "samples")
+        .map(|counter| (counter.series.instance.as_str(), counter.increase))
+        .filter(|(_, threads)| (0.0..1e12).contains(threads))
+        .collect();
+    let samples: f64 = found.iter().map(|(_, threads)| threads).sum();
+    if samples <= 0.0 {
+        return None;
+    }
+    let has_work = |state: &str| {
+        let state = state.to_lowercase();
+        !NOTHING_TO_DO.iter().any(|rest| state.contains(rest))
+    };
+    let at_work = || found.iter().filter(|(state, threads)| *threads > 0.0 && has_work(state));
+    let busy: f64 = at_work().map(|(_, threads)| threads).sum();
+    let mut states: Vec<StateShare> = at_work()
+        .map(|(state, threads)| StateShare { state: (*state).to_string(), share: threads / busy })
+        .collect();
+    states.sort_by(|one, other| other.share.total_cmp(&one.share));
+    Some(Applying { samples, busy: busy / samples, states })
 }
 
 /// The thread that had most to do.

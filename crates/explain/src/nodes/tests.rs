@@ -95,6 +95,37 @@ fn a_replica_that_keeps_up_and_an_applier_with_time_to_spare_are_no_findings() {
 }
 
 #[test]
+fn what_an_applier_slept_on_is_in_the_servers_words() {
+    let with_states = |states: &[(&str, f64)]| {
+        let mut slept = replica(5.0, &[("lock", 1.0)]);
+        slept.counters.extend(states.iter().map(|(state, threads)| Counter {
+            series: name("db-2", "applying", "samples", state),
+            unit: "1".to_string(),
+            increase: *threads,
+        }));
+        explained(slept)
+    };
+    let explanation = with_states(&[
+        ("Waiting for prior transaction to commit", 12.0),
+        ("Commit", 4.0),
+        ("Waiting for work from SQL thread", 4.0),
+    ]);
+    let text = lag(&explanation).unwrap();
+    assert!(
+        text.ends_with(
+            "The server shows 80 % of its appliers with something to do (20 samples), of these 75 % in the state 'Waiting for prior \
+             transaction to commit' and 25 % in the state 'Commit'."
+        ),
+        "{text}"
+    );
+    let idle = with_states(&[("Slave has read all relay log; waiting for more updates", 7.0)]);
+    assert!(lag(&idle).unwrap().ends_with("with nothing to do (7 samples)."), "{idle:?}");
+    assert_eq!(explanation.nodes[1].applying.as_ref().unwrap().samples, 20.0);
+    let broken = with_states(&[("Commit", f64::NAN)]);
+    assert_eq!(broken.nodes[1].applying, None);
+}
+
+#[test]
 fn numbers_that_make_no_sense_are_left_out() {
     let mut broken = replica(f64::NAN, &[("cpu", f64::INFINITY)]);
     broken.counters.iter_mut().for_each(|counter| counter.increase = f64::NAN);

@@ -1,6 +1,6 @@
 //! Nodes as text.
 
-use super::state::{Applier, NodeState, StateShare};
+use super::state::{Applier, Applying, NodeState, StateShare};
 use crate::model::Part;
 
 /// States of a thread that a sentence names.
@@ -35,17 +35,39 @@ pub(super) fn applier_words(called: &str, applier: Option<&Applier>, advice: &st
     )
 }
 
-/// What may be done about appliers that have so much to do.
-pub(super) fn advice(applier: Option<&Applier>) -> &'static str {
-    match applier.map(|applier| applier.busy) {
-        Some(busy) if busy >= FULL => {
-            " One thread does no more than that: let more threads apply at the same time."
-        }
-        Some(busy) if busy < IDLE => {
-            " Its appliers slept: record this node by its DSN, and look at their states."
-        }
-        _ => "",
+/// What may be done about appliers that have so much to do, or what kept them from it.
+pub(super) fn advice(state: &NodeState) -> String {
+    let busy = state.applier.as_ref().map(|applier| applier.busy);
+    if busy.is_some_and(|busy| busy >= FULL) {
+        return " One thread does no more than that: let more threads apply at the same time.".to_string();
     }
+    match &state.applying {
+        Some(applying) if busy.is_some() => applying_words(applying),
+        None if busy.is_some_and(|busy| busy < IDLE) => {
+            " Its appliers slept: record this node by its DSN, and look at their states.".to_string()
+        }
+        _ => String::new(),
+    }
+}
+
+/// " The server shows 80 % of its appliers with something to do (24 samples), of these 60 % in the state 'Commit' and 30 % in …."
+fn applying_words(applying: &Applying) -> String {
+    let samples = whyso_words::count(applying.samples as u64, "sample");
+    let states: Vec<String> = applying
+        .states
+        .iter()
+        .filter(|state| state.share >= SHARE_MIN)
+        .take(NAMED_MAX)
+        .map(|StateShare { state, share }| format!("{} in the state '{state}'", whyso_words::percent(*share)))
+        .collect();
+    if states.is_empty() {
+        return format!(" The server shows its appliers with nothing to do ({samples}).");
+    }
+    format!(
+        " The server shows {} of its appliers with something to do ({samples}), of these {}.",
+        whyso_words::percent(applying.busy),
+        whyso_words::list(&states)
+    )
 }
 
 fn state_words(state: &str) -> &'static str {

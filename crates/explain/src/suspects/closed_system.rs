@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use super::model::{Cause, Gain};
-use super::rows_read;
+use super::{proxy, rows_read};
 use crate::level::Level;
 use crate::model::{LoopKind, Machine, Part};
 use crate::watching::WatchCost;
@@ -302,7 +302,9 @@ fn at_cpus_ms(case: &Case, all: &[HeldTime]) -> f64 {
     let is_queue = !all.iter().any(|held| matches!(held.cause, Cause::Network | Cause::ThreadConcurrency));
     let transit_ms = if is_queue { case.ms(Part::TransitIn) } else { 0.0 };
     let parts = [Part::Cpu, Part::Runqueue, Part::ClientCpu, Part::ClientDelay];
-    parts.map(|part| case.ms(part)).iter().sum::<f64>() - budget.client_wakeup_ms + transit_ms
+    parts.map(|part| case.ms(part)).iter().sum::<f64>() - budget.client_wakeup_ms
+        + transit_ms
+        + proxy::queued_ms(case)
 }
 
 /// Waits outside of locks that no suspect was measured to hold.

@@ -16,9 +16,13 @@ pub(super) fn pool_ms(case: &Case) -> f64 {
         let is_waiting_elsewhere = case.counts(&["Innodb_row_lock_time"]).0;
         return (case.response_ms - is_waiting_elsewhere).max(own);
     }
-    // What a proxy works and queues for is its own.
-    let on_the_way = if proxy::of(case).is_some() { 0.0 } else { case.ms(Part::TransitOut) };
+    // A proxy's work is its own; its queue is one for the same CPUs.
+    let (on_the_way, of_proxy) = match proxy::of(case) {
+        Some(_) => (0.0, proxy::queued_ms(case)),
+        None => (case.ms(Part::TransitOut), 0.0),
+    };
     let waits_for_sockets = case.ms(Part::TransitIn) + on_the_way;
     let of_generator = case.ms(Part::ClientCpu) + case.ms(Part::ClientDelay);
+    let own = own + of_proxy;
     if case.machine.shared { own + waits_for_sockets + of_generator } else { own + case.ms(Part::TransitIn) }
 }

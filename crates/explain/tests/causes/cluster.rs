@@ -229,9 +229,8 @@ fn stacks_show_what_of_the_waits_was_for_data_nodes_and_what_for_the_links_to_th
     );
 }
 
-/// What neither side accounts for lies between them.
-#[test]
-fn what_a_proxy_holds_back_is_named_with_what_its_thread_did() {
+/// A run through a proxy whose only thread had these shares of the time, on CPUs that were idle for such a share.
+fn behind_proxy(idle: f64, cpu: f64, runqueue: f64) -> RunBuilder {
     let parts = [
         ("request_cpu_ns", 0.3),
         ("client_held_ns", 0.1),
@@ -240,7 +239,7 @@ fn what_a_proxy_holds_back_is_named_with_what_its_thread_did() {
         ("requests", 0.5),
         ("relayed_requests", 0.5),
     ];
-    let mut run = RunBuilder::new().level(1, 1.0, 0.5).level(8, 8.0, 0.5).traced(&parts);
+    let mut run = RunBuilder::new().level(1, 1.0, idle).level(8, 8.0, idle).traced(&parts);
     let of_server =
         run.last().counters.iter_mut().find(|counter| counter.series.metric == "request_ns").unwrap();
     // No more than it computed.
@@ -248,8 +247,8 @@ fn what_a_proxy_holds_back_is_named_with_what_its_thread_did() {
     let (seconds, transactions) =
         ((run.last().end_ns - run.last().begin_ns) as f64 / 1e9, run.last().transactions as f64);
     let threads = [
-        ("appliers", "cpu_ns", "haproxy-9", 0.5e9 * seconds),
-        ("appliers", "runqueue_ns", "haproxy-9", 0.2e9 * seconds),
+        ("appliers", "cpu_ns", "haproxy-9", cpu * 1e9 * seconds),
+        ("appliers", "runqueue_ns", "haproxy-9", runqueue * 1e9 * seconds),
         ("server_process", "run_ns", "server", 1e5 * transactions),
     ];
     run.last().nodes = vec![
@@ -266,7 +265,13 @@ fn what_a_proxy_holds_back_is_named_with_what_its_thread_did() {
             ..NodeInput::default()
         },
     ];
-    let explanation = run.is(Cause::Proxy);
+    run
+}
+
+/// What neither side accounts for lies between them.
+#[test]
+fn what_a_proxy_holds_back_is_named_with_what_its_thread_did() {
+    let explanation = behind_proxy(0.5, 0.5, 0.2).is(Cause::Proxy);
     let first = &explanation.suspects[0];
     assert!((0.55..0.65).contains(&first.share), "{first:?}");
     assert!(
@@ -274,6 +279,16 @@ fn what_a_proxy_holds_back_is_named_with_what_its_thread_did() {
         "{}",
         first.text
     );
+}
+
+/// A proxy that waits for full CPUs is held up by who fills them.
+#[test]
+fn a_proxys_wait_for_full_cpus_is_not_the_proxys() {
+    let explanation = behind_proxy(0.0, 0.25, 0.5).explained();
+    let of_proxy = explanation.suspects.iter().find(|suspect| suspect.id == Cause::Proxy).unwrap();
+    assert!((0.15..0.25).contains(&of_proxy.share), "{of_proxy:?}");
+    assert!(of_proxy.text.contains("its wait for full CPUs"), "{}", of_proxy.text);
+    assert_ne!(explanation.suspects[0].id, Cause::Proxy, "{explanation:?}");
 }
 
 /// Users that sleep, next to others that keep the data node busy: the server's own threads wait for it all the time.

@@ -89,6 +89,12 @@ impl ClusterSpec {
         own.map(|(_, cpus)| cpus.clone())
     }
 
+    /// Settings that the user wants of a server; of two with one name, the later counts.
+    fn settings_of(&self, number: usize) -> impl Iterator<Item = &(String, String)> {
+        let own = self.set_of_node.iter().filter(move |(of, _)| *of == number);
+        self.set.iter().chain(own.map(|(_, setting)| setting))
+    }
+
     /// Names of all nodes.
     fn names(&self) -> Vec<String> {
         let servers = (1..=self.nodes).map(|number| node_name(&self.name, number));
@@ -144,7 +150,10 @@ impl ClusterSpec {
         nodes.extend(servers.into_iter().enumerate().map(|(at, plan)| {
             let name = format!("{} ({})", node_name(&self.name, at + 1), plan.role.name());
             let port = format!("--port={}", plan.node.port);
-            (name, std::iter::once(port).chain(plan.node.options).chain(plan.node.first_options).collect())
+            let set = self.settings_of(at + 1);
+            let set = set.map(|(name, value)| format!("--{}={value}", name.replace('_', "-")));
+            let own = plan.node.options.into_iter().chain(plan.node.first_options);
+            (name, std::iter::once(port).chain(own).chain(set).collect())
         }));
         Ok(DryRun { nodes, configs })
     }
@@ -192,9 +201,7 @@ pub async fn start_until_dropped(spec: &ClusterSpec, hear: &dyn Fn(&str)) -> Res
         let name = node_name(&spec.name, at + 1);
         hear(&format!("starting {name}, the {}", plan.role.name()));
         let mut start = StartSpec::new(binary.clone());
-        start.set.clone_from(&spec.set);
-        let own = spec.set_of_node.iter().filter(|(number, _)| *number == at + 1);
-        start.set.extend(own.map(|(_, setting)| setting.clone()));
+        start.set = spec.settings_of(at + 1).cloned().collect();
         start.cpus = spec.cpus(&name);
         start.connections = CONNECTIONS;
         start.node = Some(plan.node);

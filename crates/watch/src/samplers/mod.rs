@@ -3,6 +3,7 @@
 //! Only this file lists the samplers.
 
 pub(crate) mod addon;
+pub(crate) mod applying;
 pub(crate) mod cgroup;
 pub(crate) mod connections;
 pub(crate) mod cpu;
@@ -28,7 +29,7 @@ use crate::metric::Metric;
 use crate::sampler_entry::{Host, SamplerEntry, ScheduledSampler, StartContext};
 
 /// Every sampler. Those of one thread are read in this order when they are due together.
-pub(crate) const CATALOGUE: [&SamplerEntry; 21] = [
+pub(crate) const CATALOGUE: [&SamplerEntry; 22] = [
     &cpu::SAMPLER,
     &pressure::SAMPLER,
     &memory::SAMPLER,
@@ -44,6 +45,7 @@ pub(crate) const CATALOGUE: [&SamplerEntry; 21] = [
     &innodb_status::SAMPLER,
     &innodb_metrics::SAMPLER,
     &replication::SAMPLER,
+    &applying::SAMPLER,
     &ndbinfo::SAMPLER,
     &variables::SAMPLER,
     &addon::SAMPLER,
@@ -53,8 +55,13 @@ pub(crate) const CATALOGUE: [&SamplerEntry; 21] = [
 ];
 
 /// What is read of the other nodes of a cluster.
-const OF_EACH_NODE: [&SamplerEntry; 4] =
-    [&process::SAMPLER, &status::SAMPLER, &innodb_metrics::SAMPLER, &replication::SAMPLER];
+const OF_EACH_NODE: [&SamplerEntry; 5] = [
+    &process::SAMPLER,
+    &status::SAMPLER,
+    &innodb_metrics::SAMPLER,
+    &replication::SAMPLER,
+    &applying::SAMPLER,
+];
 
 /// Starts every sampler that there is a reason for.
 pub(crate) fn start_all(context: &StartContext<'_>) -> Vec<ScheduledSampler> {

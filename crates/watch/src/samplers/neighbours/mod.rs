@@ -31,5 +31,5 @@ fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     }
     let (pid, generator) = (context.server_pid.clone(), context.spec.generator_pid);
     let sampler = Neighbours::new(pid, generator, context.server(), context.machine);
-    vec![ScheduledSampler::of_server(sampler.without(&context.spec.other_node_pids))]
+    vec![ScheduledSampler::of_server(sampler.without(context.node_pids.clone()))]
 }

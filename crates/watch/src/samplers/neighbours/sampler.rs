@@ -9,7 +9,7 @@ use super::families::Families;
 use super::peers::{Address, Peers, Relation};
 use super::processes::{self, Stat};
 use crate::metric::{Metric, counter, gauge};
-use crate::pid::Pid;
+use crate::pid::{NodePids, Pid};
 use crate::sampler::{Failure, Sampler};
 use crate::schedule::Pace;
 use crate::sink::Batch;
@@ -82,7 +82,7 @@ pub(crate) struct Neighbours {
     /// whyso itself, and what it started.
     own: u32,
     /// Other nodes of the server's cluster.
-    nodes: Vec<u32>,
+    nodes: NodePids,
     address: Address,
     machine: Machine,
     pace: Pace,
@@ -108,7 +108,7 @@ impl Neighbours {
         Neighbours {
             server,
             own,
-            nodes: Vec::new(),
+            nodes: NodePids::default(),
             address,
             machine,
             pace: Pace::default(),
@@ -121,8 +121,8 @@ impl Neighbours {
     }
 
     /// The same, where these processes and their children are no neighbours.
-    pub(crate) fn without(self, nodes: &[u32]) -> Neighbours {
-        Neighbours { nodes: nodes.to_vec(), ..self }
+    pub(crate) fn without(self, nodes: NodePids) -> Neighbours {
+        Neighbours { nodes, ..self }
     }
 
     /// Enters what all processes had used by `now_ns`.
@@ -140,10 +140,11 @@ impl Neighbours {
         let mut before = std::mem::take(&mut self.followed);
         let mut busy: Vec<(u64, &Stat)> = Vec::new();
         self.by_name.values_mut().for_each(|sums| sums.resident_pages = 0);
-        let heads: Vec<u32> = [server, self.own].into_iter().chain(self.nodes.iter().copied()).collect();
+        let nodes = self.nodes.get();
+        let heads: Vec<u32> = [server, self.own].into_iter().chain(nodes.iter().copied()).collect();
         for stat in all {
             let head = families.head_of(stat.pid, &heads);
-            let is_tested = head.is_some_and(|head| head == server || self.nodes.contains(&head));
+            let is_tested = head.is_some_and(|head| head == server || nodes.contains(&head));
             if stat.is_kernels || stat.pid == self.own || is_tested {
                 continue;
             }
@@ -360,7 +361,10 @@ mod tests {
 
     #[test]
     fn other_nodes_of_the_cluster_and_what_they_start_are_no_neighbours() {
-        let mut sampler = sampler().without(&[70]);
+        let nodes = NodePids::new(&[69]);
+        // It was restarted.
+        nodes.replace(Some(69), 70);
+        let mut sampler = sampler().without(nodes);
         let all = |ticks: u64| {
             vec![
                 stat(SERVER, "mariadbd", 1, ticks),

@@ -1,0 +1,122 @@
+//! The nodes of a cluster after the first, while that is loaded: they are watched and traced, too, also as the processes that they become.
+
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use whyso_model::{Missing, NotMeasured};
+use whyso_record::Recorder;
+use whyso_record::run::RunInfo;
+use whyso_tracing::{NodeTracing, TracedNode, Tracing};
+use whyso_watch::{WatchSpec, Watcher};
+
+use crate::Error;
+use crate::cluster_node::{ClusterNode, single_threads};
+use crate::node_processes::{NewProcess, NodeProcesses};
+use crate::recording::watch_spec;
+
+/// The nodes of a cluster while its first one is loaded.
+#[derive(Default)]
+pub(crate) struct OtherNodes<'a> {
+    /// Those after the first.
+    nodes: &'a [ClusterNode],
+    watchers: Vec<Watcher>,
+    /// Ends when the recording does.
+    tracing: Option<NodeTracing>,
+    /// Of all nodes; `None` where there is no cluster.
+    processes: Option<NodeProcesses>,
+}
+
+impl<'a> OtherNodes<'a> {
+    /// Begins to watch the nodes after the first. `trace`: their threads, too.
+    pub(crate) fn watch(
+        nodes: &'a [ClusterNode],
+        interval: Duration,
+        (runtime, trace): (&Runtime, bool),
+        recorder: &Recorder,
+        info: &mut RunInfo,
+    ) -> Result<OtherNodes<'a>, Error> {
+        let others = nodes.get(1..).unwrap_or_default();
+        let watchers =
+            others.iter().map(|node| watch(node, interval, recorder)).collect::<Result<Vec<_>, Error>>()?;
+        let tracing = trace.then(|| trace_threads(others, runtime, recorder, info)).flatten();
+        let processes = (!nodes.is_empty()).then(|| NodeProcesses::follow(nodes, info.server.pid, runtime));
+        Ok(OtherNodes { nodes: others, watchers, tracing, processes })
+    }
+
+    /// Watches and traces nodes as the processes that they have become. `first`: what watches the first node. Never waits.
+    pub(crate) fn follow(&self, first: &Watcher, tracing: Option<&Tracing>) {
+        let Some(processes) = &self.processes else { return };
+        for next in processes.came_back() {
+            match next.node.checked_sub(1) {
+                None => {
+                    first.server_pid_changed(Some(next.pid));
+                    if let Some(tracing) = tracing {
+                        tracing.server_pid_changed(next.pid);
+                    }
+                }
+                Some(at) => self.follow_other(at, next, first, tracing),
+            }
+        }
+    }
+
+    fn follow_other(&self, at: usize, next: NewProcess, first: &Watcher, tracing: Option<&Tracing>) {
+        let (Some(node), Some(watcher)) = (self.nodes.get(at), self.watchers.get(at)) else { return };
+        watcher.server_pid_changed(Some(next.pid));
+        first.other_node_pid_changed(next.old_pid, next.pid);
+        if let (Some(tracing), Some(old_pid)) = (tracing.filter(|_| node.is_loaded), next.old_pid) {
+            tracing.other_pid_changed(old_pid, next.pid);
+        }
+        if let Some(tracing) = &self.tracing {
+            tracing.process_changed(TracedNode {
+                name: node.name.clone(),
+                pid: next.pid,
+                appliers: next.threads,
+            });
+        }
+    }
+
+    /// Ends the watching, and writes down what it missed.
+    pub(crate) fn stop(self, info: &mut RunInfo) {
+        for (watcher, node) in self.watchers.into_iter().zip(self.nodes) {
+            for line in watcher.stop() {
+                let what = format!("{}: {}", node.name, line.what);
+                info.not_measured.push(NotMeasured { what, ..line });
+            }
+        }
+    }
+}
+
+fn watch(node: &ClusterNode, interval: Duration, recorder: &Recorder) -> Result<Watcher, Error> {
+    let spec = WatchSpec {
+        server_host: node.name.clone(),
+        is_other_node: true,
+        ..watch_spec(node.dsn.as_ref(), node.pid, None, interval)
+    };
+    Ok(Watcher::start(spec, recorder.clone())?)
+}
+
+fn trace_threads(
+    others: &[ClusterNode],
+    runtime: &Runtime,
+    recorder: &Recorder,
+    info: &mut RunInfo,
+) -> Option<NodeTracing> {
+    let traced = |node: &ClusterNode| {
+        let pid = node.pid?;
+        // Without them, the node's threads are counted by role alone.
+        let appliers = runtime.block_on(single_threads(node, pid));
+        Some(TracedNode { name: node.name.clone(), pid, appliers })
+    };
+    let traced: Vec<TracedNode> = others.iter().filter_map(traced).collect();
+    if traced.is_empty() {
+        return None;
+    }
+    match NodeTracing::begin(traced, recorder.clone()) {
+        Ok(tracing) => Some(tracing),
+        Err(error) => {
+            let what = "the threads of the cluster's other nodes";
+            info.not_measured.push(NotMeasured::new(Missing::Other, what, error.to_string()));
+            None
+        }
+    }
+}
