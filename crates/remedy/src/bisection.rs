@@ -28,6 +28,14 @@ pub struct Difference {
     pub second: String,
 }
 
+/// A difference that could not be tested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotTested {
+    pub difference: Difference,
+    /// What the first recording's server says to it.
+    pub why: String,
+}
+
 /// One test of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
@@ -80,6 +88,9 @@ pub struct Bisection {
     /// The recordings are of different versions.
     pub version_differs: bool,
     pub differences: Vec<Difference>,
+    /// Of these, those whose second value the first recording's server does not take.
+    #[serde(default)]
+    pub not_tested: Vec<NotTested>,
     /// Throughput with all of the second recording's values, as a multiple of that with the first one's; `None` where they do not differ.
     pub whole: Option<MeasuredGain>,
     /// The difference, or the group that shares the effect. Empty where they make none.

@@ -14,7 +14,9 @@ mod proof;
 mod slowed;
 mod track_record;
 
-pub use bisection::{Bisection, BuildSearch, BuildStep, Difference, DifferenceKind, MovedTime, Step};
+pub use bisection::{
+    Bisection, BuildSearch, BuildStep, Difference, DifferenceKind, MovedTime, NotTested, Step,
+};
 pub use catalogue::{Change, Cost, Intervention, LeftOut, SlowPart, UnknownCost, catalogue, of_cause};
 pub use measured_gain::MeasuredGain;
 pub use proof::{After, Proof, ProofVerdict, Proofs, Proposal, SMALLEST_GAIN, judge};

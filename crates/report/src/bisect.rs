@@ -1,7 +1,7 @@
 //! What makes the difference between two recordings, as text and as JSON.
 
 use serde_json::{Value, json};
-use whyso_remedy::{Bisection, BuildSearch, Difference, DifferenceKind, MeasuredGain};
+use whyso_remedy::{Bisection, BuildSearch, Difference, DifferenceKind, MeasuredGain, NotTested};
 use whyso_words::terminal::escape;
 use whyso_words::{count, milliseconds, number, percent};
 
@@ -17,11 +17,14 @@ pub fn bisect_text(found: &Bisection) -> String {
             "all",
             format!(
                 "{} of {} make {}",
-                count(found.differences.len() as u64, "difference"),
+                count(tested(found) as u64, "difference"),
                 escape(&found.second),
                 factor(whole)
             ),
         );
+    }
+    for NotTested { difference, why } in &found.not_tested {
+        line("left out", format!("{}: {}", change(difference), escape(why)));
     }
     for step in &found.steps {
         line("tested", format!("{:>12}  {}", count(step.settings as u64, "difference"), factor(step.gain)));
@@ -60,6 +63,11 @@ pub fn bisect_json(found: &Bisection) -> Value {
     object
 }
 
+/// How many differences were tested.
+fn tested(found: &Bisection) -> usize {
+    found.differences.len().saturating_sub(found.not_tested.len())
+}
+
 fn sentence(found: &Bisection) -> String {
     if let Some(builds) = &found.builds {
         return sentence_of_builds(builds);
@@ -70,10 +78,16 @@ fn sentence(found: &Bisection) -> String {
             "{first} and {second} have the same settings and load: the difference is in the build or the machine."
         );
     }
+    if tested(found) == 0 {
+        return format!(
+            "Nothing could be tested: the server of {first} takes none of the {} of {second}.",
+            count(found.differences.len() as u64, "value")
+        );
+    }
     match (&found.found[..], found.effect, found.whole) {
         ([], _, _) => format!(
             "Settings and load do not make the difference: all {} of {second} make {}.",
-            found.differences.len(),
+            tested(found),
             found.whole.map_or("nothing that was measured".to_string(), factor)
         ),
         ([one], Some(effect), _) if found.is_answer => format!(

@@ -138,6 +138,17 @@ impl Error {
         }
     }
 
+    /// The knob that the server does not have, or does not take the value of; `None` for any other error.
+    pub fn knob(&self) -> Option<&str> {
+        match self {
+            Error::UnknownKnob { name, .. }
+            | Error::ReadOnlyKnob { name }
+            | Error::KnobValue { name, .. }
+            | Error::KnobPrivilege { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
     /// Whether the user asked for something that can't be (exit status 2), rather than something
     /// having failed (exit status 1).
     pub fn is_wrong_use(&self) -> bool {

@@ -67,15 +67,39 @@ pub(super) fn setting_differences(
     let both = first.iter().filter_map(|(name, value)| Some((name, value, second.get(name)?)));
     let is_place = |value: &str| value.starts_with('/');
     let differ = both.filter(|(name, first, second)| {
-        first != second && is_setting(name) && !is_place(first) && !is_place(second)
+        !is_same_value(first, second) && is_setting(name) && !is_place(first) && !is_place(second)
     });
     let difference = |(name, first, second): (&String, &String, &String)| Difference {
         kind: DifferenceKind::Setting,
         name: name.clone(),
         first: first.clone(),
-        second: second.clone(),
+        second: as_the_first_writes(first, second),
     };
     differ.map(difference).collect()
+}
+
+/// A server may show a number with decimals that another one shows without.
+fn is_same_value(first: &str, second: &str) -> bool {
+    let number = |value: &str| value.parse::<f64>().ok().filter(|number| number.is_finite());
+    // Large whole numbers differ by more digits than a float has.
+    let has_decimals = |value: &str| value.contains('.');
+    match (number(first), number(second)) {
+        (Some(one), Some(other)) if has_decimals(first) || has_decimals(second) => one == other,
+        _ => first == second,
+    }
+}
+
+/// The second value without decimals that say nothing, where the first one's server takes whole numbers.
+fn as_the_first_writes(first: &str, second: &str) -> String {
+    let is_whole = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    match second.split_once('.') {
+        Some((whole, decimals))
+            if is_whole(first) && is_whole(whole) && decimals.bytes().all(|byte| byte == b'0') =>
+        {
+            whole.to_string()
+        }
+        _ => second.to_string(),
+    }
 }
 
 /// Names of differences of data.
@@ -165,6 +189,17 @@ mod tests {
             (found[0].name.as_str(), found[0].first.as_str(), found[0].second.as_str()),
             ("sync_binlog", "0", "1")
         );
+    }
+
+    #[test]
+    fn decimals_that_say_nothing_make_no_difference_and_are_not_passed_on() {
+        let of = |value: &str| BTreeMap::from([("expire_logs_days".to_string(), value.to_string())]);
+        assert_eq!(setting_differences(&of("0"), &of("0.000000")), []);
+        assert_eq!(setting_differences(&of("0"), &of("2.000000"))[0].second, "2");
+        assert_eq!(setting_differences(&of("0"), &of("2.500000"))[0].second, "2.500000");
+        assert_eq!(setting_differences(&of("0.000000"), &of("2.000000"))[0].second, "2.000000");
+        let (one, other) = ("18446744073709551615", "18446744073709551614");
+        assert_eq!(setting_differences(&of(one), &of(other)).len(), 1);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use whyso_explain::ab::answer;
 use whyso_inference::{LogEffect, halving};
 use whyso_record::Recording;
 use whyso_record::run::RunInfo;
-use whyso_remedy::{Bisection, Difference, DifferenceKind, MeasuredGain, MovedTime, Step};
+use whyso_remedy::{Bisection, Difference, DifferenceKind, MeasuredGain, MovedTime, NotTested, Step};
 
 use crate::ab::{AbPlan, AbSide, ab};
 use crate::login::AskPassword;
@@ -170,21 +170,38 @@ impl Search<'_> {
         if self.all.is_empty() {
             return Ok(());
         }
-        let numbers: Vec<usize> = (0..self.all.len()).collect();
-        let whole = self.test(&numbers, WHOLE)?;
+        let mut usable: Vec<usize> = (0..self.all.len()).collect();
+        let Some(whole) = self.whole(&mut usable, found)? else { return Ok(()) };
         found.whole = Some(gain(whole));
         if is_small(whole) {
             return Ok(());
         }
-        let halved = halving(self.all.len(), whole.value, |part| self.test(part, TEST))?;
+        let of_all = |part: &[usize]| part.iter().map(|at| usable[*at]).collect::<Vec<usize>>();
+        let halved = halving(usable.len(), whole.value, |part| self.test(&of_all(part), TEST))?;
         let step =
             |(part, effect): &(Vec<usize>, LogEffect)| Step { settings: part.len(), gain: gain(*effect) };
         found.steps = halved.steps.iter().map(step).collect();
-        found.found = halved.found.iter().map(|at| self.all[*at].clone()).collect();
+        found.found = of_all(&halved.found).into_iter().map(|at| self.all[at].clone()).collect();
         found.effect = halved.effect.map(gain);
         found.share = halved.effect.map(|effect| effect.value / whole.value);
         found.is_answer = halved.is_answer;
         Ok(())
+    }
+
+    /// What all differences make together, without those whose value the server refuses; `None` where no other is left.
+    fn whole(&mut self, usable: &mut Vec<usize>, found: &mut Bisection) -> Result<Option<LogEffect>, Error> {
+        while !usable.is_empty() {
+            let error = match self.test(usable, WHOLE) {
+                Err(Error::Server(error)) => error,
+                outcome => return outcome.map(Some),
+            };
+            let refused =
+                error.knob().and_then(|name| usable.iter().position(|at| self.all[*at].name == name));
+            let Some(refused) = refused else { return Err(Error::Server(error)) };
+            let difference = self.all[usable.remove(refused)].clone();
+            found.not_tested.push(NotTested { difference, why: error.to_string() });
+        }
+        Ok(None)
     }
 
     /// What these values of the second recording make of the first one's server and load.
