@@ -31,8 +31,8 @@ from limits import limited
 
 RESULTS = HERE / "plants.jsonl"
 # Of how gains are estimated. The bounds were tuned on set-ups of the first revision, and fitted on those of the second. The third was withdrawn while
-# its first set-ups were measured. Estimates are reported on set-ups of this one.
-REVISION, FITTED_ON = 4, 2
+# its first set-ups were measured. On those of the fourth all bounds got a margin. Estimates are reported on set-ups of this one.
+REVISION, FITTED_ON, WIDENED_ON = 5, 2, 4
 # Of how experiments are made. They were mended where the first set-ups showed that they had to be, so those are reported by themselves.
 EXPERIMENTS = 2
 TRACK_RECORDS = HERE.parent.parent / "crates/remedy/track_records.toml"
@@ -259,22 +259,21 @@ def table():
     lines += [f"| {question} | {before} | {after} |" for (question, before), (_, after) in zip(*map(scores, parts))]
     lines += ["", "| estimates of gains | answer |", "| --- | --- |"]
     of_revision = lambda revision: [result for result in results if result.get("revision", 1) == revision]
-    tuned_on, fitted_on, results_of_now = map(of_revision, (1, FITTED_ON, REVISION))
-    before, not_fitted, tested_estimates = map(outcomes, (tuned_on, fitted_on, results_of_now))
+    tuned_on, fitted_on, widened_on, results_of_now = map(of_revision, (1, FITTED_ON, WIDENED_ON, REVISION))
+    before, not_fitted, not_widened, tested_estimates = map(outcomes, (tuned_on, fitted_on, widened_on, results_of_now))
     track_records(outcomes([result for result in results if result.get("revision", 1) >= FITTED_ON]))
     lines.append(f"| set-ups that the estimates were tuned on: a measured gain lies within the bounds that were predicted before | {share(wide_enough(before, 1.0), len(before))} |")
     lines.append(f"| set-ups that they were fitted on: the same, before the fit | {share(wide_enough(not_fitted, 1.0), len(not_fitted))} |")
-    lines.append(f"| set-ups that were measured after the fit ({len(results_of_now)}): a measured gain lies within the predicted bounds, where the experiment did what the estimate is about | {share(wide_enough(tested_estimates, 1.0), len(tested_estimates))} |")
-    causes = sorted({cause for cause, *_ in tested_estimates})
+    lines.append(f"| set-ups that were measured after the fit ({len(widened_on)}): the same, with the fit | {share(wide_enough(not_widened, 1.0), len(not_widened))} |")
+    causes = sorted({cause for cause, *_ in not_widened})
     left_out = sum(
-        wide_enough([one for one in tested_estimates if one[0] == cause], factor_for([one for one in tested_estimates if one[0] != cause])) for cause in causes
+        wide_enough([one for one in not_widened if one[0] == cause], factor_for([one for one in not_widened if one[0] != cause])) for cause in causes
     )
-    lines.append(f"| the same, with bounds widened until four of five hold for the other causes | {share(left_out, len(tested_estimates))} |")
-    lines.append(f"| factor of that widening, over all causes | {factor_for(tested_estimates):.2f} |")
-    firsts_of_now = [proofs[0] for result in results_of_now if (proofs := proofs_of(result, "suspects"))]
-    widths = sorted(proof["predicted_gain"]["high"] / proof["predicted_gain"]["low"] for proof in firsts_of_now if proof["predicted_gain"])
-    if widths:
-        lines.append(f"| median of high/low of the first suspect's predicted gain, of the same | {widths[len(widths) // 2]:.2f} |")
+    lines.append(f"| the same, with bounds widened until four of five hold for the other causes | {share(left_out, len(not_widened))} |")
+    lines.append(f"| factor of that widening, over all causes: all bounds have had it since | {factor_for(not_widened):.2f} |")
+    lines.append(f"| median of high/low of the first suspect's predicted gain, of the same set-ups, with that widening | {median_width(widened_on, factor_for(not_widened))} |")
+    lines.append(f"| set-ups that were measured after the widening ({len(results_of_now)}): a measured gain lies within the predicted bounds | {share(wide_enough(tested_estimates, 1.0), len(tested_estimates))} |")
+    lines.append(f"| median of high/low of the first suspect's predicted gain, of the same | {median_width(results_of_now, 1.0)} |")
     lines += ["", "| set-up | true remedy | decoy | suspects, in whyso's order |", "| --- | --- | --- | --- |"]
     for result in all_results:
         if "failed" in result:
@@ -286,6 +285,13 @@ def table():
         lines.append(f"| {result['setup']} | {cell('remedy')} | {cell('decoy')} | {suspects} |")
     TABLE.write_text("\n".join(lines) + "\n")
     print("\n".join(lines[: 4 + 24]))
+
+
+def median_width(results, times):
+    """Of the first suspects' predicted gains, with both bounds wider by a factor; none goes below 1."""
+    firsts = [first["predicted_gain"] for result in results if (first := first_of(result)) and first["predicted_gain"]]
+    widths = sorted(gain["high"] * times / max(1.0, gain["low"] / times) for gain in firsts)
+    return f"{widths[len(widths) // 2]:.2f}" if widths else "—"
 
 
 def first_of(result):
