@@ -36,12 +36,14 @@ pub(crate) struct NodeProcesses {
 }
 
 impl NodeProcesses {
-    pub(crate) fn follow(nodes: &[ClusterNode], runtime: &Runtime) -> NodeProcesses {
+    /// `first_pid`: that of the first node, where nobody knows it from the cluster.
+    pub(crate) fn follow(nodes: &[ClusterNode], first_pid: Option<u32>, runtime: &Runtime) -> NodeProcesses {
         let (sender, came_back) = channel();
-        let tasks = nodes
-            .iter()
-            .enumerate()
-            .map(|(place, node)| runtime.spawn(follow(place, node.clone(), sender.clone())).abort_handle());
+        let tasks = nodes.iter().enumerate().map(|(place, node)| {
+            let pid = node.pid.or_else(|| first_pid.filter(|_| place == 0));
+            let node = ClusterNode { pid, ..node.clone() };
+            runtime.spawn(follow(place, node, sender.clone())).abort_handle()
+        });
         NodeProcesses { tasks: tasks.collect(), came_back }
     }
 
