@@ -91,6 +91,16 @@ export type Applier = {
   states: Array<StateShare>;
 };
 
+/** What the threads that apply changes were found to do when they had something to do, by the server's own words. */
+export type Applying = {
+  /** Threads that were found, over all readings. */
+  samples: number;
+  /** Share of them that had something to do. */
+  busy: number;
+  /** Of these, the states that they were in, the most frequent first. */
+  states: Array<StateShare>;
+};
+
 /** Transactions that become due in an open loop. */
 export type ArrivalRate = { "per_second": number } | { "stages": string };
 
@@ -761,6 +771,8 @@ export type NodeState = {
   in_kernel: number | null;
   /** The busiest thread that applies changes of other nodes, or that works on a data node; `None` where none was traced. */
   applier: Applier | null;
+  /** What its appliers were found to do, by the server; `None` where it showed none. */
+  applying: Applying | null;
 };
 
 /** Something that was not measured. */

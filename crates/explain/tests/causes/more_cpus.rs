@@ -39,7 +39,7 @@ fn a_queue_that_was_measured_shrinks_with_more_cpus() {
 fn waits_that_no_cpu_shortens_bound_the_gain_and_are_named() {
     let explanation = full(0.35);
     let Gain { low, high } = gain(&explanation);
-    assert!((1.5..2.0).contains(&low) && (1.6..1.9).contains(&high), "{low} to {high}");
+    assert!((1.5..2.0).contains(&low) && (1.6..2.0).contains(&high), "{low} to {high}");
     let text = &explanation.suspects[0].text;
     for words in [
         "with a CPU for each user a transaction would still take an estimated",
