@@ -7,6 +7,8 @@ use whyso_words::{count, milliseconds, number, percent};
 
 /// Settings that are listed.
 const LISTED_MAX: usize = 8;
+/// Of a setting's value.
+const VALUE_LETTERS_MAX: usize = 48;
 
 /// The answer, the way to it, and how sure it is.
 pub fn bisect_text(found: &Bisection) -> String {
@@ -23,8 +25,8 @@ pub fn bisect_text(found: &Bisection) -> String {
             ),
         );
     }
-    for NotTested { difference, why } in &found.not_tested {
-        line("left out", format!("{}: {}", change(difference), escape(why)));
+    for NotTested { difference, .. } in &found.not_tested {
+        line("left out", format!("{}: the first server does not take it", change(difference)));
     }
     for step in &found.steps {
         line("tested", format!("{:>12}  {}", count(step.settings as u64, "difference"), factor(step.gain)));
@@ -145,10 +147,50 @@ fn change(difference: &Difference) -> String {
     format!("{} {} → {}", escape(name), value_text(first), value_text(second))
 }
 
+/// Lists of values may be long: JSON has them whole.
 fn value_text(value: &str) -> String {
-    if value.is_empty() { "''".to_string() } else { escape(value) }
+    match value.char_indices().nth(VALUE_LETTERS_MAX) {
+        _ if value.is_empty() => "''".to_string(),
+        Some((end, _)) => format!("{}…", escape(&value[..end])),
+        None => escape(value),
+    }
 }
 
 fn factor(gain: MeasuredGain) -> String {
     format!("×{} ({} to {})", number(gain.value), number(gain.low), number(gain.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(name: &str, second: &str) -> Difference {
+        Difference {
+            kind: DifferenceKind::Setting,
+            name: name.to_string(),
+            first: "0".to_string(),
+            second: second.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_the_first_server_does_not_take_is_listed_and_not_counted() {
+        let refused = difference("old_mode", &"long,".repeat(50));
+        let mut found = Bisection {
+            first: "1".to_string(),
+            second: "2".to_string(),
+            differences: vec![difference("sync_binlog", "1"), refused.clone()],
+            not_tested: vec![NotTested { difference: refused, why: "it is unknown".to_string() }],
+            whole: Some(MeasuredGain { value: 1.01, low: 0.99, high: 1.03 }),
+            ..Bisection::default()
+        };
+        let text = bisect_text(&found);
+        assert!(text.contains("1 difference of 2 make") && text.contains("all 1 of 2 make"), "{text}");
+        assert!(text.contains("left out  old_mode 0 → long,long,"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() < 120), "{text}");
+        found.differences.remove(0);
+        found.whole = None;
+        assert!(bisect_text(&found).starts_with("Nothing could be tested"), "{}", bisect_text(&found));
+        assert_eq!(bisect_json(&found)["not_tested"][0]["why"], "it is unknown");
+    }
 }

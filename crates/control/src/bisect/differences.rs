@@ -69,13 +69,34 @@ pub(super) fn setting_differences(
     let differ = both.filter(|(name, first, second)| {
         !is_same_value(first, second) && is_setting(name) && !is_place(first) && !is_place(second)
     });
-    let difference = |(name, first, second): (&String, &String, &String)| Difference {
-        kind: DifferenceKind::Setting,
-        name: name.clone(),
-        first: first.clone(),
-        second: as_the_first_writes(first, second),
+    let difference = |(name, first, second): (&String, &String, &String)| {
+        let (first, second) = match name.as_str() {
+            SWITCHES => common_switches(first, second)?,
+            _ => (first.clone(), as_the_first_writes(first, second)),
+        };
+        Some(Difference { kind: DifferenceKind::Setting, name: name.clone(), first, second })
     };
-    differ.map(difference).collect()
+    differ.filter_map(difference).collect()
+}
+
+/// A setting that is many: "index_merge=on,mrr=off".
+const SWITCHES: &str = "optimizer_switch";
+
+/// Of the switches that both have, those that differ; `None` where none does. A server keeps the switches that a value does not name, and refuses
+/// those that it does not have.
+fn common_switches(first: &str, second: &str) -> Option<(String, String)> {
+    let switches = |value: &str| -> BTreeMap<String, String> {
+        let pairs = value.split(',').filter_map(|switch| switch.split_once('='));
+        pairs.map(|(name, state)| (name.to_string(), state.to_string())).collect()
+    };
+    let (first, second) = (switches(first), switches(second));
+    let differ = first.iter().filter(|(name, state)| second.get(*name).is_some_and(|other| other != *state));
+    let names: Vec<&String> = differ.map(|(name, _)| name).collect();
+    let joined = |of: &BTreeMap<String, String>| {
+        let named: Vec<String> = names.iter().map(|name| format!("{name}={}", of[*name])).collect();
+        named.join(",")
+    };
+    (!names.is_empty()).then(|| (joined(&first), joined(&second)))
 }
 
 /// A server may show a number with decimals that another one shows without.
@@ -200,6 +221,16 @@ mod tests {
         assert_eq!(setting_differences(&of("0.000000"), &of("2.000000"))[0].second, "2.000000");
         let (one, other) = ("18446744073709551615", "18446744073709551614");
         assert_eq!(setting_differences(&of(one), &of(other)).len(), 1);
+    }
+
+    #[test]
+    fn of_switches_those_that_both_have_and_that_differ_count() {
+        let of = |value: &str| BTreeMap::from([(SWITCHES.to_string(), value.to_string())]);
+        let found = setting_differences(&of("mrr=off,old=on,icp=on"), &of("icp=on,mrr=on,new=off"));
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|difference| (difference.first.as_str(), difference.second.as_str())).collect();
+        assert_eq!(found, [("mrr=off", "mrr=on")]);
+        assert_eq!(setting_differences(&of("mrr=off,old=on"), &of("mrr=off,new=on")), []);
     }
 
     #[test]

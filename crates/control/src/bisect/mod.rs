@@ -153,6 +153,10 @@ fn check(first: &RunInfo, second: &RunInfo) -> Result<(), Error> {
     )))
 }
 
+fn interrupted() -> Error {
+    Error::Failed("the search was interrupted before it had an answer".to_string())
+}
+
 /// Tests under way.
 struct Search<'a> {
     run: &'a RunInfo,
@@ -237,7 +241,7 @@ impl Search<'_> {
         what: &str,
     ) -> Result<Option<LogEffect>, Error> {
         if self.stop.is_asked() {
-            return Err(Error::Failed("the search was interrupted before it had an answer".to_string()));
+            return Err(interrupted());
         }
         if Instant::now() >= self.deadline {
             return Err(Error::Failed(
@@ -265,12 +269,12 @@ impl Search<'_> {
             self.ask_password,
         )?;
         match answer(&outcome) {
+            _ if outcome.interrupted => Err(interrupted()),
             Some(found) => Ok(Some(LogEffect {
                 value: found.ratio.value.ln(),
                 low: found.ratio.low.ln(),
                 high: found.ratio.high.ln(),
             })),
-            None if outcome.interrupted => Err(Error::Interrupted),
             None => Ok(None),
         }
     }
