@@ -46,8 +46,9 @@ fn users_that_sleep_through_the_window_are_in_its_tail_its_users_time_and_its_se
     let slo = ["--slo", "max=500ms", "--slo", "asleep:p50=1s", "--slo", "awake:avg=2s", "--json"];
     let out = failed(&output(&mut place.whyso(&[&args[..], &slo].concat())));
     let level = &out["levels"][0];
-    // In a closed loop without think time everybody is always in a transaction.
-    assert_eq!(level["in_flight"]["transactions"], 4, "{level}");
+    // In a closed loop without think time everybody is in a transaction, but for the moment between two.
+    let in_flight = level["in_flight"]["transactions"].as_u64().unwrap();
+    assert!((3..=4).contains(&in_flight), "{level}");
     assert_eq!(level["in_flight"]["older_than_ended"], 2, "{level}");
     let oldest_ms = number(&level["in_flight"]["oldest_ms"]);
     assert!((2_800.0..3_100.0).contains(&oldest_ms), "{oldest_ms}");
@@ -56,7 +57,9 @@ fn users_that_sleep_through_the_window_are_in_its_tail_its_users_time_and_its_se
     assert!((5.6..6.2).contains(&asleep_s), "two of four users over three seconds: {asleep_s}");
     let stuck = level["stuck"].as_str().unwrap();
     assert!(
-        stuck.starts_with("4 transactions were in flight when the window ended, 2 of them longer"),
+        stuck.starts_with(&format!(
+            "{in_flight} transactions were in flight when the window ended, 2 of them longer"
+        )),
         "{stuck}"
     );
     let latency = &level["latency_ms"];
