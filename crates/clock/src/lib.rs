@@ -12,6 +12,10 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod between;
+
+pub use between::{ClockBetween, ClockLine, ClockQuestion};
+
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;

@@ -50,7 +50,7 @@ impl SeriesKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SeriesId(pub u32);
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     Int(i64),
     Float(f64),
@@ -76,7 +76,7 @@ pub enum Status {
 }
 
 /// One reading of one source: everything it gave, and the window in which it was taken.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     pub source: String,
     pub begin_ns: i64,
@@ -98,7 +98,7 @@ pub struct Event {
 }
 
 /// A table with text, read at one time: digests, a process list, InnoDB's status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextRows {
     pub source: String,
     pub t_ns: i64,
@@ -108,7 +108,7 @@ pub struct TextRows {
 }
 
 /// What the load did in one interval, for one statement kind ("transaction" for whole ones).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadInterval {
     pub begin_ns: i64,
     pub end_ns: i64,
@@ -141,7 +141,7 @@ pub struct LoadCount {
 }
 
 /// What the server's threads did between two snapshots of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatesInterval {
     pub begin_ns: i64,
     pub t_ns: i64,
@@ -151,7 +151,7 @@ pub struct StatesInterval {
 }
 
 /// One thread's time by state between two snapshots.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadStates {
     pub tid: u32,
     /// When it was found first. Two threads that had one number differ in this.

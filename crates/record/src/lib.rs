@@ -63,6 +63,7 @@ mod backup;
 mod catalogue;
 mod command_table;
 mod compact;
+mod entry;
 mod error;
 mod folder;
 mod frame;
@@ -79,6 +80,7 @@ mod pages;
 mod parquet_file;
 mod prune;
 mod read;
+mod replay;
 mod run_facts;
 mod sorted;
 mod stack_rollup;
@@ -90,6 +92,7 @@ mod wal;
 mod write;
 
 pub use backup::{backup_runs, backup_to, import_from, import_runs};
+pub use entry::{Entry, EntryTap};
 pub use error::{Error, Result};
 pub use keep::{prune_run, remove_run, stamp};
 pub use labels::{Labels, labels_of, set_labels};
@@ -101,6 +104,7 @@ pub use read::{
     LastWork, Recording, Samples, SeriesInfo, StackSpread, StackTotal, StateTimes, ThreadTimes, WindowValue,
     is_whole_list, spread,
 };
+pub use replay::Replay;
 pub use run_facts::{BestLevel, RunFacts};
 pub use stack_rollup::{StackSum, UNKNOWN_THREAD};
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};

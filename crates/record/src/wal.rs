@@ -73,7 +73,7 @@ pub(crate) fn read_on(path: &Path, from: u64) -> Result<WalContents> {
 }
 
 /// Decodes a frame; `None` where it can't be. This decoder allocates by the bytes that are there, not by the lengths that they claim.
-fn decode(payload: &[u8]) -> Option<Vec<RecordBatch>> {
+pub(crate) fn decode(payload: &[u8]) -> Option<Vec<RecordBatch>> {
     let decoded = || -> std::result::Result<Vec<RecordBatch>, ArrowError> {
         let (mut decoder, mut rest) = (StreamDecoder::new(), Buffer::from(payload.to_vec()));
         let mut batches = Vec::new();

@@ -98,6 +98,10 @@ pub trait Tap: Send + Sync {
     fn rows(&self, _rows: &TextRows) {}
     fn event(&self, _event: &Event) {}
     fn states(&self, _interval: &StatesInterval) {}
+    /// Rows of a stream that is no other call's: stacks, waits, frames, commands, statements, and those of [`Recorder::batch`].
+    fn batch(&self, _stream: &str, _batch: &RecordBatch) {}
+    /// `run.json` as it is now.
+    fn run(&self, _json: &[u8]) {}
 }
 
 /// Writes a recording. Clones write the same one; nothing here waits for the disk except [`Recorder::seal`] and [`Recorder::finish`].
@@ -311,11 +315,17 @@ impl Recorder {
     fn give_batch(&self, stream: &str, empty: bool, batch: Result<RecordBatch>) {
         match batch {
             _ if empty => {}
+            Ok(batch) if stream != layout::STATES => self.tapped_batch(stream, batch),
             Ok(batch) => self.give(Message::Batch { stream: stream.to_string(), batch }),
             Err(_) => {
                 self.inner.shared.lost.fetch_add(1, Ordering::Relaxed);
             }
         }
+    }
+
+    pub(crate) fn tapped_batch(&self, stream: &str, batch: RecordBatch) {
+        self.call_taps(|tap| tap.batch(stream, &batch));
+        self.give(Message::Batch { stream: stream.to_string(), batch });
     }
 
     /// Appends rows to a stream of any columns, such as "locks". The name is of lower-case letters, digits and `_`;
@@ -330,14 +340,17 @@ impl Recorder {
         if is_reserved || stream.is_empty() || !stream.bytes().all(letter) {
             return Err(Error::StreamName(stream.to_string()));
         }
-        self.give(Message::Batch { stream: stream.to_string(), batch });
+        self.tapped_batch(stream, batch);
         Ok(())
     }
 
     /// Replaces `run.json`, as a whole.
     pub fn set_run(&self, run: &RunInfo) {
         match run_json(run) {
-            Ok(json) => self.send(Message::Run(json)),
+            Ok(json) => {
+                self.call_taps(|tap| tap.run(&json));
+                self.send(Message::Run(json));
+            }
             Err(error) => self.inner.shared.disk.fail(&error),
         }
     }

@@ -1,0 +1,163 @@
+//! Entries of another host's recorder, received by one of here.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
+
+use crate::data::{SeriesId, SeriesKey, StatesInterval, TextRows};
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::layout;
+use crate::wal;
+use crate::write::Recorder;
+
+/// Columns that hold a time of the host's clock.
+const TIMES: [&str; 4] = ["t_ns", "begin_ns", "end_ns", "born_ns"];
+/// Streams of a recorder's own that another one may hand over.
+const STREAMS: [&str; 5] =
+    [layout::STACKS, layout::WAITS, layout::FRAMES, layout::COMMANDS, layout::STATEMENTS];
+/// Series of one host, at most: beyond it, what it sends is refused.
+const SERIES_MAX: usize = 200_000;
+/// Length of a table's name, at most.
+const NAME_MAX: usize = 64;
+
+/// Receives one host's entries for a recorder of here.
+pub struct Replay {
+    recorder: Recorder,
+    host: String,
+    /// `None`: a series that is left out.
+    ids: HashMap<SeriesId, Option<SeriesId>>,
+}
+
+impl Replay {
+    /// `host`: what all that it sends is about, whatever it calls itself.
+    pub fn new(recorder: Recorder, host: &str) -> Replay {
+        Replay { recorder, host: host.to_string(), ids: HashMap::new() }
+    }
+
+    /// Records an entry, its times as `here` gives them on this machine's clock. Returns `run.json` where it is one.
+    ///
+    /// # Errors
+    /// It is damaged, or it is none that a recorder makes. Nothing of it is recorded then.
+    pub fn entry(&mut self, entry: Entry, here: impl Fn(i64) -> i64) -> Result<Option<Vec<u8>>> {
+        match entry {
+            Entry::Series(id, key) => self.series(id, key)?,
+            Entry::Reading(mut reading) => {
+                let known = |(id, value): (SeriesId, _)| match self.ids.get(&id) {
+                    Some(Some(id)) => Some(Ok((*id, value))),
+                    Some(None) => None,
+                    None => Some(Err(refused("a value of a series that it did not name"))),
+                };
+                reading.values = reading.values.into_iter().filter_map(known).collect::<Result<_>>()?;
+                (reading.begin_ns, reading.end_ns) = (here(reading.begin_ns), here(reading.end_ns));
+                self.recorder.reading(reading);
+            }
+            Entry::Rows(mut rows) => {
+                if rows.rows.iter().any(|row| row.len() != rows.columns.len()) {
+                    return Err(refused("a row with other columns than its table"));
+                }
+                if !is_name(&rows.source) {
+                    return Err(refused("a table whose name is none"));
+                }
+                rows.t_ns = here(rows.t_ns);
+                move_cells(&mut rows, &here);
+                self.recorder.rows(rows);
+            }
+            Entry::Event(mut event) => {
+                event.t_ns = here(event.t_ns);
+                event.host.clone_from(&self.host);
+                self.recorder.event(event);
+            }
+            Entry::Load(mut load) => {
+                (load.begin_ns, load.end_ns) = (here(load.begin_ns), here(load.end_ns));
+                self.recorder.load(load);
+            }
+            Entry::States(mut interval) => {
+                check(&interval)?;
+                (interval.begin_ns, interval.t_ns) = (here(interval.begin_ns), here(interval.t_ns));
+                for thread in &mut interval.threads {
+                    thread.born_ns = here(thread.born_ns);
+                }
+                self.recorder.states(&interval);
+            }
+            Entry::Batch { stream, ipc } => {
+                let batches = wal::decode(&ipc).ok_or_else(|| refused("a table that can't be read"))?;
+                if batches.is_empty() {
+                    return Err(refused("a table without a part"));
+                }
+                for batch in batches {
+                    let batch = moved(&batch, &here)?;
+                    match STREAMS.contains(&stream.as_str()) {
+                        true => self.recorder.tapped_batch(&stream, batch),
+                        false => self.recorder.batch(&stream, batch)?,
+                    }
+                }
+            }
+            Entry::Run(json) => return Ok(Some(json)),
+        }
+        Ok(None)
+    }
+
+    fn series(&mut self, id: SeriesId, key: SeriesKey) -> Result<()> {
+        if self.ids.len() >= SERIES_MAX {
+            return Err(refused("more series than one host can have"));
+        }
+        // What that host knows of the generator is only about its own connections.
+        let is_left_out = key.host == "client" && key.source == "trace";
+        let host = self.host.clone();
+        let here = (!is_left_out).then(|| self.recorder.series(&SeriesKey { host, ..key }));
+        self.ids.insert(id, here);
+        Ok(())
+    }
+}
+
+fn refused(what: &str) -> Error {
+    Error::damaged(Path::new("what a host sent"), "entries", what.to_string())
+}
+
+/// It becomes a part of a file's name.
+fn is_name(source: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+    (1..=NAME_MAX).contains(&source.len()) && source.bytes().all(is_letter)
+}
+
+fn check(interval: &StatesInterval) -> Result<()> {
+    let states = interval.states.len();
+    match interval.threads.iter().all(|thread| thread.states_ms.len() == states) {
+        true => Ok(()),
+        false => Err(refused("a thread with other states than its table")),
+    }
+}
+
+/// Moves the times in a table's cells to this machine's clock.
+fn move_cells(rows: &mut TextRows, here: &impl Fn(i64) -> i64) {
+    let places: Vec<usize> = (0..rows.columns.len()).filter(|at| rows.columns[*at] == "born_ns").collect();
+    for row in &mut rows.rows {
+        for at in &places {
+            let moved = row[*at].as_ref().and_then(|cell| cell.parse().ok()).map(here);
+            if let Some(ns) = moved {
+                row[*at] = Some(ns.to_string());
+            }
+        }
+    }
+}
+
+/// The same rows with their times on this machine's clock.
+fn moved(batch: &RecordBatch, here: &impl Fn(i64) -> i64) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| -> ArrayRef {
+        match column.as_any().downcast_ref::<Int64Array>() {
+            Some(times) if TIMES.contains(&field.name().as_str()) => {
+                Arc::new(times.iter().map(|time| time.map(here)).collect::<Int64Array>())
+            }
+            _ => Arc::clone(column),
+        }
+    });
+    RecordBatch::try_new(schema.clone(), columns.collect())
+        .map_err(|cause| Error::damaged(Path::new("what a host sent"), "a table", cause))
+}
+
+#[cfg(test)]
+mod tests;
