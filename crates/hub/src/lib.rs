@@ -1,1 +1,29 @@
+//! The bus between hosts: one server of NATS with JetStream, who may use it, and what is sent over it.
 //!
+//! A hub is a folder ([`HubFolder`]) and a server that is started on it ([`HubServer`]). The folder has the server's certificate, the
+//! members' public keys and the rights of each. A member joins by a [`Token`], which has its private key. [`Bus`] is a member's connection.
+//!
+//! The commander asks agents, and receives what they record. An agent answers, and publishes frames under its own name. The rights are the
+//! server's: no member needs to be honest for them. What a member sends is data of a stranger all the same, and is bounded.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod bus;
+mod error;
+mod folder;
+mod frame;
+mod host_name;
+mod message;
+mod nats_config;
+mod nats_server;
+mod subject;
+mod token;
+
+pub use bus::{Bus, Frames, Question, Questions, Received};
+pub use error::{Error, Result};
+pub use folder::{HubFolder, HubSettings, Member, MemberKind};
+pub use frame::{ENTRIES_BYTES_MAX, FRAME_BYTES_MAX, Frame};
+pub use host_name::HostName;
+pub use message::{Answer, HostState, Order, RecordOrder, RecordingId, Right};
+pub use nats_server::{HubServer, NATS_SERVER};
+pub use token::Token;

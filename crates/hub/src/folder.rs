@@ -1,0 +1,237 @@
+//! A hub's folder: its settings, its certificate, and its members.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nkeys::KeyPair;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::host_name::HostName;
+use crate::nats_config;
+use crate::nats_server;
+use crate::token::Token;
+
+const SETTINGS: &str = "hub.toml";
+const MEMBERS: &str = "members.toml";
+const CERTIFICATE: &str = "certificate.pem";
+const KEY: &str = "key.pem";
+/// The token of the hub's own process.
+const OWN: &str = "hub.token";
+const COMMANDER: &str = "commander.token";
+pub(crate) const CONFIG: &str = "nats.conf";
+
+/// How a hub is set up, once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HubSettings {
+    /// Address and port that it listens on.
+    pub listen: String,
+    /// Host and port at which members reach it.
+    pub address: String,
+    /// Space for frames that were not received yet. Beyond it agents keep theirs.
+    pub bytes_max: u64,
+}
+
+/// What a member is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemberKind {
+    /// A host that is watched, or that loads.
+    Agent,
+    /// Whoever asks agents, such as whyso run --hosts.
+    Commander,
+    /// The hub's own process.
+    Hub,
+}
+
+/// Who may use the bus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    pub name: HostName,
+    pub kind: MemberKind,
+    /// Of its key.
+    pub public_key: String,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Members {
+    #[serde(default, rename = "member")]
+    members: Vec<Member>,
+}
+
+/// A hub on this machine.
+#[derive(Clone, Debug)]
+pub struct HubFolder {
+    path: PathBuf,
+    settings: HubSettings,
+}
+
+impl HubFolder {
+    /// Makes a hub with its certificate, or opens the one that is there with these settings.
+    ///
+    /// # Errors
+    /// The folder can't be written.
+    pub fn make(path: &Path, settings: HubSettings) -> Result<HubFolder> {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.map_err(|cause| Error::io(path, cause))?;
+        let before = HubFolder::open(path).ok().map(|hub| hub.settings);
+        let hub = HubFolder { path: path.to_path_buf(), settings };
+        let host = |address: &str| address.rsplit_once(':').map_or(address, |(host, _)| host).to_string();
+        let same_host = before.is_some_and(|before| host(&before.address) == host(&hub.settings.address));
+        if !same_host || !path.join(CERTIFICATE).exists() {
+            // Tokens of before have another certificate, and no longer hold.
+            let made = rcgen::generate_simple_self_signed(vec![
+                host(&hub.settings.address).trim_matches(['[', ']']).to_string(),
+            ]);
+            let made = made.map_err(|error| Error::Certificate(error.to_string()))?;
+            hub.write(KEY, &made.signing_key.serialize_pem())?;
+            hub.write(CERTIFICATE, &made.cert.pem())?;
+            hub.write(MEMBERS, "")?;
+        }
+        let settings = toml::to_string(&hub.settings).map_err(|error| hub.damaged(SETTINGS, &error))?;
+        hub.write(SETTINGS, &settings)?;
+        for (name, kind, file) in
+            [("hub", MemberKind::Hub, OWN), ("commander", MemberKind::Commander, COMMANDER)]
+        {
+            let name = HostName::new(name)?;
+            let is_whole = hub.token(file).is_ok_and(|token| token.address == hub.settings.address)
+                && hub.members()?.iter().any(|member| member.name == name);
+            if !is_whole {
+                // A withdrawn commander stays so until the hub is started again.
+                let _ = hub.remove(&name);
+                let token = hub.add(name, kind)?;
+                hub.write(file, &token.to_line())?;
+            }
+        }
+        hub.write_config()?;
+        Ok(hub)
+    }
+
+    /// # Errors
+    /// There is none, or it is damaged.
+    pub fn open(path: &Path) -> Result<HubFolder> {
+        let text = match fs::read_to_string(path.join(SETTINGS)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::NoHub { path: path.to_path_buf() });
+            }
+            Err(error) => return Err(Error::io(path, error)),
+        };
+        let settings = toml::from_str(&text).map_err(|error| Error::Damaged {
+            path: path.join(SETTINGS),
+            cause: error.message().to_string(),
+        })?;
+        Ok(HubFolder { path: path.to_path_buf(), settings })
+    }
+
+    pub fn settings(&self) -> &HubSettings {
+        &self.settings
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// # Errors
+    /// The list is damaged.
+    pub fn members(&self) -> Result<Vec<Member>> {
+        let text = self.read(MEMBERS)?;
+        let members: Members = toml::from_str(&text).map_err(|error| self.damaged(MEMBERS, &error))?;
+        Ok(members.members)
+    }
+
+    /// Invites a member: a running hub lets it in from then on.
+    ///
+    /// # Errors
+    /// There is one of this name, or the folder can't be written.
+    pub fn invite(&self, name: HostName, kind: MemberKind) -> Result<Token> {
+        let token = self.add(name, kind)?;
+        self.write_config()?;
+        nats_server::reload(&self.path)?;
+        Ok(token)
+    }
+
+    /// Withdraws a member's token: a running hub ends its connections.
+    ///
+    /// # Errors
+    /// There is no such member, or the folder can't be written.
+    pub fn withdraw(&self, name: &HostName) -> Result<()> {
+        self.remove(name)?;
+        self.write_config()?;
+        nats_server::reload(&self.path)
+    }
+
+    /// The token of the commander on this machine.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn commander(&self) -> Result<Token> {
+        self.token(COMMANDER)
+    }
+
+    pub(crate) fn own(&self) -> Result<Token> {
+        self.token(OWN)
+    }
+
+    fn token(&self, file: &str) -> Result<Token> {
+        Token::from_line(&self.read(file)?)
+    }
+
+    fn add(&self, name: HostName, kind: MemberKind) -> Result<Token> {
+        let mut members = self.members()?;
+        if members.iter().any(|member| member.name == name) {
+            return Err(Error::Member { name: name.to_string() });
+        }
+        let key = KeyPair::new_user();
+        let seed = key.seed().map_err(|error| Error::Certificate(error.to_string()))?;
+        members.push(Member { name: name.clone(), kind, public_key: key.public_key() });
+        self.write_members(members)?;
+        let certificate = self.read(CERTIFICATE)?;
+        Ok(Token { name, kind, address: self.settings.address.clone(), certificate, seed })
+    }
+
+    fn remove(&self, name: &HostName) -> Result<()> {
+        let mut members = self.members()?;
+        let before = members.len();
+        members.retain(|member| member.name != *name);
+        match members.len() < before {
+            true => self.write_members(members),
+            false => Err(Error::NoMember { name: name.to_string() }),
+        }
+    }
+
+    fn write_members(&self, members: Vec<Member>) -> Result<()> {
+        let text =
+            toml::to_string(&Members { members }).map_err(|error| self.damaged(MEMBERS, &error))?;
+        self.write(MEMBERS, &text)
+    }
+
+    fn write_config(&self) -> Result<()> {
+        self.write(CONFIG, &nats_config::text(&self.settings, &self.path, &self.members()?))
+    }
+
+    fn read(&self, name: &str) -> Result<String> {
+        let path = self.path.join(name);
+        fs::read_to_string(&path).map_err(|cause| Error::io(&path, cause))
+    }
+
+    /// As a whole, so that nobody reads half of it. Only the owner can read it.
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        let (path, unfinished) = (self.path.join(name), self.path.join(format!("{name}.new")));
+        let written = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&unfinished)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&unfinished, &path));
+        written.map_err(|cause| Error::io(&path, cause))
+    }
+
+    fn damaged(&self, name: &str, error: &dyn std::fmt::Display) -> Error {
+        Error::Damaged { path: self.path.join(name), cause: error.to_string() }
+    }
+}

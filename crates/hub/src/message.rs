@@ -1,0 +1,144 @@
+//! What the commander asks of an agent, and the answer.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use whyso_model::HostFacts;
+
+use crate::error::{Error, Result};
+
+/// The most bytes of an order or an answer.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 256 << 10;
+const ID_BYTES_MAX: usize = 64;
+
+/// Names one host's part of a recording: letters, digits and -, so that it is one part of a subject and of a file's name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RecordingId(String);
+
+impl RecordingId {
+    /// # Errors
+    /// It has other characters, or too many.
+    pub fn new(id: &str) -> Result<RecordingId> {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        match (1..=ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_letter) {
+            true => Ok(RecordingId(id.to_string())),
+            false => Err(Error::Bus(format!("{id:?} is no recording's name"))),
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for RecordingId {
+    type Error = Error;
+
+    fn try_from(id: String) -> Result<RecordingId> {
+        RecordingId::new(&id)
+    }
+}
+
+impl From<RecordingId> for String {
+    fn from(id: RecordingId) -> String {
+        id.0
+    }
+}
+
+impl fmt::Display for RecordingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What an agent may do. A file on its host says which of these it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Right {
+    /// Record its machine, and the servers that its file names.
+    Observe,
+    /// Send a load to the targets that its file names.
+    Load,
+    /// Start servers of whyso's own.
+    StartServers,
+    /// Change settings of a server for an experiment.
+    Experiment,
+}
+
+impl Right {
+    pub const ALL: [Right; 4] = [Right::Observe, Right::Load, Right::StartServers, Right::Experiment];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Right::Observe => "observe",
+            Right::Load => "load",
+            Right::StartServers => "start-servers",
+            Right::Experiment => "experiment",
+        }
+    }
+}
+
+/// What the commander asks of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "kebab-case")]
+pub enum Order {
+    /// Say what you are and what you do.
+    State,
+    Record(RecordOrder),
+    /// End the recording, and hand over what is left of it.
+    End { recording: RecordingId },
+}
+
+/// A recording that an agent is to make.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordOrder {
+    pub recording: RecordingId,
+    /// A server of the agent's file; `None`: its machine only.
+    pub server: Option<String>,
+    pub interval_ms: u64,
+    pub trace: bool,
+    /// "off", "light" or "full".
+    pub stacks: String,
+    /// It ends by itself after this time. So it ends where nobody asks for its end any more.
+    pub seconds_max: u64,
+}
+
+/// What an agent is and does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostState {
+    pub name: String,
+    pub whyso: String,
+    pub facts: HostFacts,
+    pub may: Vec<Right>,
+    /// Servers of its file, by the name that it gives them.
+    pub servers: Vec<String>,
+    /// The recording that is under way.
+    pub recording: Option<RecordingId>,
+    /// Frames that wait for the hub.
+    pub waiting_frames: u64,
+}
+
+/// An agent's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum Answer {
+    Done,
+    State(Box<HostState>),
+    Refused { why: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_of_an_older_or_a_newer_version_is_read_or_refused() {
+        let json = r#"{"order":"end","recording":"20261128-1","later":1}"#;
+        let recording = RecordingId::new("20261128-1").unwrap();
+        assert_eq!(serde_json::from_str::<Order>(json).unwrap(), Order::End { recording });
+        for json in [r#"{"order":"shell"}"#, r#"{"order":"end","recording":"../x"}"#, "[]"] {
+            assert!(serde_json::from_str::<Order>(json).is_err(), "{json}");
+        }
+    }
+}

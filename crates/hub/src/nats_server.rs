@@ -1,0 +1,148 @@
+//! The program nats-server, as a child of the hub.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+use crate::bus;
+use crate::error::{Error, Result};
+use crate::folder::{CONFIG, HubFolder};
+
+/// The program that a hub starts.
+pub const NATS_SERVER: &str = "nats-server";
+/// Names another program in place of the one on the PATH.
+const PROGRAM: &str = "WHYSO_NATS_SERVER";
+const PID: &str = "nats-server.pid";
+const LOG: &str = "nats-server.log";
+/// Bound on its start, and on its end after SIGTERM.
+const START_TIME_MAX: Duration = Duration::from_secs(20);
+const END_TIME_MAX: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+/// Of the log, what an error quotes.
+const LOG_LINES: usize = 5;
+
+/// A hub that runs. Dropping it ends it.
+pub struct HubServer {
+    child: Child,
+    folder: HubFolder,
+}
+
+impl HubServer {
+    /// Starts the hub, and returns when members can join.
+    ///
+    /// # Errors
+    /// There is no nats-server, or it does not start, as where the port is taken.
+    pub async fn start(folder: HubFolder) -> Result<HubServer> {
+        let log_path = folder.path().join(LOG);
+        let log = fs::File::create(&log_path).map_err(|cause| Error::io(&log_path, cause))?;
+        let errors = log.try_clone().map_err(|cause| Error::io(&log_path, cause))?;
+        let mut command = Command::new(program()?);
+        command.arg("--config").arg(folder.path().join(CONFIG));
+        command.stdin(Stdio::null()).stdout(log).stderr(errors);
+        // SAFETY: a system call, between fork and exec.
+        unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+        }
+        let mut child = command.spawn().map_err(|error| Error::NatsServer { why: error.to_string() })?;
+        let pid_path = folder.path().join(PID);
+        let written = fs::write(&pid_path, child.id().to_string());
+        if let Err(cause) = written {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(Error::io(&pid_path, cause));
+        }
+        let mut server = HubServer { child, folder };
+        server.wait_until_ready().await?;
+        Ok(server)
+    }
+
+    async fn wait_until_ready(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            if let Some(why) = self.ended() {
+                return Err(Error::NatsServer { why });
+            }
+            let own = self.folder.own()?;
+            let last = match bus::make_streams(&own, self.folder.settings()).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            if begun.elapsed() > START_TIME_MAX {
+                return Err(last);
+            }
+            tokio::time::sleep(CHECK_INTERVAL).await;
+        }
+    }
+
+    /// Why it ended; `None` while it runs.
+    pub fn ended(&mut self) -> Option<String> {
+        let how = match self.child.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Some(format!("{how}; its log ends with: {}", self.last_lines()))
+    }
+
+    fn last_lines(&self) -> String {
+        let mut text = String::new();
+        let read = fs::File::open(self.folder.path().join(LOG)).and_then(|mut log| log.read_to_string(&mut text));
+        if read.is_err() {
+            return "nothing that can be read".to_string();
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join(" | ")
+    }
+
+    pub fn folder(&self) -> &HubFolder {
+        &self.folder
+    }
+}
+
+impl Drop for HubServer {
+    fn drop(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let asked = Instant::now();
+        while asked.elapsed() < END_TIME_MAX {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                let _ = fs::remove_file(self.folder.path().join(PID));
+                return;
+            }
+            std::thread::sleep(CHECK_INTERVAL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Lets the hub that runs on a folder read its members again. Without one, there is nothing to do.
+pub(crate) fn reload(folder: &Path) -> Result<()> {
+    let Ok(text) = fs::read_to_string(folder.join(PID)) else { return Ok(()) };
+    let Some(pid) = text.trim().parse().ok().and_then(Pid::from_raw) else { return Ok(()) };
+    // The number may be another program's by now.
+    let config = folder.join(CONFIG);
+    let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    let is_hub = line.split(|byte| *byte == 0).any(|word| word == config.as_os_str().as_encoded_bytes());
+    if !is_hub {
+        return Ok(());
+    }
+    kill_process(pid, Signal::HUP)
+        .map_err(|error| Error::NatsServer { why: format!("it can't be signalled: {error}") })
+}
+
+fn program() -> Result<PathBuf> {
+    if let Some(program) = std::env::var_os(PROGRAM) {
+        return Ok(PathBuf::from(program));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(NATS_SERVER)).find(|file| file.is_file());
+    found.ok_or(Error::NoNatsServer)
+}
