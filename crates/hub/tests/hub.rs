@@ -1,0 +1,191 @@
+//! A real hub: who may do what on it, and that no frame is lost or counted twice.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::Duration;
+
+use whyso_hub::{
+    Answer, Bus, Error, Frame, HubFolder, HubServer, HubSettings, HostName, MemberKind, Order, RecordingId, Token,
+};
+
+/// For what happens at once on a machine at rest.
+const SOON: Duration = Duration::from_secs(20);
+/// For what must not happen.
+const A_WHILE: Duration = Duration::from_millis(700);
+
+fn settings() -> HubSettings {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    HubSettings { listen: free.to_string(), address: free.to_string(), bytes_max: 256 << 20 }
+}
+
+async fn hub(folder: &Path) -> HubServer {
+    HubServer::start(HubFolder::make(folder, settings()).unwrap()).await.unwrap()
+}
+
+fn name(name: &str) -> HostName {
+    HostName::new(name).unwrap()
+}
+
+fn agent(hub: &HubServer, agent: &str) -> Token {
+    hub.folder().invite(name(agent), MemberKind::Agent).unwrap()
+}
+
+/// A hub that was asked to read its members again does so a moment later.
+async fn join(token: &Token) -> Bus {
+    let begun = std::time::Instant::now();
+    loop {
+        match Bus::join(token).await {
+            Ok(bus) => return bus,
+            Err(error) if begun.elapsed() > SOON => panic!("{error}"),
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+fn frame(number: u64) -> Frame {
+    Frame { number, is_last: false, lost: 0, entries: vec![number as u8; 100] }
+}
+
+async fn publish(bus: &Bus, recording: &RecordingId, number: u64) -> whyso_hub::Result<()> {
+    bus.publish(recording, number, frame(number).to_bytes().unwrap().into()).await
+}
+
+/// Answers every order with its own text, until the connection ends.
+fn answer_all(bus: Bus) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut questions = bus.questions().await.unwrap();
+        while let Some(question) = questions.next().await {
+            let why = format!("{:?}", question.order);
+            question.answer(&Answer::Refused { why }).await;
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_clocks_and_frames_pass_between_a_commander_and_an_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(folder.path()).await;
+    let db = join(&agent(&hub, "db")).await;
+    let answers = answer_all(db.clone());
+    let commander = join(&hub.folder().commander().unwrap()).await;
+    let asked = async {
+        loop {
+            match commander.order(&name("db"), &Order::State).await {
+                Err(Error::AgentRefuses { why, .. }) => return why,
+                Err(Error::Silent { .. }) => tokio::time::sleep(Duration::from_millis(50)).await,
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    assert_eq!(tokio::time::timeout(SOON, asked).await.unwrap(), "Some(State)");
+    let clock = commander.clock(&name("db")).await.unwrap();
+    // Both read the same clock here.
+    assert!(clock.sent_ns <= clock.there_ns && clock.there_ns <= clock.received_ns, "{clock:?}");
+
+    let recording = RecordingId::new("20261128-1").unwrap();
+    for number in 1..=50 {
+        publish(&db, &recording, number).await.unwrap();
+    }
+    // The hub's word was lost, and the agent publishes once more.
+    for number in 30..=50 {
+        publish(&db, &recording, number).await.unwrap();
+    }
+    publish(&db, &RecordingId::new("20261128-2").unwrap(), 1).await.unwrap();
+    let mut frames = commander.frames(&recording).await.unwrap();
+    let mut numbers = Vec::new();
+    while let Some(received) = frames.next(A_WHILE).await.unwrap() {
+        assert_eq!(received.host, name("db"));
+        numbers.push(received.frame.as_ref().unwrap().number);
+        received.done().await.unwrap();
+    }
+    assert_eq!(numbers, (1..=50).collect::<Vec<_>>());
+    frames.forget().await;
+    let mut later = commander.frames(&recording).await.unwrap();
+    assert!(later.next(A_WHILE).await.unwrap().is_none());
+    answers.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stolen_token_is_that_agent_only_until_it_is_withdrawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(folder.path()).await;
+    let commander = join(&hub.folder().commander().unwrap()).await;
+    let (db, stolen) = (agent(&hub, "db"), agent(&hub, "load"));
+    let db_bus = join(&db).await;
+    let db_answers = answer_all(db_bus.clone());
+    let thief = join(&stolen).await;
+    let recording = RecordingId::new("r1").unwrap();
+
+    // It may not order another agent, ask its clock, nor read what another one records.
+    assert!(matches!(thief.order(&name("db"), &Order::State).await, Err(Error::Silent { .. })));
+    assert!(thief.clock(&name("db")).await.is_err());
+    publish(&db_bus, &recording, 1).await.unwrap();
+    assert!(thief.frames(&recording).await.is_err());
+    // Nor publish under another one's name: the token with another name in it is refused at the door of that subject.
+    let mut line: serde_json::Value = serde_json::to_value(&stolen).unwrap();
+    line["name"] = "db".into();
+    let forged: Token = serde_json::from_value(line).unwrap();
+    let forger = join(&forged).await;
+    assert!(publish(&forger, &recording, 2).await.is_err());
+    let mut frames = commander.frames(&recording).await.unwrap();
+    let mut hosts = Vec::new();
+    while let Some(received) = frames.next(A_WHILE).await.unwrap() {
+        hosts.push((received.host.to_string(), received.frame.as_ref().unwrap().number));
+    }
+    assert_eq!(hosts, [("db".to_string(), 1)]);
+    // As itself it may.
+    publish(&thief, &recording, 7).await.unwrap();
+
+    hub.folder().withdraw(&name("load")).unwrap();
+    let begun = std::time::Instant::now();
+    while publish(&thief, &recording, 8).await.is_ok() {
+        assert!(begun.elapsed() < SOON, "a withdrawn token is still let in");
+    }
+    assert!(matches!(Bus::join(&stolen).await, Err(Error::Refused { .. })));
+    // The other one is not disturbed.
+    publish(&db_bus, &recording, 3).await.unwrap();
+    db_answers.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_of_another_hub_or_none_is_refused_with_what_to_do() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (hub, another) = (hub(one.path()).await, hub(other.path()).await);
+    let token = agent(&another, "db");
+    let mut elsewhere: serde_json::Value = serde_json::to_value(&token).unwrap();
+    elsewhere["address"] = hub.folder().settings().address.clone().into();
+    let token: Token = serde_json::from_value(elsewhere).unwrap();
+    // Its certificate is another hub's: it does not even log in.
+    let error = Bus::join(&token).await.err().unwrap();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    for line in ["", "whyso-1-", "whyso-1-e30", "whyso-1-%%%", "hello"] {
+        assert!(matches!(Token::from_line(line), Err(Error::Token)), "{line}");
+    }
+    let twice = hub.folder().invite(name("commander"), MemberKind::Agent).unwrap_err();
+    assert!(twice.to_string().contains("whyso hub withdraw commander"), "{twice}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_hub_keeps_survives_its_restart_and_members_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = hub(folder.path()).await;
+    let settings = first.folder().settings().clone();
+    let token = agent(&first, "db");
+    let db = join(&token).await;
+    let recording = RecordingId::new("r1").unwrap();
+    publish(&db, &recording, 1).await.unwrap();
+    drop(first);
+    assert!(publish(&db, &recording, 2).await.is_err());
+    let again = HubServer::start(HubFolder::make(folder.path(), settings).unwrap()).await.unwrap();
+    let begun = std::time::Instant::now();
+    while publish(&db, &recording, 2).await.is_err() {
+        assert!(begun.elapsed() < SOON, "the agent does not come back");
+    }
+    let commander = join(&again.folder().commander().unwrap()).await;
+    let mut frames = commander.frames(&recording).await.unwrap();
+    let mut numbers = Vec::new();
+    while let Some(received) = frames.next(A_WHILE).await.unwrap() {
+        numbers.push(received.frame.as_ref().unwrap().number);
+    }
+    assert_eq!(numbers, [1, 2]);
+}
