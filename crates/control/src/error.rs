@@ -26,6 +26,8 @@ pub enum Error {
     AddOn(#[from] whyso_watch::AddOnError),
     #[error(transparent)]
     Watch(#[from] whyso_watch::Error),
+    #[error(transparent)]
+    Hub(#[from] whyso_hub::Error),
     #[error("{0}")]
     Failed(String),
     /// Ctrl-C before anything was measured.

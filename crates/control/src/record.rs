@@ -1,6 +1,7 @@
 //! Records a server that something else loads, or processes of any kind. Nothing is written to a server, and it needs no
 //! schema of ours.
 
+mod across_hosts;
 mod edges;
 mod level;
 mod plan;
@@ -12,10 +13,11 @@ mod toggles;
 mod watch;
 mod windows;
 
-pub use plan::{RecordPlan, RecordTarget};
+pub use plan::{RecordPlan, RecordTarget, Taps};
 pub use watch::{Show, WatchedServer, watch};
 
-use processes::record_processes;
+use across_hosts::record_across_hosts;
+use processes::{record_machine, record_processes};
 use server::with_server;
 
 use crate::login::AskPassword;
@@ -35,10 +37,14 @@ pub fn record(
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
     plan.check()?;
+    if let Some(hosts) = &plan.hosts {
+        return record_across_hosts(plan, hosts, listener, stop);
+    }
     match &plan.target {
         RecordTarget::Server(dsn) => {
             with_server(plan, dsn, listener, stop, ask_password, |session, recording| session.run(recording))
         }
         RecordTarget::Processes(name) => record_processes(plan, name, listener, stop),
+        RecordTarget::Machine => record_machine(plan, listener, stop),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use whyso_clock::{Anchor, monotonic_ns};
@@ -14,6 +15,7 @@ use whyso_server::Dsn;
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::Error;
+use crate::record::Taps;
 use crate::result::load_intervals;
 
 /// Between two anchors of the clock to wall time.
@@ -85,6 +87,16 @@ impl Recording {
         self.recorder.tap(relay.tap());
         self.relay = Some(relay);
         Ok(())
+    }
+
+    /// Lets others receive what is recorded, beginning with what is known of the run.
+    pub(crate) fn tap(&self, taps: &Taps) {
+        for tap in &taps.0 {
+            self.recorder.tap(Arc::clone(tap));
+        }
+        if !taps.0.is_empty() {
+            self.recorder.set_run(&self.info);
+        }
     }
 
     /// Takes in the result of a level that has ended. Gives why nothing more can be recorded.

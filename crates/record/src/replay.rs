@@ -27,14 +27,16 @@ const NAME_MAX: usize = 64;
 pub struct Replay {
     recorder: Recorder,
     host: String,
+    has_clients: bool,
     /// `None`: a series that is left out.
     ids: HashMap<SeriesId, Option<SeriesId>>,
 }
 
 impl Replay {
     /// `host`: what all that it sends is about, whatever it calls itself.
-    pub fn new(recorder: Recorder, host: &str) -> Replay {
-        Replay { recorder, host: host.to_string(), ids: HashMap::new() }
+    /// `has_clients`: what it knows of its own connections to the server counts, because no other host knows of its clients.
+    pub fn new(recorder: Recorder, host: &str, has_clients: bool) -> Replay {
+        Replay { recorder, host: host.to_string(), has_clients, ids: HashMap::new() }
     }
 
     /// Records an entry, its times as `here` gives them on this machine's clock. Returns `run.json` where it is one.
@@ -104,8 +106,7 @@ impl Replay {
         if self.ids.len() >= SERIES_MAX {
             return Err(refused("more series than one host can have"));
         }
-        // What that host knows of the generator is only about its own connections.
-        let is_left_out = key.host == "client" && key.source == "trace";
+        let is_left_out = !self.has_clients && key.host == "client" && key.source == "trace";
         let host = self.host.clone();
         let here = (!is_left_out).then(|| self.recorder.series(&SeriesKey { host, ..key }));
         self.ids.insert(id, here);

@@ -51,6 +51,9 @@ pub struct RunInfo {
     /// The other nodes of the server's cluster. They were watched, too: a node's name is the host of its series.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFacts>,
+    /// Other machines that were recorded by agents: a machine's name is the host of its series.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<RecordedHost>,
     /// First at the start, then one each minute, last at the end.
     pub anchors: Vec<Anchor>,
     pub levels: Vec<Level>,
@@ -84,7 +87,66 @@ pub struct NodeFacts {
     pub ndb_id: Option<u32>,
 }
 
+/// A machine that an agent recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct RecordedHost {
+    pub name: String,
+    /// The run's server is on it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub has_server: bool,
+    pub facts: HostFacts,
+    /// Its clock against this recording's: first at the start, then one each minute, last at the end.
+    pub clock: Vec<HostClock>,
+    /// What it recorded and could not hand over, in pieces.
+    pub lost: u64,
+    /// Why its part ends early, or is missing; empty where it is whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[ts(optional, as = "Option<String>")]
+    pub problem: String,
+}
+
+/// Another host's clock at one time of the recording's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct HostClock {
+    pub t_ns: i64,
+    /// What the other clock showed more.
+    pub offset_ns: i64,
+    /// How much faster it was, in parts per 1,000,000,000.
+    pub drift_ppb: i64,
+    /// Times of the host are right within it. Nothing finer can be said of two hosts' times.
+    pub bound_ns: i64,
+    /// The smallest round trip of a question about it.
+    pub round_trip_ns: i64,
+}
+
+/// Sources that are about whyso's own work, or the load's, wherever that runs.
+const OWN_SOURCES: [&str; 2] = ["watch", "recorder"];
+const GENERATOR_SOURCES: [&str; 5] = ["load", "generator_process", "trace", "watch", "recorder"];
+
 impl RunInfo {
+    /// The machine of the run's server, where an agent recorded it.
+    pub fn server_host(&self) -> Option<&RecordedHost> {
+        self.hosts.iter().find(|host| host.has_server)
+    }
+
+    /// The load came from here, and an agent recorded the server's machine.
+    pub fn is_across_hosts(&self) -> bool {
+        self.server_host().is_some() && !self.spec.recorded
+    }
+
+    /// Whether a series shows what the run's server, its machine or the load did: those of other machines do not.
+    pub fn is_about_server(&self, host: &str, source: &str) -> bool {
+        let Some(server) = self.server_host() else { return true };
+        if host == server.name {
+            return self.spec.recorded || !OWN_SOURCES.contains(&source);
+        }
+        if host == "client" {
+            return !self.spec.recorded && GENERATOR_SOURCES.contains(&source);
+        }
+        self.hosts.iter().all(|other| other.name != host)
+    }
+
     /// Whether a series of this host is of another node of the cluster than the run's server.
     pub fn is_other_node(&self, host: &str) -> bool {
         self.nodes.iter().any(|node| node.name == host)

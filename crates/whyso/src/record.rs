@@ -33,6 +33,8 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         bytes_max: args.disk_max.map(|size| size.0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
+        taps: whyso_control::Taps::default(),
+        hosts: args.hosts.as_deref().map(crate::hosts_file::read).transpose()?,
         pfs: args.pfs.setup()?,
         out: args.output.out.clone(),
         labels: args.output.labels()?,

@@ -103,6 +103,8 @@ impl LiveRecorder for Records {
             sql: None,
             add_ons: Vec::new(),
             relay: RelayTargets::default(),
+            taps: whyso_control::Taps::default(),
+            hosts: None,
             pfs: None,
             out: request.runs.clone(),
             labels: whyso_record::Labels::default(),

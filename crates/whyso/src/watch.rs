@@ -131,6 +131,8 @@ fn plan(args: &WatchArgs, dsn: String) -> Result<RecordPlan> {
         bytes_max: Some(args.disk_max.unwrap_or(SIZE_MAX).0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
+        taps: whyso_control::Taps::default(),
+        hosts: None,
         pfs: args.pfs.setup()?,
         out: args.out.clone(),
         labels: whyso_record::Labels::default(),

@@ -1,14 +1,17 @@
 //! What is recorded, and for how long.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use whyso_model::RunSpec;
+use whyso_record::Tap;
 use whyso_server::Dsn;
 use whyso_trace::{Generator, StackSampling};
 use whyso_tracing::{FollowSpec, Literals, TracingSpec};
 
 use crate::cluster_node::ClusterNode;
+use crate::hosts::HostsPlan;
 use crate::{Error, facts};
 
 /// What is recorded.
@@ -18,6 +21,18 @@ pub enum RecordTarget {
     Server(String),
     /// Processes of any kind, by a number, a name, or a part of one.
     Processes(String),
+    /// This machine only.
+    Machine,
+}
+
+/// What receives a recording's readings besides the recording.
+#[derive(Clone, Default)]
+pub struct Taps(pub Vec<Arc<dyn Tap>>);
+
+impl std::fmt::Debug for Taps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Taps({})", self.0.len())
+    }
 }
 
 /// What is recorded, and for how long.
@@ -42,6 +57,9 @@ pub struct RecordPlan {
     pub add_ons: Vec<whyso_watch::AddOn>,
     /// Where samples go in addition to the recording.
     pub relay: whyso_relay::RelayTargets,
+    pub taps: Taps,
+    /// Other machines that record with this one.
+    pub hosts: Option<HostsPlan>,
     /// What the Performance Schema is to count; `None`: as the server has it, and nothing is changed.
     pub pfs: Option<whyso_server::knobs::pfs::PfsRequest>,
     /// Folder that holds the recordings.
@@ -69,6 +87,12 @@ impl RecordPlan {
             if matches!(self.target, RecordTarget::Processes(_)) {
                 return Err(Error::Plan("--pfs is for a server: give its --dsn".to_string()));
             }
+        }
+        if self.hosts.is_some() && (self.toggle || !self.command.is_empty() || self.sql.is_some()) {
+            return Err(Error::Plan(
+                "--hosts records one window, which --for or Ctrl-C ends: leave out --toggle, --trace-sql and the command"
+                    .to_string(),
+            ));
         }
         if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {
             return Err(Error::Plan("only the tracer measures processes: leave out --no-trace".to_string()));

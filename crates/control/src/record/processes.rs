@@ -1,4 +1,4 @@
-//! Records processes of any kind.
+//! Records processes of any kind, or only this machine.
 
 use whyso_model::ServerFacts;
 use whyso_model::{Missing, NotMeasured, RunSpec};
@@ -50,10 +50,37 @@ pub(super) fn record_processes(
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.label(&plan.labels)?;
     recording.relay(&plan.relay)?;
+    recording.tap(&plan.taps);
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
     let tracing = Tracing::with(counting, &mut recording.info, &recording.recorder, plan.tracing_spec(None))?;
     let (tracing, successor) = (Some(tracing), Successor::of(None));
     let others = OtherNodes::default();
+    RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }
+        .run(recording)
+}
+
+/// This machine's own counters. Nothing is traced.
+pub(super) fn record_machine(
+    plan: &RecordPlan,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<Outcome, Error> {
+    let runtime = runtime()?;
+    let process = Some("this machine".to_string());
+    let spec = RunSpec { process, ..plan.spec(&facts::allowed_cpus()) };
+    let info = facts::new_info(&plan.command_line, spec, ServerFacts::default(), None);
+    let watched = WatchSpec {
+        interval: plan.interval,
+        slow_interval: SLOW_INTERVAL.max(plan.interval),
+        add_ons: plan.add_ons.clone(),
+        ..WatchSpec::default()
+    };
+    let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
+    recording.label(&plan.labels)?;
+    recording.relay(&plan.relay)?;
+    recording.tap(&plan.taps);
+    let watcher = Watcher::start(watched, recording.recorder.clone())?;
+    let (tracing, successor, others) = (None, Successor::of(None), OtherNodes::default());
     RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }
         .run(recording)
 }

@@ -127,6 +127,7 @@ fn begin<'a>(
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.label(&plan.labels)?;
     recording.relay(&plan.relay)?;
+    recording.tap(&plan.taps);
     let mut watched = watch_spec(Some(dsn), pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);
     watched.other_node_pids = cluster_node::other_pids(&plan.nodes);

@@ -26,7 +26,7 @@ use crate::{Error, facts};
 use whyso_tracing::Tracing;
 
 /// Between two checks whether a window is to begin or to end.
-const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Bound on the end of a command after SIGTERM. Then SIGKILL ends it.
 const COMMAND_END_TIME_MAX: Duration = Duration::from_secs(10);
 

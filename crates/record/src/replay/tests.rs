@@ -58,7 +58,7 @@ fn what_another_host_recorded_is_recorded_here_on_this_clock_and_under_its_name(
     let here = Recorder::create(&dir, Options { own_cost: false, ..Options::default() }).unwrap();
     // Its numbers are taken by others here.
     here.series(&key("client", "load", "backlog"));
-    let mut replay = Replay::new(here.clone(), "db");
+    let mut replay = Replay::new(here.clone(), "db", false);
     for entry in received() {
         assert_eq!(replay.entry(entry, |t_ns| t_ns + SHIFT_NS).unwrap(), None);
     }
@@ -87,7 +87,7 @@ fn stacks() -> Vec<u8> {
 fn what_no_recorder_makes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let here = Recorder::create(&folder.path().join("here"), Options::default()).unwrap();
-    let mut replay = Replay::new(here.clone(), "db");
+    let mut replay = Replay::new(here.clone(), "db", false);
     let rows = |source: &str, row: &[&str]| TextRows {
         source: source.to_string(),
         t_ns: 1,

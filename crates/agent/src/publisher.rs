@@ -1,0 +1,52 @@
+//! Hands the frames of an outbox to the hub, in order, each until the hub keeps it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use whyso_hub::{Bus, RecordingId};
+
+use crate::outbox::{frame_numbers, read_frame};
+
+/// Between two looks for new frames.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// After a frame that the hub did not take.
+const AGAIN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Publishes a folder's frames until the last of all. `forget` is called with each that the hub keeps; `is_closed`: no further one comes.
+/// The connection is that of the moment: a bus that is made anew replaces it.
+pub(crate) async fn publish_all(
+    mut bus: watch::Receiver<Option<Bus>>,
+    recording: RecordingId,
+    folder: &Path,
+    forget: impl Fn(u64),
+    is_closed: impl Fn() -> bool,
+) {
+    loop {
+        let was_closed = is_closed();
+        let numbers = frame_numbers(folder).unwrap_or_default();
+        if numbers.is_empty() {
+            if was_closed {
+                return;
+            }
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            continue;
+        }
+        for number in numbers {
+            let Some(frame) = read_frame(folder, number) else { continue };
+            let frame = bytes::Bytes::from(frame);
+            loop {
+                let current = bus.borrow_and_update().clone();
+                let published = match current {
+                    Some(bus) => bus.publish(&recording, number, frame.clone()).await.is_ok(),
+                    None => false,
+                };
+                if published {
+                    break;
+                }
+                tokio::time::sleep(AGAIN_INTERVAL).await;
+            }
+            forget(number);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Other machines that record with this one: their agents are asked by the hub, and what they send goes into one recording.
+
+mod recorded;
+mod session;
+
+use whyso_hub::{Bus, HostName, HostState, Token};
+
+use crate::Error;
+use crate::runtime::runtime;
+
+pub(crate) use session::{HostsSession, WhatToRecord};
+
+/// Which hosts record with this one.
+#[derive(Clone, Debug)]
+pub struct HostsPlan {
+    /// The commander's.
+    pub token: Token,
+    /// Empty: all whose agents are connected.
+    pub hosts: Vec<HostPlan>,
+}
+
+/// A host that records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPlan {
+    pub name: HostName,
+    /// The run's server, as the file of the host's agent calls it. One host has it, at most.
+    pub server: Option<String>,
+}
+
+/// The agents that are connected to a hub.
+///
+/// # Errors
+/// The hub can't be reached, or refuses.
+pub fn connected_agents(token: &Token) -> Result<Vec<HostState>, Error> {
+    let agents = runtime()?.block_on(async { Bus::join(token).await?.agents().await });
+    Ok(agents?)
+}

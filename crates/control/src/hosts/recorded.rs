@@ -1,0 +1,224 @@
+//! One host's part of a recording, as it arrives.
+
+use std::collections::BTreeMap;
+
+use whyso_clock::{ClockBetween, ClockLine, ClockQuestion, monotonic_ns};
+use whyso_hub::Frame;
+use whyso_model::HostFacts;
+use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
+use whyso_record::run::{HostClock, Level, RecordedHost, RunEnd, RunInfo, Window};
+use whyso_record::{Recorder, Replay};
+
+use super::HostPlan;
+
+/// Between two entries of a host's clock in `run.json`.
+const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
+/// Frames that wait for an earlier one, at most.
+const HELD_MAX: usize = 64;
+const CLOCK: &str = "clock";
+
+/// What is known of a host that records.
+pub(super) struct RecordedPart {
+    pub(super) plan: HostPlan,
+    facts: HostFacts,
+    clock: ClockBetween,
+    clock_series: [SeriesId; 4],
+    recorder: Recorder,
+    anchors: Vec<HostClock>,
+    replay: Replay,
+    /// Number of the frame that comes next.
+    next: u64,
+    /// Frames that came before an earlier one.
+    held: BTreeMap<u64, Frame>,
+    lost: u64,
+    problem: String,
+    /// `run.json` of that host, its times on this clock.
+    pub(super) run: Option<RunInfo>,
+    /// Its last frame has come.
+    pub(super) is_over: bool,
+}
+
+impl RecordedPart {
+    /// `has_clients`: as of [`Replay::new`].
+    pub(super) fn new(plan: HostPlan, facts: HostFacts, recorder: &Recorder, has_clients: bool) -> RecordedPart {
+        let host = plan.name.as_str();
+        let series = |metric: &str, unit: &str| {
+            recorder.series(&SeriesKey {
+                host: host.to_string(),
+                source: CLOCK.to_string(),
+                metric: metric.to_string(),
+                instance: String::new(),
+                kind: Kind::Gauge,
+                unit: unit.to_string(),
+            })
+        };
+        let clock_series = [
+            series("offset_ns", "ns"),
+            series("drift_ppb", "1"),
+            series("bound_ns", "ns"),
+            series("round_trip_ns", "ns"),
+        ];
+        RecordedPart {
+            facts,
+            clock: ClockBetween::default(),
+            clock_series,
+            recorder: recorder.clone(),
+            anchors: Vec::new(),
+            replay: Replay::new(recorder.clone(), host, has_clients),
+            next: 1,
+            held: BTreeMap::new(),
+            lost: 0,
+            problem: String::new(),
+            run: None,
+            is_over: false,
+            plan,
+        }
+    }
+
+    /// Takes in what the host's clock showed.
+    pub(super) fn clock(&mut self, question: ClockQuestion) {
+        self.clock.add(question);
+        let Some(now) = self.clock_now() else { return };
+        let values = [now.offset_ns, now.drift_ppb, now.bound_ns, now.round_trip_ns];
+        self.recorder.reading(Reading {
+            source: CLOCK.to_string(),
+            begin_ns: question.sent_ns,
+            end_ns: question.received_ns,
+            status: Status::Ok,
+            values: self.clock_series.into_iter().zip(values.map(Value::Int)).collect(),
+        });
+        let is_due = self.anchors.last().is_none_or(|last| now.t_ns - last.t_ns >= ANCHOR_INTERVAL_NS);
+        if is_due {
+            self.anchors.push(now);
+        }
+    }
+
+    fn clock_now(&self) -> Option<HostClock> {
+        let line = self.clock.line()?;
+        let t_ns = monotonic_ns();
+        Some(HostClock {
+            t_ns,
+            offset_ns: line.offset_at(t_ns),
+            drift_ppb: (line.drift * 1e9).round() as i64,
+            bound_ns: line.bound_at(t_ns),
+            round_trip_ns: line.round_trip_ns,
+        })
+    }
+
+    /// Takes in a frame. One that came before is left out, and one that came too early waits for those before it.
+    pub(super) fn frame(&mut self, frame: Frame) {
+        if frame.number < self.next || self.is_over {
+            return;
+        }
+        self.held.insert(frame.number, frame);
+        if self.held.len() > HELD_MAX {
+            self.skip_missing();
+        }
+        while let Some(frame) = self.held.remove(&self.next) {
+            self.next += 1;
+            self.record(&frame);
+        }
+    }
+
+    /// Gives up the frames before the first one that waits.
+    fn skip_missing(&mut self) {
+        if let Some(first) = self.held.first_key_value().map(|(number, _)| *number) {
+            self.complain(format!("{} of its frames are missing", first - self.next));
+            self.next = first;
+        }
+    }
+
+    fn record(&mut self, frame: &Frame) {
+        self.lost = self.lost.max(frame.lost);
+        let Some(line) = self.clock.line() else {
+            self.complain("its clock is not known".to_string());
+            return;
+        };
+        match frame.entries(self.plan.name.as_str()) {
+            Err(error) => self.complain(error.to_string()),
+            Ok(entries) => {
+                for entry in entries {
+                    match self.replay.entry(entry, |t_ns| line.here(t_ns)) {
+                        Ok(None) => {}
+                        Ok(Some(json)) => self.take_run(&json, &line),
+                        Err(error) => self.complain(error.to_string()),
+                    }
+                }
+            }
+        }
+        self.is_over |= frame.is_last;
+    }
+
+    fn take_run(&mut self, json: &[u8], line: &ClockLine) {
+        match serde_json::from_slice::<RunInfo>(json) {
+            Ok(run) => self.run = Some(on_this_clock(run, line)),
+            Err(error) => self.complain(format!("its run.json can't be read ({error})")),
+        }
+    }
+
+    /// The first complaint is kept: those that follow mostly come of it.
+    pub(super) fn complain(&mut self, problem: String) {
+        if self.problem.is_empty() {
+            self.problem = problem;
+        }
+    }
+
+    /// Why its part is not whole; `None` where it is.
+    pub(super) fn problem(&self) -> Option<String> {
+        if !self.problem.is_empty() {
+            return Some(self.problem.clone());
+        }
+        match &self.run.as_ref().and_then(|run| run.ended.clone()) {
+            Some(RunEnd::CutShort { why, .. }) => Some(why.clone()),
+            Some(RunEnd::Complete { .. }) if self.is_over => None,
+            _ => Some("its end did not arrive".to_string()),
+        }
+    }
+
+    /// What `run.json` has of it at the end.
+    pub(super) fn facts(&mut self) -> RecordedHost {
+        while !self.held.is_empty() {
+            self.skip_missing();
+            while let Some(frame) = self.held.remove(&self.next) {
+                self.next += 1;
+                self.record(&frame);
+            }
+        }
+        self.facts_now()
+    }
+
+    /// The same by now.
+    pub(super) fn facts_now(&self) -> RecordedHost {
+        let mut clock = self.anchors.clone();
+        clock.extend(self.clock_now());
+        RecordedHost {
+            name: self.plan.name.to_string(),
+            has_server: self.plan.server.is_some(),
+            facts: self.facts.clone(),
+            clock,
+            lost: self.lost,
+            problem: self.problem().unwrap_or_default(),
+        }
+    }
+}
+
+/// The same with all times on this host's clock.
+fn on_this_clock(mut run: RunInfo, line: &ClockLine) -> RunInfo {
+    let moved = |window: Window| Window { begin_ns: line.here(window.begin_ns), end_ns: line.here(window.end_ns) };
+    let end = |ended: RunEnd| match ended {
+        RunEnd::Complete { at_ns } => RunEnd::Complete { at_ns: line.here(at_ns) },
+        RunEnd::CutShort { at_ns, why } => RunEnd::CutShort { at_ns: line.here(at_ns), why },
+    };
+    for anchor in &mut run.anchors {
+        anchor.monotonic_ns = line.here(anchor.monotonic_ns);
+    }
+    let levels = run.levels.into_iter().map(|level| Level {
+        warmup: moved(level.warmup),
+        window: moved(level.window),
+        ended: end(level.ended),
+        ..level
+    });
+    run.levels = levels.collect();
+    run.ended = run.ended.map(end);
+    run
+}
