@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use whyso_control::Stop;
@@ -24,6 +24,8 @@ const RECORDINGS_MAX: usize = 4;
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Between two attempts to reach the hub.
 const JOIN_INTERVAL: Duration = Duration::from_secs(2);
+/// A connection that is away for longer is made anew. That shows whether the token was withdrawn.
+const AWAY_TIME_MAX: Duration = Duration::from_secs(10);
 /// Bound on what is handed over when the agent is ended.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
 const TOKEN: &str = "token";
@@ -146,13 +148,17 @@ impl Agent {
                 Ok(questions) => questions,
                 Err(_) => continue,
             };
-            while !stop.is_asked() {
+            let mut connected_at = Instant::now();
+            while !stop.is_asked() && connected_at.elapsed() < AWAY_TIME_MAX {
+                if bus.is_connected() {
+                    connected_at = Instant::now();
+                }
                 let question = tokio::time::timeout(LOOK_INTERVAL, questions.next()).await;
                 self.look();
                 match question {
                     // Nobody asked.
                     Err(_) => {}
-                    // The connection is over for good, as with a token that was withdrawn.
+                    // The connection is over for good.
                     Ok(None) => break,
                     Ok(Some(question)) => {
                         let answer = self.answer(question.order.as_ref(), report);

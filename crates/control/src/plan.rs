@@ -10,12 +10,16 @@ use whyso_trace::StackSampling;
 use crate::Error;
 use crate::action::{Action, ActionKind};
 use crate::cluster_node::{self, ClusterNode, OwnCluster};
+use crate::hosts::HostsPlan;
 use crate::server_plan::ServerPlan;
 use crate::source::Source;
 use whyso_tracing::Literals;
 
 /// Most users that one run may ask for.
 pub const USERS_MAX: u32 = 20_000;
+
+/// Bound on what happens between two levels, such as sealing.
+const BETWEEN_LEVELS_MAX: Duration = Duration::from_secs(60);
 
 /// One run, as the user asked for it.
 #[derive(Clone, Debug)]
@@ -74,6 +78,8 @@ pub struct Plan {
     pub add_ons: Vec<whyso_watch::AddOn>,
     /// Where samples go in addition to the recording.
     pub relay: whyso_relay::RelayTargets,
+    /// Other machines that record with this one.
+    pub hosts: Option<HostsPlan>,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// What the user calls the run.
@@ -83,6 +89,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A generous bound on the time of all levels.
+    pub(crate) fn length_max(&self) -> Duration {
+        let levels = u32::try_from(self.sweep().len() + 2).unwrap_or(u32::MAX);
+        (self.warmup_max + self.measure + BETWEEN_LEVELS_MAX).saturating_mul(levels).saturating_mul(2)
+    }
+
     /// The levels of the sweep in order: users, and the rate of an open loop.
     pub(crate) fn sweep(&self) -> Vec<(u32, Option<f64>)> {
         match (&self.rates_per_s[..], &self.users[..]) {

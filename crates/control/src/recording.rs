@@ -126,6 +126,10 @@ impl Recording {
                 info.not_measured.push(line);
             }
         }
+        if info.server_host().is_some() {
+            // Its agent reads it.
+            info.not_measured.retain(|line| !line.what.starts_with("the machine of the server"));
+        }
         let not_relayed = self.relay.take().map(Relay::finish).unwrap_or_default();
         info.not_measured.extend(not_relayed.into_iter().map(whyso_model::NotMeasured::from));
         for (name, value) in variables.into_iter().flatten() {

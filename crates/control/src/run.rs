@@ -21,6 +21,7 @@ use crate::cluster_node;
 use crate::engine::Engine;
 use crate::facts;
 use crate::level::{Cut, silent_then_failed};
+use crate::hosts::{HostsPlan, HostsSession, WhatToRecord};
 use crate::login::AskPassword;
 use crate::other_nodes::OtherNodes;
 use crate::own_data::{fill_dictionaries, set_up};
@@ -204,6 +205,9 @@ impl PreparedRun<'_> {
         let mut watched = watch_spec(Some(&self.tested.dsn), pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);
         watched.other_node_pids = cluster_node::other_pids(&self.plan.nodes);
+        if let Some(name) = self.plan.hosts.as_ref().and_then(HostsPlan::server_host) {
+            watched.server_host = name.to_string();
+        }
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
         let recorder = recording.recorder.clone();
         let Plan { nodes, interval, trace, .. } = self.plan;
@@ -219,6 +223,15 @@ impl PreparedRun<'_> {
             generator: Generator::Own,
         };
         let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
+        let hosts = match self.begin_hosts(&mut recording) {
+            Ok(hosts) => hosts,
+            Err(error) => {
+                drop(tracing);
+                others.stop(&mut recording.info);
+                recording.discard(watcher)?;
+                return Err(error);
+            }
+        };
         let failure = match connected.map_or_else(connect, Ok) {
             Ok(engine) => self.levels(engine, &mut recording, (&watcher, &others), tracing.as_ref()),
             Err(error) => Some(error.to_string()),
@@ -227,7 +240,25 @@ impl PreparedRun<'_> {
         self.keep_log(&recording.path);
         let variables = facts::variables_now(&self.tested.dsn, &watcher, &self.runtime);
         others.stop(&mut recording.info);
+        if let Some(hosts) = hosts {
+            hosts.end(&mut recording.info, self.listener);
+        }
         recording.finish(watcher, variables, failure, self.stop.is_asked())
+    }
+
+    /// Other machines begin to record.
+    fn begin_hosts(&self, recording: &mut Recording) -> Result<Option<HostsSession>, Error> {
+        let Some(hosts) = &self.plan.hosts else { return Ok(None) };
+        let Plan { interval, trace, stacks, .. } = *self.plan;
+        let length = Some(self.plan.length_max());
+        let what = WhatToRecord { interval, trace, stacks, length, has_clients: false };
+        let session = HostsSession::begin(hosts, what, (&recording.recorder, &recording.info), self.listener)?;
+        session.describe(&mut recording.info);
+        if let Some(there) = session.server_run() {
+            recording.info.spec.server_cpus = there.server.cpus;
+        }
+        recording.recorder.set_run(&recording.info);
+        Ok(Some(session))
     }
 
     /// Runs the sweep and the repeat. Gives why it was cut short by a failure.

@@ -54,6 +54,7 @@ pub(crate) struct Level<'a> {
     pub(crate) rate_per_s: Option<f64>,
     pub(crate) rate_held: bool,
     pub(crate) repeat: bool,
+    pub(crate) is_across_hosts: bool,
     pub(crate) begin_ns: i64,
     pub(crate) end_ns: i64,
     /// Length of the measured window, above 0 where anything was measured.
@@ -141,6 +142,7 @@ impl<'a> Level<'a> {
             rate_per_s: input.rate_per_s.and_then(positive),
             rate_held: input.rate_held,
             repeat: input.repeat,
+            is_across_hosts: input.is_across_hosts,
             begin_ns: input.begin_ns,
             end_ns: input.end_ns,
             seconds,

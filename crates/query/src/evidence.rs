@@ -74,6 +74,9 @@ pub(crate) fn input_of(recording: &Recording, run: &RunInfo) -> Result<Input, Er
     if run.sweeps_rates() {
         name_by_rates(run, &mut levels);
     }
+    for level in &mut levels {
+        level.is_across_hosts = run.is_across_hosts();
+    }
     if !levels.is_empty() {
         add_series(recording, &mut levels)?;
         file_waits::add(recording, &mut levels)?;
@@ -123,12 +126,13 @@ pub fn judge_alone(level: &Level) -> LevelVerdict {
 
 pub fn machine(run: &RunInfo) -> Machine {
     let RunSpec { client_cpus, server_cpus, .. } = &run.spec;
+    let across = run.server_host().filter(|_| run.is_across_hosts());
     Machine {
         server_cpus: server_cpus.len() as u32,
         server_cpu_numbers: server_cpus.clone(),
         client_cpus: client_cpus.len() as u32,
-        shared: server_cpus.iter().any(|cpu| client_cpus.contains(cpu)),
-        cpus: run.host.logical_cpus,
+        shared: across.is_none() && server_cpus.iter().any(|cpu| client_cpus.contains(cpu)),
+        cpus: across.map_or(run.host.logical_cpus, |host| host.facts.logical_cpus),
     }
 }
 
@@ -179,6 +183,7 @@ fn name_by_rates(run: &RunInfo, levels: &mut [LevelInput]) {
 pub fn level_input(level: &Level) -> LevelInput {
     let result = &level.result;
     LevelInput {
+        is_across_hosts: false,
         index: level.index,
         users: level.users,
         rate_per_s: None,

@@ -23,7 +23,9 @@ pub fn add_chosen(
 ) -> Result<(), Error> {
     let run = recording.run();
     let is_of_loaded = |key: &SeriesKey| run.is_other_loaded_node(&key.host) && adds_up(key);
-    let of_first = |key: &SeriesKey| is_chosen(key) && !run.is_other_node(&key.host);
+    let of_first = |key: &SeriesKey| {
+        is_chosen(key) && !run.is_other_node(&key.host) && run.is_about_server(&key.host, &key.source)
+    };
     each_value(recording, levels, of_first, add_one)?;
     if !run.nodes.iter().any(|node| node.is_loaded) {
         return Ok(());

@@ -113,6 +113,10 @@ pub(crate) enum Command {
     Schema(crate::schema::SchemaArgs),
     /// Add-ons, your own sources: list those that ship, or try one
     AddOn(AddOnArgs),
+    /// One host of several: records what it may, for whoever commands the hub
+    Agent(crate::agent::AgentArgs),
+    /// The bus between hosts: start it, invite hosts, and see which are there
+    Hub(crate::hub::HubArgs),
     /// Print what a shell needs to complete commands, options and runs: `source <(whyso completions bash)`
     Completions(crate::completions::CompletionsArgs),
     /// Write the manual pages, one file per command, as packages contain them

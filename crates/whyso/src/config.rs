@@ -77,9 +77,14 @@ impl Config {
 }
 
 fn path() -> Option<PathBuf> {
+    Some(folder()?.join("config.toml"))
+}
+
+/// The folder of the user's own files.
+pub(crate) fn folder() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")))?;
-    Some(folder.join("whyso/config.toml"))
+    Some(folder.join("whyso"))
 }
 
 fn read(path: &Path) -> Result<Config, ConfigError> {

@@ -12,7 +12,7 @@ whyso finds out why a database does not go faster.
   look     why, status, locks, statements, pfs, functions, callers, callees, source, classes, wakers, threads,
            timeline, stacks
   share    report, serve, plot, compare, history, export, sql, runs, mcp, schema
-  manage   doctor, server, snapshots, setup-tracing, add-on, completions
+  manage   doctor, server, hub, agent, snapshots, setup-tracing, add-on, completions
 
 A command that reads takes a run's id, the begin of it, or latest, which is the default.
 DSN is mysql://user@host:3306/schema, or mysql://user@localhost/?socket=PATH.

@@ -10,6 +10,7 @@ mod stderr;
 
 mod ab;
 mod addon;
+mod agent;
 mod against;
 mod answer;
 mod args;
@@ -24,6 +25,8 @@ mod config;
 mod exit_codes;
 mod export_args;
 mod help;
+mod hosts_file;
+mod hub;
 mod json;
 mod load;
 mod load_args;
@@ -141,6 +144,8 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Plot(args) => plot::plot(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::AddOn(args) => addon::run(&args),
+        Command::Agent(args) => agent::run(&args),
+        Command::Hub(args) => hub::run(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Mcp(args) => mcp::mcp(&args),
         Command::Schema(args) => schema::schema(&args),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use whyso_control::doctor::Verdict;
-use whyso_control::{RecordPlan, ServerPlan};
+use whyso_control::{RecordPlan, RecordTarget, ServerPlan};
 
 use crate::answer::print_answer;
 use crate::exit_codes::{FAILED, INTERRUPTED};
@@ -19,9 +19,12 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let (dsn, container) = (args.dsn.as_deref(), args.container.as_deref());
     let cluster = args.cluster.as_deref().map(|name| crate::cluster::loaded(name, false)).transpose()?;
     let (of_node, nodes) = cluster.map_or((None, Vec::new()), |cluster| (Some(cluster.dsn), cluster.nodes));
-    let dsn = args.process.is_none().then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), container));
+    let dsn = (args.process.is_none() && args.hosts.is_none()).then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), container));
     let plan = RecordPlan {
-        target: record_target(dsn.as_ref(), args.process.as_ref())?,
+        target: match &args.hosts {
+            Some(_) => RecordTarget::Machine,
+            None => record_target(dsn.as_ref(), args.process.as_ref())?,
+        },
         nodes,
         length: args.length.map(|length| length.0),
         command: args.command.clone(),

@@ -27,6 +27,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "NAME|PID", conflicts_with = "dsn")]
     pub(crate) process: Option<String>,
 
+    /// Hosts whose agents record with this one: a TOML file (docs/reference/lab-file.md)
+    #[arg(long, value_name = "LAB.toml", conflicts_with_all = ["dsn", "container", "cluster", "process"])]
+    pub(crate) hosts: Option<std::path::PathBuf>,
+
     /// How long to record, such as 60s or 5m [default: until the command ends, or until Ctrl-C]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) length: Option<Length>,

@@ -184,6 +184,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         allow_writes: args.server.allow_writes.clone(),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
+        hosts: args.hosts.as_deref().map(crate::hosts_file::read).transpose()?,
         out: args.output.out.clone(),
         labels: args.output.labels()?,
         command: crate::user::command_line(),

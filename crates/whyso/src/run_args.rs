@@ -52,6 +52,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) others: OthersArgs,
 
+    /// Hosts whose agents record with this one: a TOML file (docs/reference/lab-file.md)
+    #[arg(long, value_name = "LAB.toml")]
+    pub(crate) hosts: Option<std::path::PathBuf>,
+
     #[command(flatten)]
     pub(crate) pfs: PfsSetupArgs,
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
@@ -44,4 +45,10 @@ pub(crate) fn keep_command_line(arguments: &[OsString]) {
 /// Returns the command line as it may be recorded.
 pub(crate) fn command_line() -> Vec<String> {
     COMMAND_LINE.get().cloned().unwrap_or_default()
+}
+
+/// A folder of whyso's own, for what outlives a run.
+pub(crate) fn state_folder(name: &str) -> Result<PathBuf> {
+    let folder = whyso_server::state_dir().context("there is no home folder: give --folder")?;
+    Ok(folder.join(name))
 }

@@ -19,6 +19,13 @@ pub struct HostsPlan {
     pub hosts: Vec<HostPlan>,
 }
 
+impl HostsPlan {
+    /// The host of the run's server.
+    pub(crate) fn server_host(&self) -> Option<&HostName> {
+        self.hosts.iter().find(|host| host.server.is_some()).map(|host| &host.name)
+    }
+}
+
 /// A host that records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPlan {

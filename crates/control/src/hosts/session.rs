@@ -35,6 +35,16 @@ const LENGTH_MAX: Duration = Duration::from_secs(7 * 86_400);
 /// What a run may take longer than its plan, before its hosts end by themselves.
 const LONGER: Duration = Duration::from_secs(600);
 
+/// What can be measured on the server's own host only.
+const OF_THE_SERVERS_HOST: [Missing; 6] = [
+    Missing::ServerThreads,
+    Missing::Requests,
+    Missing::Stacks,
+    Missing::WaitStacks,
+    Missing::ThreadStacks,
+    Missing::FunctionNames,
+];
+
 /// What hosts are to record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WhatToRecord {
@@ -57,6 +67,7 @@ pub(crate) struct HostsSession {
     parts: Parts,
     clocks: Vec<AbortHandle>,
     receiver: Option<AbortHandle>,
+    has_clients: bool,
 }
 
 impl HostsSession {
@@ -83,8 +94,15 @@ impl HostsSession {
             RecordedPart::new(host, state.facts, recorder, what.has_clients)
         };
         let parts: Parts = Arc::new(Mutex::new(states.into_iter().map(part).collect()));
-        let mut session =
-            HostsSession { runtime, bus, recording, parts, clocks: Vec::new(), receiver: None };
+        let mut session = HostsSession {
+            runtime,
+            bus,
+            recording,
+            parts,
+            clocks: Vec::new(),
+            receiver: None,
+            has_clients: what.has_clients,
+        };
         let begun = session.start(what, frames, listener);
         match begun {
             Ok(()) => Ok(session),
@@ -187,11 +205,8 @@ impl HostsSession {
             let facts = part.facts();
             let lines = part.run.as_ref().map(|run| run.not_measured.clone()).unwrap_or_default();
             // Of a host without a server, that nothing was traced needs no word.
-            let lines = lines.into_iter().filter(|_| facts.has_server);
-            for line in lines.filter(|line| !line.what.starts_with("the machine of the server")) {
-                if !info.not_measured.contains(&line) {
-                    info.not_measured.push(line);
-                }
+            if facts.has_server {
+                self.take_over_not_measured(lines, info);
             }
             if !facts.problem.is_empty() {
                 let what = format!("{} as a whole", facts.name);
@@ -206,6 +221,21 @@ impl HostsSession {
             info.hosts.push(facts);
         }
         parts.iter().find(|part| part.plan.server.is_some()).and_then(|part| part.run.clone())
+    }
+
+    /// What was not measured of the server is what its own host could not measure.
+    fn take_over_not_measured(&self, there: Vec<NotMeasured>, info: &mut RunInfo) {
+        if !self.has_clients {
+            info.not_measured.retain(|line| !OF_THE_SERVERS_HOST.contains(&line.source));
+        }
+        // There, nobody knows the load.
+        let is_known_here =
+            |line: &NotMeasured| !self.has_clients && line.what == "response times as clients see them";
+        for line in there.into_iter().filter(|line| !is_known_here(line)) {
+            if !info.not_measured.contains(&line) {
+                info.not_measured.push(line);
+            }
+        }
     }
 
     /// What is known of the hosts by now.

@@ -323,6 +323,7 @@ impl Prover<'_> {
             allow_writes: self.plan.allow_writes.clone(),
             add_ons: Vec::new(),
             relay: whyso_relay::RelayTargets::default(),
+            hosts: None,
             out: self.plan.out.clone(),
             labels: whyso_record::Labels::default(),
             command: self.plan.command.clone(),

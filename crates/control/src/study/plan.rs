@@ -333,6 +333,7 @@ pub(super) fn plan_of(
         allow_writes: None,
         add_ons: add_ons(spec)?,
         relay: whyso_relay::RelayTargets::default(),
+        hosts: None,
         labels: whyso_record::Labels::default(),
         out: runs.to_path_buf(),
         command: Vec::new(),

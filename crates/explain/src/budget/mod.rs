@@ -108,12 +108,12 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
     if let Some((ms, series)) = relayed(&sums).filter(|_| is_server_traced && is_client_traced) {
         budget.parts.retain(|part| part.part != Part::TransitOut);
         budget.push(Part::TransitOut, ms, series);
-        budget.notes.push(
-            "Something relays between the load and the server, such as a proxy or a network: what it takes in both directions \
+        let between_hosts = "Server and load are on two machines, whose clocks agree only within a bound. So the way there and the way back can't \
+             be separated: both are in transit_out, which is what is left of the time between sending and answer.";
+        let between_relays = "Something relays between the load and the server, such as a proxy or a network: what it takes in both directions \
              is in transit_out, which is what is left of the time between sending and answer. Behind it, whyso can't distinguish requests \
-             of other clients from the load's."
-                .to_string(),
-        );
+             of other clients from the load's.";
+        budget.notes.push(if level.is_across_hosts { between_hosts } else { between_relays }.to_string());
     }
     if let (false, Some(wire)) = (is_server_traced, sums.of("wire_ns")) {
         budget.push(Part::ServerAndNetwork, wire.ms, vec![wire.series]);
@@ -163,7 +163,8 @@ fn relayed(sums: &Sums<'_, '_>) -> Option<(f64, Vec<SeriesName>)> {
         ["requests", "relayed_requests", "wire_ns", "request_ns", "transit_in_ns"]
             .map(|metric| sums.of(metric));
     let (wire, request, transit) = (wire?, request?, transit?);
-    let is_relayed = wire.ms > 0.0 && is_relayed(requests?.ms, relayed?.ms);
+    let is_relayed =
+        sums.level.is_across_hosts || wire.ms > 0.0 && is_relayed(requests?.ms, relayed?.ms);
     let ms = (wire.ms - request.ms - transit.ms).max(0.0);
     is_relayed.then(|| (ms, vec![wire.series, request.series, transit.series]))
 }

@@ -163,6 +163,9 @@ pub struct LevelInput {
     pub rate_held: bool,
     /// The best level once more, for drift; no part of the sweep.
     pub repeat: bool,
+    /// The load came from another machine than the server's, and both were traced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_across_hosts: bool,
     /// The measured window, monotonic ns.
     pub begin_ns: i64,
     pub end_ns: i64,
