@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 28] = [
+    let allowed: [(&str, &[&str]); 30] = [
         ("words", &["model"]),
         ("model", &[]),
         ("random", &[]),
@@ -77,6 +77,8 @@ fn data_goes_one_way() {
         ("record", &["model", "clock", "series"]),
         ("watch", &["model", "clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
+        ("hub", &["model", "clock", "record"]),
+        ("agent", &["model", "clock", "record", "watch", "hub", "control"]),
         ("live", &["model", "clock", "record", "series", "explain", "report", "words"]),
         ("trace", &["model", "clock"]),
         ("debuginfo", &[]),
@@ -106,6 +108,7 @@ fn data_goes_one_way() {
                 "random",
                 "model",
                 "relay",
+                "hub",
                 "clock",
                 "connect",
                 "workload",

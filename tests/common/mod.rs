@@ -3,6 +3,7 @@
 
 pub(crate) mod bare_client;
 pub(crate) mod capable;
+pub(crate) mod lab;
 pub(crate) mod proxy;
 pub(crate) mod schemas;
 pub(crate) mod served;

@@ -28,6 +28,19 @@ pub fn monotonic_ns() -> i64 {
     to_ns(clock_gettime(ClockId::Monotonic))
 }
 
+/// What [`monotonic_ns`] shows more than the kernel's own clock, which its tracing programs read: 0 outside a time namespace.
+pub fn namespace_offset_ns() -> i64 {
+    let text = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    offset_in(&text).unwrap_or(0)
+}
+
+fn offset_in(text: &str) -> Option<i64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("monotonic"))?;
+    let mut numbers = line.split_whitespace().map(str::parse::<i64>);
+    let (seconds, ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    seconds.checked_mul(NS_PER_S)?.checked_add(ns)
+}
+
 /// Nanoseconds since 1970-01-01 UTC.
 pub fn wall_ns() -> i64 {
     to_ns(clock_gettime(ClockId::Realtime))
@@ -72,4 +85,16 @@ impl Anchor {
 #[inline]
 fn to_ns(time: Timespec) -> i64 {
     time.tv_sec * NS_PER_S + time.tv_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offset_of_a_time_namespace_is_read_with_its_sign() {
+        assert_eq!(offset_in("monotonic           3600         7\nboottime 0 0\n"), Some(3_600_000_000_007));
+        assert_eq!(offset_in("monotonic          -10         500000000\n"), Some(-9_500_000_000));
+        assert_eq!((offset_in(""), offset_in("monotonic x 0")), (None, None));
+    }
 }

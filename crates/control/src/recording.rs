@@ -18,6 +18,8 @@ use crate::Error;
 use crate::record::Taps;
 use crate::result::load_intervals;
 
+/// What a watcher reports as not measured where the server is on another machine.
+const SERVERS_MACHINE: [&str; 2] = ["the machine of the server", "the server's process and its threads"];
 /// Between two anchors of the clock to wall time.
 const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
 /// Between two readings of what rarely changes.
@@ -121,14 +123,15 @@ impl Recording {
         interrupted: bool,
     ) -> Result<Outcome, Error> {
         let info = &mut self.info;
+        let by_agents = info.server_host().is_some();
         for line in watcher.stop() {
+            // The server's machine is read by its agent.
+            if by_agents && SERVERS_MACHINE.iter().any(|begin| line.what.starts_with(begin)) {
+                continue;
+            }
             if !info.not_measured.contains(&line) {
                 info.not_measured.push(line);
             }
-        }
-        if info.server_host().is_some() {
-            // Its agent reads it.
-            info.not_measured.retain(|line| !line.what.starts_with("the machine of the server"));
         }
         let not_relayed = self.relay.take().map(Relay::finish).unwrap_or_default();
         info.not_measured.extend(not_relayed.into_iter().map(whyso_model::NotMeasured::from));

@@ -70,6 +70,7 @@ impl SqlTrace {
             unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
         let mut open = SqlSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.clock_offset_ns = whyso_clock::namespace_offset_ns();
             constants.signature = dispatcher.signature as u32;
         }
         open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;

@@ -98,6 +98,7 @@ impl Stacks {
             unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
         let mut open = StacksSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.clock_offset_ns = whyso_clock::namespace_offset_ns();
             constants.sample_ns = 1_000_000_000 / sampling.samples_per_s().max(1);
             constants.waits_max = WAITS_PER_READING_AND_CPU * cpus as u64;
         }

@@ -108,6 +108,7 @@ impl Tracer {
             unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
         let mut open = BudgetSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.clock_offset_ns = whyso_clock::namespace_offset_ns();
             for (number, state) in constants.state_of_syscall.iter_mut().enumerate() {
                 *state = state_of_syscall(number as i64) as u8;
             }

@@ -3,6 +3,7 @@
 
 #include "kernel.h"
 #include "account.h"
+#include "clock.h"
 
 #define ONCE(x) (*(volatile typeof(x) *)&(x))
 

@@ -180,7 +180,7 @@ static __noinline struct account *open_account(struct task_struct *task, __u8 si
 	a = account_at(place);
 	if (!a)
 		return 0;
-	now = bpf_ktime_get_ns();
+	now = monotonic_ns();
 	begin_write(a);
 	a->place = *place;
 	if (keeps_pasts) {

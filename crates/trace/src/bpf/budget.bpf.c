@@ -27,7 +27,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	__u64 now = 0;
 
 	if (left) {
-		now = bpf_ktime_get_ns();
+		now = monotonic_ns();
 		if (left->side == SERVER)
 			leave_cpu(left, prev, preempt || !prev_state, now);
 		else if (left->side == LOAD)
@@ -35,7 +35,7 @@ int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_str
 	}
 	if (took) {
 		if (!now)
-			now = bpf_ktime_get_ns();
+			now = monotonic_ns();
 		if (took->side == SERVER)
 			take_cpu(took, !prev->pid, now);
 		else if (took->side == LOAD)
@@ -50,7 +50,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	struct account *a = account_of_task(task);
 
 	if (a)
-		ONCE(a->waking_ns) = bpf_ktime_get_ns();
+		ONCE(a->waking_ns) = monotonic_ns();
 	return 0;
 }
 
@@ -199,7 +199,7 @@ int BPF_PROG(on_arrival, struct sock *sk)
 		if (!e)
 			return 0;
 	}
-	now = bpf_ktime_get_ns();
+	now = monotonic_ns();
 	// An answer is complete with its last part; a request has begun with its first. A server that does not wait in its receive may
 	// have it before this is called: then nothing is there.
 	if (e->side == LOAD || (!e->arrived_ns && sk->sk_receive_queue.qlen))

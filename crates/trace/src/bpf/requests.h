@@ -193,7 +193,7 @@ static __always_inline __u64 take_left(struct end *e, __u64 socket)
 // What the thread did since the last edge was for no request.
 static __noinline void forget_request(struct account *a)
 {
-	begin_running(a, bpf_ktime_get_ns());
+	begin_running(a, monotonic_ns());
 	to_edge_outside(a);
 	a->request = NONE;
 	end_write(a);
@@ -220,7 +220,7 @@ static __always_inline void server_closes(struct account *a, __u64 socket)
 // do that when what the request waited for is done. Meanwhile the request waited for the server's own work without a thread.
 static __noinline void answer_for_other(struct account *a, struct end *e, __u64 socket, __u64 arrived)
 {
-	__u64 now = bpf_ktime_get_ns(), from;
+	__u64 now = monotonic_ns(), from;
 
 	from = take_left(e, socket);
 	if (!from)
@@ -330,12 +330,12 @@ static __always_inline void server_sent(struct account *a, struct sock *sk)
 	}
 	is_own = a->request != NONE && a->socket == socket;
 	if (is_own && !(a->shared && a->request == REPLIED)) {
-		reply(a, bpf_ktime_get_ns());
+		reply(a, monotonic_ns());
 		e->sent_ns = e->picked_ns;
 		return;
 	}
 	if (is_own && e->picker == a->place) {
-		reply(a, bpf_ktime_get_ns());
+		reply(a, monotonic_ns());
 		e->sent_ns = e->picked_ns;
 	} else {
 		answer_for_other(a, e, socket, arrived);
@@ -405,7 +405,7 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 
 	if (!e)
 		return;
-	now = bpf_ktime_get_ns();
+	now = monotonic_ns();
 	arrived = e->arrived_ns;
 	e->arrived_ns = 0;
 	begin_running(a, now);
@@ -445,7 +445,7 @@ static __always_inline void load_received(struct account *a, struct sock *sk)
 
 	if (!e)
 		return;
-	now = bpf_ktime_get_ns();
+	now = monotonic_ns();
 	// Not cleared: while one part of an answer is received, the next may arrive.
 	arrived = ONCE(e->arrived_ns);
 	e->received_ns = now;
@@ -466,7 +466,7 @@ static __always_inline void load_received(struct account *a, struct sock *sk)
 static __always_inline void load_sent(struct account *a, struct sock *sk)
 {
 	struct end *e = end_of(sk, LOAD);
-	__u64 sent = a->sent_ns ? a->sent_ns : bpf_ktime_get_ns();
+	__u64 sent = a->sent_ns ? a->sent_ns : monotonic_ns();
 
 	a->sent_ns = 0;
 	if (!e)

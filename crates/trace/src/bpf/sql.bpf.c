@@ -149,7 +149,7 @@ SEC("uprobe")
 int on_begin(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now = bpf_ktime_get_ns(), content;
+	__u64 now = monotonic_ns(), content;
 	// All are read here: a compiler that reads one at two places in turn computes its address first, which is not allowed.
 	__u64 first = FIRST_PARAMETER(ctx), second = SECOND_PARAMETER(ctx);
 	__u64 third = THIRD_PARAMETER(ctx), fourth = FOURTH_PARAMETER(ctx);
@@ -225,7 +225,7 @@ int on_end(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct under_way *w = bpf_task_storage_get(&under_way, task, 0, 0);
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = monotonic_ns();
 	struct command *c;
 	__u32 bytes;
 

@@ -172,7 +172,7 @@ int on_sample(struct bpf_perf_event_data *sample)
 
 	if (!a || a->side != SERVER)
 		return 0;
-	s = begin(OF_SAMPLE, ON_CPU, task, bpf_ktime_get_ns());
+	s = begin(OF_SAMPLE, ON_CPU, task, monotonic_ns());
 	if (!s)
 		return 0;
 	set_account(s, a);
@@ -243,7 +243,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	period = ONCE(period_ns);
 	if (state >= STATES || unasked_states & 1 << state)
 		return 0;
-	now = bpf_ktime_get_ns();
+	now = monotonic_ns();
 	if (now <= since || is_idle_by_length(a, now - since) || !chosen(now - since, period))
 		return 0;
 	owes = STORAGE_OF_TASK(&owed, task);
@@ -311,7 +311,7 @@ int BPF_PROG(on_back, struct task_struct *task)
 	tells_ready = ready && chosen(ready, period);
 	if (!wait && !tells_ready)
 		return 0;
-	s = begin(OF_BACK, BACK, task, bpf_ktime_get_ns());
+	s = begin(OF_BACK, BACK, task, monotonic_ns());
 	if (!s)
 		return 0;
 	copy_user(s, task);

@@ -1,0 +1,187 @@
+//! Two hosts of network namespaces on this machine: one with the hub and the load, one with a database, whose clock may show another time.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::{OwnServer, Place, SOON, kill, output, spawn, text, wait_until};
+
+/// Names nats-server where it is not on the PATH.
+const NATS_SERVER: &str = "WHYSO_NATS_SERVER";
+
+pub(crate) struct Lab {
+    pub(crate) place: Place,
+    number: u32,
+    server: Option<OwnServer>,
+    programs: Vec<(String, Child)>,
+    /// Seconds that the database host's monotonic clock shows more.
+    ahead_s: i64,
+}
+
+/// Whether this machine can be two hosts; where it can't, that is counted as not tested.
+pub(crate) fn can_be_lab() -> bool {
+    // SAFETY: it has no effects.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let has = |program: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    let why = match (is_root, has("ip"), has("nats-server") || std::env::var_os(NATS_SERVER).is_some()) {
+        (true, true, true) => return true,
+        (false, ..) => "making network namespaces needs root",
+        (_, false, _) => "making network namespaces needs the program ip",
+        (.., false) => "a hub needs nats-server: scripts/nats_server.sh installs it",
+    };
+    whyso_testing::not_tested(why);
+    false
+}
+
+fn ip(words: &str) {
+    let done = output(Command::new("ip").args(words.split(' ')));
+    assert!(done.status.success(), "ip {words}: {}", text(&done.stderr));
+}
+
+impl Lab {
+    /// Makes both hosts, a hub, and a database on the second. `settings`: what the agent there may do.
+    pub(crate) fn start(ahead_s: i64, settings: &str) -> Lab {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        // Names of interfaces have 15 letters at most.
+        let number = std::process::id() % 100_000 * 10 + NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut lab = Lab { place: Place::new(), number, server: None, programs: Vec::new(), ahead_s };
+        for host in ["a", "b"] {
+            ip(&format!("netns add {}", lab.namespace(host)));
+            ip(&format!("-n {} link set lo up", lab.namespace(host)));
+        }
+        let (a, b) = (lab.namespace("a"), lab.namespace("b"));
+        ip(&format!("link add e0 netns {a} type veth peer name e0 netns {b}"));
+        for (namespace, address) in [(&a, "10.98.0.1/24"), (&b, "10.98.0.2/24")] {
+            ip(&format!("-n {namespace} addr add {address} dev e0"));
+            ip(&format!("-n {namespace} link set e0 up"));
+        }
+        let begin = ["ip", "netns", "exec", &b];
+        let server = OwnServer::start_by(&begin, &["--bind-address=10.98.0.2"]);
+        server.sql("CREATE USER lab@'%'");
+        server.sql("GRANT ALL ON *.* TO lab@'%'");
+        lab.server = Some(server);
+
+        let hub = lab.whyso("a", &["hub", "start", "--listen", "10.98.0.1:4222"]);
+        lab.keep("hub", hub);
+        let invited = || {
+            let invited = output(&mut lab.whyso("a", &["hub", "invite", "db"]));
+            invited.status.success().then(|| text(&invited.stdout).trim().to_string())
+        };
+        let mut token = None;
+        assert!(wait_until(SOON, || {
+            token = invited();
+            token.is_some()
+        }));
+        let joined = output(&mut lab.whyso("b", &["agent", "join", &token.unwrap()]));
+        assert!(joined.status.success(), "{}", text(&joined.stderr));
+        let dsn = lab.server.as_ref().unwrap().dsn("root", "");
+        let settings = format!("{settings}\n[[server]]\nname = \"shop\"\ndsn = \"{dsn}\"\n");
+        lab.write("agent.toml", &settings);
+        lab.write("lab.toml", "hub = \"state/whyso/hub\"\n[[host]]\nname = \"db\"\nserver = \"shop\"\n");
+        lab.start_agent();
+        lab
+    }
+
+    pub(crate) fn start_agent(&mut self) {
+        let agent = self.whyso("b", &["agent", "run", "--settings", "agent.toml"]);
+        self.keep("agent", agent);
+        let is_there = || text(&output(&mut self.whyso("a", &["hub", "agents"])).stdout).contains("shop");
+        assert!(wait_until(SOON, is_there), "the agent does not come");
+    }
+
+    /// Ends the agent at once, as a crash does.
+    pub(crate) fn kill_agent(&mut self) {
+        let place = self.programs.iter().position(|(name, _)| name == "agent").unwrap();
+        let (_, mut agent) = self.programs.remove(place);
+        kill(agent.id() as i32, libc::SIGKILL);
+        agent.wait().unwrap();
+    }
+
+    /// Cuts the link between the hosts, or joins it.
+    pub(crate) fn link(&self, state: &str) {
+        ip(&format!("-n {} link set e0 {state}", self.namespace("a")));
+    }
+
+    /// The program on a host: "a" has the hub, "b" the database.
+    pub(crate) fn whyso(&self, host: &str, args: &[&str]) -> Command {
+        let program = self.place.whyso(args);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(host)]);
+        if host == "b" && self.ahead_s != 0 {
+            command.args(["unshare", "--time", "--monotonic", &self.ahead_s.to_string()]);
+        }
+        command.arg(program.get_program()).args(program.get_args()).current_dir(self.place.path());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// The load's way to the database.
+    pub(crate) fn dsn(&self) -> String {
+        format!("mysql://lab@10.98.0.2:{}/whyso", self.server.as_ref().unwrap().port)
+    }
+
+    /// Runs SQL on the database as root.
+    pub(crate) fn sql(&self, sql: &str) -> String {
+        self.server.as_ref().unwrap().sql(sql)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    fn namespace(&self, host: &str) -> String {
+        format!("wl{}{host}", self.number)
+    }
+
+    fn keep(&mut self, name: &str, mut command: Command) {
+        let log = std::fs::File::create(self.path(&format!("{name}.log"))).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        self.programs.push((name.to_string(), child));
+    }
+
+    /// What a kept program printed.
+    pub(crate) fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(&format!("{name}.log"))).unwrap()
+    }
+
+    /// Starts a command whose output is kept for later.
+    pub(crate) fn spawn(&self, host: &str, args: &[&str]) -> Child {
+        spawn(&mut self.whyso(host, args))
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for (_, program) in self.programs.iter_mut().rev() {
+            kill(program.id() as i32, libc::SIGTERM);
+            let ended = wait_until(Duration::from_secs(20), || program.try_wait().is_ok_and(|end| end.is_some()));
+            if !ended {
+                let _ = program.kill();
+                let _ = program.wait();
+            }
+        }
+        self.server = None;
+        for host in ["a", "b"] {
+            let _ = Command::new("ip").args(["netns", "delete", &self.namespace(host)]).status();
+        }
+    }
+}
+
+/// A file of a recording as JSON.
+pub(crate) fn run_json(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path.join("run.json")).unwrap()).unwrap()
+}

@@ -1,0 +1,156 @@
+//! Several hosts, each a namespace of this machine: one recording on one clock, whatever happens to the link and to the agent.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use common::lab::{Lab, can_be_lab, run_json};
+use common::{finish, json_of, may_trace, output, text, wait_until};
+use serde_json::Value;
+
+const BOUND: Duration = Duration::from_secs(150);
+const AHEAD_S: i64 = 100_000;
+
+/// The path of a recording that was printed as JSON.
+fn recorded(out: &Value) -> PathBuf {
+    PathBuf::from(out["path"].as_str().unwrap())
+}
+
+/// Begin and value of each reading of a series.
+fn series(lab: &Lab, run: &Path, filter: [&str; 4]) -> Vec<(i64, f64)> {
+    let [host, source, metric, instance] = filter;
+    let run = run.to_str().unwrap();
+    let mut export = lab.whyso("a", &["export", run, "--format", "csv", "--host", host, "--source", source]);
+    let csv = text(&output(export.args(["--metric", metric])).stdout);
+    let mut lines = csv.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let place = |name: &str| names.iter().position(|other| *other == name).unwrap();
+    let (at, of, value) = (place("t_ns"), place("instance"), place("value"));
+    let rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
+    let rows = rows.filter(|row| row[of] == instance);
+    rows.map(|row| (row[at].parse().unwrap(), row[value].parse().unwrap())).collect()
+}
+
+#[test]
+fn a_host_with_another_clock_is_recorded_on_this_one_and_the_offset_is_found_within_its_bound() {
+    if !can_be_lab() || !may_trace() {
+        return;
+    }
+    let lab = Lab::start(AHEAD_S, "may = [\"observe\"]");
+    let load = ["load", "oltp-point-select", "--dsn", &lab.dsn(), "--users", "2", "--seconds", "12"];
+    let load = lab.spawn("a", &[&load[..], &["--tables", "1", "--rows", "1000", "--warmup", "0"]].concat());
+    let questions = || -> u64 {
+        let row = lab.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
+        row.split_whitespace().last().unwrap().parse().unwrap()
+    };
+    assert!(wait_until(common::SOON, || questions() > 1_000), "the load does not begin");
+    let out = json_of(&output(&mut lab.whyso("a", &["record", "--hosts", "lab.toml", "--for", "5s", "--json"])));
+    drop(finish(load, BOUND));
+    let path = recorded(&out);
+    let run = run_json(&path);
+    let host = &run["hosts"][0];
+    assert_eq!((&host["name"], &host["lost"]), (&"db".into(), &0.into()), "{host}");
+    assert!(host["problem"].is_null(), "{host}");
+    for clock in host["clock"].as_array().unwrap() {
+        let number = |name: &str| clock[name].as_i64().unwrap();
+        let error_ns = number("offset_ns") - AHEAD_S * 1_000_000_000;
+        assert!(error_ns.abs() <= number("bound_ns"), "{clock}");
+        assert!(number("bound_ns") < 50_000_000, "{clock}");
+    }
+    // What the other host's kernel counted lies in the window of here.
+    let level = &run["levels"][0];
+    let window = ["begin_ns", "end_ns"].map(|edge| level["window"][edge].as_i64().unwrap());
+    assert!((4_500_000_000..7_000_000_000).contains(&(window[1] - window[0])), "{level}");
+    assert!(level["result"]["transactions"].as_u64().unwrap() > 1_000, "{level}");
+    let roles = series(&lab, &path, ["db", "threads", "cpu_ns", "connection"]);
+    let within = roles.iter().filter(|(at, _)| (window[0]..window[1]).contains(at));
+    assert!(within.count() >= 3, "{roles:?} in {window:?}");
+    assert!(roles.last().unwrap().1 > 1e8, "{roles:?}");
+    // The time of requests closes within what they took: a clock that was not converted would make it absurd.
+    let why = json_of(&output(&mut lab.whyso("a", &["why", path.to_str().unwrap(), "--json"])));
+    let cpu_ms = why["levels"][0]["budget_ms"]["cpu"].as_f64().unwrap();
+    assert!((0.005..50.0).contains(&cpu_ms), "{why}");
+}
+
+#[test]
+fn a_run_has_the_whole_budget_of_a_server_on_another_machine() {
+    if !can_be_lab() || !may_trace() {
+        return;
+    }
+    let lab = Lab::start(-1000, "may = [\"observe\"]");
+    let args = ["run", "oltp-read-write", "--dsn", &lab.dsn(), "--hosts", "lab.toml", "--users", "2", "--json"];
+    let more = ["--seconds", "4", "--warmup", "1", "--tables", "1", "--rows", "1000", "--no-repeat"];
+    let out = json_of(&output(&mut lab.whyso("a", &[&args[..], &more].concat())));
+    let path = recorded(&out);
+    let why = json_of(&output(&mut lab.whyso("a", &["why", path.to_str().unwrap(), "--json"])));
+    let level = &why["levels"][0];
+    let part = |name: &str| level["budget_ms"][name].as_f64().unwrap_or(0.0);
+    let response_ms = level["latency_ms"]["mean"].as_f64().or(level["response_ms"].as_f64());
+    assert!(part("cpu") > 0.0 && part("server_and_network") == 0.0, "{level} {response_ms:?}");
+    let run = run_json(&path);
+    assert_eq!(run["hosts"][0]["has_server"], true);
+    let not_measured = run["not_measured"].to_string();
+    for there in ["the machine of the server", "where inside the server the time goes", "response times as clients"] {
+        assert!(!not_measured.contains(there), "{not_measured}");
+    }
+    // The machine's CPUs are those of the database's host.
+    assert!(!series(&lab, &path, ["db", "cpu", "idle_ns", "all"]).is_empty());
+}
+
+#[test]
+fn nothing_is_lost_where_the_link_is_cut_and_a_killed_agent_costs_only_what_follows() {
+    if !can_be_lab() {
+        return;
+    }
+    let mut lab = Lab::start(0, "may = [\"observe\"]");
+    let args = ["record", "--hosts", "lab.toml", "--for", "9s", "--no-trace", "--json"];
+    let record = lab.spawn("a", &args);
+    std::thread::sleep(Duration::from_secs(3));
+    lab.link("down");
+    std::thread::sleep(Duration::from_secs(4));
+    lab.link("up");
+    let path = recorded(&json_of(&finish(record, BOUND)));
+    let host = &run_json(&path)["hosts"][0];
+    assert!(host["problem"].is_null() && host["lost"] == 0, "{host}");
+    let idle = series(&lab, &path, ["db", "cpu", "idle_ns", "all"]);
+    let gaps: Vec<i64> = idle.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert!(idle.len() >= 8 && gaps.iter().all(|gap| (1..2_500_000_000).contains(gap)), "{idle:?}");
+
+    let record = lab.spawn("a", &["record", "--hosts", "lab.toml", "--for", "8s", "--no-trace", "--json"]);
+    std::thread::sleep(Duration::from_secs(4));
+    lab.kill_agent();
+    lab.start_agent();
+    let ended = finish(record, BOUND);
+    let runs = std::fs::read_dir(lab.place.runs()).unwrap().map(|entry| entry.unwrap().path());
+    let path = runs.max().unwrap();
+    let host = &run_json(&path)["hosts"][0];
+    assert!(!host["problem"].as_str().unwrap_or_default().is_empty(), "{host} {}", text(&ended.stderr));
+    assert!(series(&lab, &path, ["db", "cpu", "idle_ns", "all"]).len() >= 2);
+}
+
+#[test]
+fn what_a_host_does_not_allow_is_refused_with_what_to_do() {
+    if !can_be_lab() {
+        return;
+    }
+    let lab = Lab::start(0, "may = []");
+    let refused = |args: &[&str]| {
+        let refused = output(&mut lab.whyso("a", args));
+        assert!(!refused.status.success());
+        text(&refused.stderr)
+    };
+    let record = ["record", "--hosts", "lab.toml", "--for", "2s"];
+    let why = refused(&record);
+    assert!(why.contains("agent.toml") && why.contains("observe"), "{why}");
+    lab.write("lab.toml", "hub = \"state/whyso/hub\"\n[[host]]\nname = \"db\"\nserver = \"bank\"\n");
+    lab.write("other.toml", "[[host]]\nname = \"d.b\"\n");
+    for (file, word) in [("other.toml", "d.b"), ("nowhere.toml", "nowhere.toml")] {
+        let why = refused(&["record", "--hosts", file, "--for", "2s"]);
+        assert!(why.contains(word), "{file}: {why}");
+    }
+    // Nothing is left of recordings that did not begin.
+    let left = std::fs::read_dir(lab.place.runs()).map_or(0, |runs| runs.flatten().filter(|run| run.path().join("run.json").exists()).count());
+    assert_eq!(left, 0);
+    assert!(lab.log("agent").contains("joined the hub"), "{}", lab.log("agent"));
+}
