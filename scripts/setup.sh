@@ -49,6 +49,7 @@ if [ "$purpose" = packages ]; then
 fi
 if [ "$purpose" = test ] || [ "$purpose" = packages ]; then
 	need python3 python3
+	need ip iproute2
 	python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages+=(python3-venv)
 fi
 

@@ -47,6 +47,9 @@ step cargo test --release --workspace --locked --no-run --quiet
 export WHYSO=$CARGO_TARGET_DIR/release/whyso
 # MySQL is quick to fetch where this machine's apt reaches Debian. tests/sql_trace_servers.rs takes every build that is here, and long tests do.
 timeout 240 "$WHYSO" server fetch mysql-sid || not_tested "mysql-sid: it could not be fetched"
+# Tests of hubs start it.
+WHYSO_NATS_SERVER=$(scripts/nats_server.sh)
+export WHYSO_NATS_SERVER
 step python3 scripts/setup_test.py
 step python3 scripts/run_tests_test.py
 step python3 scripts/guide_test.py

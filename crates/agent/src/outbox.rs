@@ -205,9 +205,9 @@ pub(crate) fn close_left(folder: &Path) -> Result<()> {
         Frame::from_bytes("this host", &bytes).is_ok_and(|frame| frame.is_last)
     });
     if !is_closed {
-        // The frames before may have been forgotten: the receiver goes by what it has.
-        let frame = Frame { number: last + 1, is_last: true, lost: 0, entries: Vec::new() };
-        write(folder, &frame);
+        // Frames before it may have been forgotten, and their numbers with them.
+        let number = if last == 0 { 0 } else { last + 1 };
+        write(folder, &Frame { number, is_last: true, lost: 0, entries: Vec::new() });
     }
     Ok(())
 }
@@ -290,5 +290,9 @@ mod tests {
         close_left(folder.path()).unwrap();
         close_left(folder.path()).unwrap();
         assert_eq!(held(folder.path()).1, [false, true]);
+        let all_forgotten = tempfile::tempdir().unwrap();
+        close_left(all_forgotten.path()).unwrap();
+        close_left(all_forgotten.path()).unwrap();
+        assert_eq!(frame_numbers(all_forgotten.path()).unwrap().into_iter().collect::<Vec<_>>(), [0]);
     }
 }

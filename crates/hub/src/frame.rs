@@ -18,6 +18,7 @@ const FORMAT: u8 = 1;
 /// Entries of a host's recording. Frames are numbered from 1: one that comes twice is known by its number, and so is one that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
+    /// 0: the last one of an agent that was killed, which does not know the numbers before. It comes after all others.
     pub number: u64,
     /// No further one comes.
     pub is_last: bool,

@@ -5,8 +5,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use whyso_hub::{
-    Answer, Bus, Error, Frame, HubFolder, HubServer, HubSettings, HostName, MemberKind, Order, RecordingId, Token,
+    Answer, Bus, Error, Frame, HubFolder, HubServer, HubSettings, HostName, MemberKind, NATS_SERVER, Order,
+    RecordingId, Token,
 };
+
+/// Whether there is a nats-server; where there is none, that is counted as not tested.
+fn has_nats_server() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_on_path = std::env::split_paths(&path).any(|folder| folder.join(NATS_SERVER).is_file());
+    let found = is_on_path || std::env::var_os("WHYSO_NATS_SERVER").is_some();
+    if !found {
+        whyso_testing::not_tested("a hub needs nats-server: scripts/nats_server.sh installs it");
+    }
+    found
+}
 
 /// For what happens at once on a machine at rest.
 const SOON: Duration = Duration::from_secs(20);
@@ -63,6 +75,9 @@ fn answer_all(bus: Bus) -> tokio::task::JoinHandle<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_clocks_and_frames_pass_between_a_commander_and_an_agent() {
+    if !has_nats_server() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let hub = hub(folder.path()).await;
     let db = join(&agent(&hub, "db")).await;
@@ -107,6 +122,9 @@ async fn orders_clocks_and_frames_pass_between_a_commander_and_an_agent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stolen_token_is_that_agent_only_until_it_is_withdrawn() {
+    if !has_nats_server() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let hub = hub(folder.path()).await;
     let commander = join(&hub.folder().commander().unwrap()).await;
@@ -117,7 +135,8 @@ async fn a_stolen_token_is_that_agent_only_until_it_is_withdrawn() {
     let recording = RecordingId::new("r1").unwrap();
 
     // It may not order another agent, ask its clock, nor read what another one records.
-    assert!(matches!(thief.order(&name("db"), &Order::State).await, Err(Error::Silent { .. })));
+    let ordered = tokio::time::timeout(A_WHILE, async { thief.order(&name("db"), &Order::State).await });
+    assert!(!matches!(ordered.await, Ok(Ok(_) | Err(Error::AgentRefuses { .. }))));
     assert!(thief.clock(&name("db")).await.is_err());
     publish(&db_bus, &recording, 1).await.unwrap();
     assert!(thief.frames(&recording).await.is_err());
@@ -149,6 +168,9 @@ async fn a_stolen_token_is_that_agent_only_until_it_is_withdrawn() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_of_another_hub_or_none_is_refused_with_what_to_do() {
+    if !has_nats_server() {
+        return;
+    }
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (hub, another) = (hub(one.path()).await, hub(other.path()).await);
     let token = agent(&another, "db");
@@ -167,6 +189,9 @@ async fn a_token_of_another_hub_or_none_is_refused_with_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_hub_keeps_survives_its_restart_and_members_come_back() {
+    if !has_nats_server() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let first = hub(folder.path()).await;
     let settings = first.folder().settings().clone();

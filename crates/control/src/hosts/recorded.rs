@@ -107,6 +107,10 @@ impl RecordedPart {
 
     /// Takes in a frame. One that came before is left out, and one that came too early waits for those before it.
     pub(super) fn frame(&mut self, frame: Frame) {
+        if frame.number == 0 && frame.is_last {
+            self.complain("its agent was ended meanwhile".to_string());
+            self.is_over = true;
+        }
         if frame.number < self.next || self.is_over {
             return;
         }
