@@ -45,7 +45,8 @@ fn a_host_with_another_clock_is_recorded_on_this_one_and_the_offset_is_found_wit
         row.split_whitespace().last().unwrap().parse().unwrap()
     };
     assert!(wait_until(common::SOON, || questions() > 1_000), "the load does not begin");
-    let out = json_of(&output(&mut lab.whyso("a", &["record", "--hosts", "lab.toml", "--for", "5s", "--json"])));
+    let out =
+        json_of(&output(&mut lab.whyso("a", &["record", "--hosts", "lab.toml", "--for", "5s", "--json"])));
     drop(finish(load, BOUND));
     let path = recorded(&out);
     let run = run_json(&path);
@@ -79,7 +80,8 @@ fn a_run_has_the_whole_budget_of_a_server_on_another_machine() {
         return;
     }
     let lab = Lab::start(-1000, "may = [\"observe\"]");
-    let args = ["run", "oltp-read-write", "--dsn", &lab.dsn(), "--hosts", "lab.toml", "--users", "2", "--json"];
+    let args =
+        ["run", "oltp-read-write", "--dsn", &lab.dsn(), "--hosts", "lab.toml", "--users", "2", "--json"];
     let more = ["--seconds", "4", "--warmup", "1", "--tables", "1", "--rows", "1000", "--no-repeat"];
     let out = json_of(&output(&mut lab.whyso("a", &[&args[..], &more].concat())));
     let path = recorded(&out);
@@ -91,7 +93,9 @@ fn a_run_has_the_whole_budget_of_a_server_on_another_machine() {
     let run = run_json(&path);
     assert_eq!(run["hosts"][0]["has_server"], true);
     let not_measured = run["not_measured"].to_string();
-    for there in ["the machine of the server", "where inside the server the time goes", "response times as clients"] {
+    for there in
+        ["the machine of the server", "where inside the server the time goes", "response times as clients"]
+    {
         assert!(!not_measured.contains(there), "{not_measured}");
     }
     // The machine's CPUs are those of the database's host.
@@ -150,7 +154,8 @@ fn what_a_host_does_not_allow_is_refused_with_what_to_do() {
         assert!(why.contains(word), "{file}: {why}");
     }
     // Nothing is left of recordings that did not begin.
-    let left = std::fs::read_dir(lab.place.runs()).map_or(0, |runs| runs.flatten().filter(|run| run.path().join("run.json").exists()).count());
+    let left = std::fs::read_dir(lab.place.runs())
+        .map_or(0, |runs| runs.flatten().filter(|run| run.path().join("run.json").exists()).count());
     assert_eq!(left, 0);
     assert!(lab.log("agent").contains("joined the hub"), "{}", lab.log("agent"));
 }

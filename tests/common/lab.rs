@@ -168,7 +168,8 @@ impl Drop for Lab {
     fn drop(&mut self) {
         for (_, program) in self.programs.iter_mut().rev() {
             kill(program.id() as i32, libc::SIGTERM);
-            let ended = wait_until(Duration::from_secs(20), || program.try_wait().is_ok_and(|end| end.is_some()));
+            let ended =
+                wait_until(Duration::from_secs(20), || program.try_wait().is_ok_and(|end| end.is_some()));
             if !ended {
                 let _ = program.kill();
                 let _ = program.wait();

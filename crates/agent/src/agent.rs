@@ -209,7 +209,8 @@ impl Agent {
     fn state(&self) -> HostState {
         let outbox = self.folder.0.join(OUTBOX);
         let folders = fs::read_dir(&outbox).into_iter().flatten().flatten();
-        let waiting = folders.filter_map(|entry| frame_numbers(&entry.path()).ok()).map(|numbers| numbers.len() as u64);
+        let waiting =
+            folders.filter_map(|entry| frame_numbers(&entry.path()).ok()).map(|numbers| numbers.len() as u64);
         HostState {
             name: self.token.name.to_string(),
             whyso: env!("CARGO_PKG_VERSION").to_string(),
@@ -244,7 +245,8 @@ impl Agent {
         if folder.exists() {
             return Err(format!("it has recorded for {} before", order.recording));
         }
-        let outbox = Outbox::begin(&folder, self.settings.waiting_bytes_max).map_err(|error| error.to_string())?;
+        let outbox =
+            Outbox::begin(&folder, self.settings.waiting_bytes_max).map_err(|error| error.to_string())?;
         let runs = self.folder.0.join(RUNS);
         let keeps = self.settings.keep_recordings;
         let task = RecordingTask::begin(order, server, runs, Arc::new(outbox), keeps)

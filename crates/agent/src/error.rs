@@ -11,7 +11,9 @@ pub enum Error {
     Settings { path: PathBuf, cause: String },
     #[error("others than its owner can write {path}, which says what the agent may do: chmod go-w {path}")]
     OpenToOthers { path: PathBuf },
-    #[error("this host has not joined a hub: whyso agent join TOKEN, with the token that whyso hub invite prints")]
+    #[error(
+        "this host has not joined a hub: whyso agent join TOKEN, with the token that whyso hub invite prints"
+    )]
     NotJoined,
     #[error("this is a commander's token: an agent joins with that of whyso hub invite NAME")]
     NoAgent,

@@ -139,9 +139,9 @@ impl Shared {
         loop {
             let (pieces, is_ended) = {
                 let state = self.lock();
-                let waited = self.came.wait_timeout_while(state, FRAME_TIME, |state| {
-                    !state.is_ended && state.pieces.len() < 2
-                });
+                let waited = self
+                    .came
+                    .wait_timeout_while(state, FRAME_TIME, |state| !state.is_ended && state.pieces.len() < 2);
                 let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
                 (std::mem::take(&mut state.pieces), state.is_ended)
             };
@@ -201,9 +201,8 @@ fn write(folder: &Path, frame: &Frame) -> Option<u64> {
 pub(crate) fn close_left(folder: &Path) -> Result<()> {
     let numbers = frame_numbers(folder)?;
     let last = numbers.last().copied().unwrap_or(0);
-    let is_closed = read_frame(folder, last).is_some_and(|bytes| {
-        Frame::from_bytes("this host", &bytes).is_ok_and(|frame| frame.is_last)
-    });
+    let is_closed = read_frame(folder, last)
+        .is_some_and(|bytes| Frame::from_bytes("this host", &bytes).is_ok_and(|frame| frame.is_last));
     if !is_closed {
         // Frames before it may have been forgotten, and their numbers with them.
         let number = if last == 0 { 0 } else { last + 1 };

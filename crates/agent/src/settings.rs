@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_and_a_mistake_in_it_is_named() {
-        let text = "may = [\"observe\", \"load\"]\n[[server]]\nname = \"shop\"\ndsn = \"mysql://root@localhost/\"\n";
+        let text =
+            "may = [\"observe\", \"load\"]\n[[server]]\nname = \"shop\"\ndsn = \"mysql://root@localhost/\"\n";
         let settings = read(text, 0o600).unwrap();
         assert_eq!(settings.may, [Right::Observe, Right::Load]);
         assert_eq!(settings.servers[0].name, "shop");

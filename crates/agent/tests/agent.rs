@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use whyso_agent::{Agent, AgentFolder, Settings};
 use whyso_control::Stop;
 use whyso_hub::{
-    Answer, Bus, Error, HostName, HubFolder, HubServer, HubSettings, MemberKind, NATS_SERVER, Order, RecordOrder,
-    RecordingId, Right,
+    Answer, Bus, Error, HostName, HubFolder, HubServer, HubSettings, MemberKind, NATS_SERVER, Order,
+    RecordOrder, RecordingId, Right,
 };
 
 const SOON: Duration = Duration::from_secs(20);

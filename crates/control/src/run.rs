@@ -20,8 +20,8 @@ use crate::action_runner::{ActionRunner, RestartTarget};
 use crate::cluster_node;
 use crate::engine::Engine;
 use crate::facts;
-use crate::level::{Cut, silent_then_failed};
 use crate::hosts::{HostsPlan, HostsSession, WhatToRecord};
+use crate::level::{Cut, silent_then_failed};
 use crate::login::AskPassword;
 use crate::other_nodes::OtherNodes;
 use crate::own_data::{fill_dictionaries, set_up};
@@ -252,7 +252,8 @@ impl PreparedRun<'_> {
         let Plan { interval, trace, stacks, .. } = *self.plan;
         let length = Some(self.plan.length_max());
         let what = WhatToRecord { interval, trace, stacks, length, has_clients: false };
-        let session = HostsSession::begin(hosts, what, (&recording.recorder, &recording.info), self.listener)?;
+        let session =
+            HostsSession::begin(hosts, what, (&recording.recorder, &recording.info), self.listener)?;
         session.describe(&mut recording.info);
         if let Some(there) = session.server_run() {
             recording.info.spec.server_cpus = there.server.cpus;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::activities::Activities;
 use crate::model::{
     Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, LoopKind,
-    Machine, NodeInput, Pauses, Regime, SampledClass, StatementTime,
+    Machine, MachineInput, NodeInput, Pauses, Regime, SampledClass, StatementTime,
 };
 use crate::sessions::Sessions;
 use whyso_inference::bins::BINS_PER_S;
@@ -71,6 +71,7 @@ pub(crate) struct Level<'a> {
     pub(crate) cpu: Option<CpuUse>,
     pub(crate) server_cpu_s: Option<f64>,
     pub(crate) nodes: &'a [NodeInput],
+    pub(crate) machines: &'a [MachineInput],
     pub(crate) counters: &'a [Counter],
     pub(crate) gauges: &'a [Gauge],
     pub(crate) file_waits: &'a [FileWait],
@@ -156,6 +157,7 @@ impl<'a> Level<'a> {
             cpu: input.cpu.and_then(clean_cpu),
             server_cpu_s: input.server_cpu_s.and_then(positive),
             nodes: &input.nodes,
+            machines: &input.machines,
             counters: &input.counters,
             gauges: &input.gauges,
             file_waits: &input.file_waits,

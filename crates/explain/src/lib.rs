@@ -55,6 +55,7 @@ mod law;
 mod level;
 mod limit;
 pub mod locks;
+mod machines;
 mod meanings;
 pub mod measures;
 pub mod model;
@@ -159,6 +160,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     findings.push(warnings::errors(&levels));
     findings.push(warnings::too_short(&levels));
     findings.push(warnings::cut_short(&levels));
+    findings.push(machines::finding(&levels));
     findings.push(watching::finding(&levels));
     findings.push(warnings::not_measured(input, &levels));
 

@@ -69,10 +69,8 @@ impl Bus {
             .max_reconnects(if again { None } else { Some(1) })
             .reconnect_delay_callback(|_| RECONNECT_INTERVAL);
         let address = token.address.clone();
-        let connected = tokio::time::timeout(
-            CONNECT_TIME_MAX * 2,
-            options.connect(format!("tls://{}", token.address)),
-        );
+        let connected =
+            tokio::time::timeout(CONNECT_TIME_MAX * 2, options.connect(format!("tls://{}", token.address)));
         let client = match connected.await {
             Ok(Ok(client)) => client,
             Ok(Err(error))
@@ -196,7 +194,9 @@ impl Bus {
             .expected_stream(FRAMES);
         let published = async {
             let sent = self.jetstream.send_publish(subject, message).await;
-            sent.map_err(|error| Error::Bus(error.to_string()))?.await.map_err(|error| Error::Bus(error.to_string()))
+            sent.map_err(|error| Error::Bus(error.to_string()))?
+                .await
+                .map_err(|error| Error::Bus(error.to_string()))
         };
         match tokio::time::timeout(ACK_TIME_MAX, published).await {
             Ok(done) => done.map(|_| ()),
@@ -334,7 +334,10 @@ impl Frames {
         let host = HostName::new(&host)?;
         let frame = match message.payload.len() <= FRAME_BYTES_MAX {
             true => Frame::from_bytes(host.as_str(), &message.payload),
-            false => Err(Error::Unreadable { host: host.to_string(), what: "a frame that is too large".to_string() }),
+            false => Err(Error::Unreadable {
+                host: host.to_string(),
+                what: "a frame that is too large".to_string(),
+            }),
         };
         if frame.is_err() {
             self.broken.insert(host.to_string());
@@ -373,7 +376,8 @@ pub(crate) async fn make_streams(own: &Token, settings: &HubSettings) -> Result<
 /// Trusts the hub's own certificate, and no other.
 fn tls(token: &Token) -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
-    let certificate = CertificateDer::from_pem_slice(token.certificate.as_bytes()).map_err(|_| Error::Token)?;
+    let certificate =
+        CertificateDer::from_pem_slice(token.certificate.as_bytes()).map_err(|_| Error::Token)?;
     roots.add(certificate).map_err(|_| Error::Token)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

@@ -203,8 +203,7 @@ impl HubFolder {
     }
 
     fn write_members(&self, members: Vec<Member>) -> Result<()> {
-        let text =
-            toml::to_string(&Members { members }).map_err(|error| self.damaged(MEMBERS, &error))?;
+        let text = toml::to_string(&Members { members }).map_err(|error| self.damaged(MEMBERS, &error))?;
         self.write(MEMBERS, &text)
     }
 

@@ -49,7 +49,8 @@ impl Frame {
         let Frame { number, is_last, lost, .. } = *self;
         let checksum = crc32c::crc32c(&entries);
         let packed = Packed { format: FORMAT, number, is_last, lost, checksum, entries: &entries };
-        let bytes = postcard::to_extend(&packed, Vec::new()).map_err(|cause| Error::Bus(cause.to_string()))?;
+        let bytes =
+            postcard::to_extend(&packed, Vec::new()).map_err(|cause| Error::Bus(cause.to_string()))?;
         match bytes.len() <= FRAME_BYTES_MAX {
             true => Ok(bytes),
             false => Err(Error::Bus(format!("a frame of {} bytes is too large", bytes.len()))),

@@ -87,7 +87,9 @@ pub enum Order {
     State,
     Record(RecordOrder),
     /// End the recording, and hand over what is left of it.
-    End { recording: RecordingId },
+    End {
+        recording: RecordingId,
+    },
 }
 
 /// A recording that an agent is to make.

@@ -91,7 +91,8 @@ impl HubServer {
 
     fn last_lines(&self) -> String {
         let mut text = String::new();
-        let read = fs::File::open(self.folder.path().join(LOG)).and_then(|mut log| log.read_to_string(&mut text));
+        let read =
+            fs::File::open(self.folder.path().join(LOG)).and_then(|mut log| log.read_to_string(&mut text));
         if read.is_err() {
             return "nothing that can be read".to_string();
         }
@@ -143,6 +144,7 @@ fn program() -> Result<PathBuf> {
         return Ok(PathBuf::from(program));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(NATS_SERVER)).find(|file| file.is_file());
+    let found =
+        std::env::split_paths(&path).map(|folder| folder.join(NATS_SERVER)).find(|file| file.is_file());
     found.ok_or(Error::NoNatsServer)
 }

@@ -67,10 +67,8 @@ pub(crate) fn rights(name: &HostName, kind: MemberKind) -> Rights {
             }
         }
         // Makes the streams, and is known to the hub's own process only.
-        MemberKind::Hub => Rights {
-            publish: vec!["$JS.API.>".to_string()],
-            subscribe: vec![own_inbox],
-            answers: false,
-        },
+        MemberKind::Hub => {
+            Rights { publish: vec!["$JS.API.>".to_string()], subscribe: vec![own_inbox], answers: false }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use whyso_hub::{
-    Answer, Bus, Error, Frame, HubFolder, HubServer, HubSettings, HostName, MemberKind, NATS_SERVER, Order,
+    Answer, Bus, Error, Frame, HostName, HubFolder, HubServer, HubSettings, MemberKind, NATS_SERVER, Order,
     RecordingId, Token,
 };
 

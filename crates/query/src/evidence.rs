@@ -13,7 +13,7 @@ use whyso_record::run::{
 };
 
 use crate::agreement::thread_disagreement;
-use crate::level_series::{add_chosen, add_nodes};
+use crate::level_series::{add_chosen, add_machines, add_nodes};
 use crate::{Error, file_waits, locks, pauses, wait_classes};
 
 /// A shorter warm-up, in seconds, shows nothing about steadiness: it has too few slots.
@@ -210,6 +210,7 @@ pub fn level_input(level: &Level) -> LevelInput {
         cpu: None,
         server_cpu_s: None,
         nodes: Vec::new(),
+        machines: Vec::new(),
         counters: Vec::new(),
         gauges: Vec::new(),
         pacing: (&result.pacing).into(),
@@ -252,6 +253,7 @@ fn slo_input(slo: &SloResult) -> SloInput {
 fn add_series(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
     add_chosen(recording, levels, |_| true)?;
     add_nodes(recording, levels)?;
+    add_machines(recording, levels)?;
     for level in levels {
         level.cpu = whyso_explain::cpu_use(&level.counters);
         level.server_cpu_s = whyso_explain::server_cpu_s(&level.counters);

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use whyso_explain::model::{Counter, Gauge, LevelInput, NodeInput, SeriesName};
+use whyso_explain::model::{Counter, Gauge, LevelInput, MachineInput, NodeInput, SeriesName};
 use whyso_record::data::{SeriesId, SeriesKey};
 use whyso_record::run::{NodeFacts, Window};
 use whyso_record::{Recording, WindowValue};
 
 use crate::Error;
 
+/// The host of the generator's series.
+const GENERATOR: &str = "client";
 /// Sources whose counters are of one server, and add up over several.
 const OF_A_SERVER: [&str; 3] = ["status", "innodb_metrics", "server_process"];
 /// Times that every node of a cluster counts: those of all nodes are the same time.
@@ -79,6 +81,36 @@ pub(crate) fn add_nodes(recording: &Recording, levels: &mut [LevelInput]) -> Res
         match reading {
             LevelReading::Counter(counter) => node.counters.push(counter),
             LevelReading::Gauge(gauge) => node.gauges.push(gauge),
+        }
+    })
+}
+
+/// What machines other than the server's did, where agents recorded them: how busy their CPUs were, and with which programs.
+pub(crate) fn add_machines(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
+    let run = recording.run();
+    let is_across = run.is_across_hosts();
+    let others = run.hosts.iter().filter(|host| !host.has_server).map(|host| host.name.as_str());
+    let names: Vec<&str> = others.chain(is_across.then_some(GENERATOR)).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    for level in levels.iter_mut() {
+        let machine = |name: &&str| MachineInput {
+            name: name.to_string(),
+            is_generator: *name == GENERATOR,
+            counters: Vec::new(),
+        };
+        level.machines = names.iter().map(machine).collect();
+    }
+    let is_wanted = |key: &SeriesKey| {
+        names.contains(&key.host.as_str())
+            && (key.source == "cpu" && key.instance == "all"
+                || key.source == "neighbours" && key.metric == "cpu_ns")
+    };
+    each_value(recording, levels, is_wanted, |level, key, value| {
+        let LevelReading::Counter(counter) = reading(level, key, value) else { return };
+        if let Some(machine) = level.machines.iter_mut().find(|machine| machine.name == key.host) {
+            machine.counters.push(counter);
         }
     })
 }

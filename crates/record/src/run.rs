@@ -120,9 +120,8 @@ pub struct HostClock {
     pub round_trip_ns: i64,
 }
 
-/// Sources that are about whyso's own work, or the load's, wherever that runs.
-const OWN_SOURCES: [&str; 2] = ["watch", "recorder"];
-const GENERATOR_SOURCES: [&str; 5] = ["load", "generator_process", "trace", "watch", "recorder"];
+/// Sources that are about the load, wherever that runs.
+const GENERATOR_SOURCES: [&str; 3] = ["load", "generator_process", "trace"];
 
 impl RunInfo {
     /// The machine of the run's server, where an agent recorded it.
@@ -139,7 +138,7 @@ impl RunInfo {
     pub fn is_about_server(&self, host: &str, source: &str) -> bool {
         let Some(server) = self.server_host() else { return true };
         if host == server.name {
-            return self.spec.recorded || !OWN_SOURCES.contains(&source);
+            return true;
         }
         if host == "client" {
             return !self.spec.recorded && GENERATOR_SOURCES.contains(&source);

@@ -61,11 +61,14 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         AgentCommand::Run { settings } => {
             let path = match settings {
                 Some(path) => path.clone(),
-                None => config::folder().context("there is no home folder: give --settings")?.join("agent.toml"),
+                None => {
+                    config::folder().context("there is no home folder: give --settings")?.join("agent.toml")
+                }
             };
             let agent = Agent::new(folder, Settings::read(&path)?)?;
             let stop = handle_ctrl_c()?;
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+            let runtime =
+                tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
             runtime.block_on(agent.run(stop, &|line| print_stderr!("whyso: {line}")))?;
         }
     }

@@ -95,7 +95,10 @@ pub(crate) fn run(args: &HubArgs) -> Result<ExitCode> {
 
 fn print_agents(out: &mut impl Write, agents: &[HostState]) -> Result<()> {
     if agents.is_empty() {
-        writeln!(out, "no agent is connected: whyso hub invite NAME, then whyso agent join and run on that host")?;
+        writeln!(
+            out,
+            "no agent is connected: whyso hub invite NAME, then whyso agent join and run on that host"
+        )?;
         return Ok(());
     }
     writeln!(out, "{:20} {:24} {:>5}  {:28} servers", "host", "machine", "CPUs", "may")?;
@@ -128,8 +131,7 @@ fn start(folder: PathBuf, listen: &str, address: Option<&str>, space: u64) -> Re
             "hosts can't reach the hub at {address}: give the name and port of this machine, such as --address lab1:4222"
         )));
     }
-    let settings =
-        HubSettings { listen: listen.to_string(), address: address.to_string(), bytes_max: space };
+    let settings = HubSettings { listen: listen.to_string(), address: address.to_string(), bytes_max: space };
     let hub = HubFolder::make(&folder, settings)?;
     let stop = handle_ctrl_c()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

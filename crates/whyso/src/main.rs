@@ -10,8 +10,8 @@ mod stderr;
 
 mod ab;
 mod addon;
-mod agent;
 mod against;
+mod agent;
 mod answer;
 mod args;
 mod bisect;

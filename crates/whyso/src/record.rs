@@ -19,7 +19,8 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let (dsn, container) = (args.dsn.as_deref(), args.container.as_deref());
     let cluster = args.cluster.as_deref().map(|name| crate::cluster::loaded(name, false)).transpose()?;
     let (of_node, nodes) = cluster.map_or((None, Vec::new()), |cluster| (Some(cluster.dsn), cluster.nodes));
-    let dsn = (args.process.is_none() && args.hosts.is_none()).then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), container));
+    let dsn = (args.process.is_none() && args.hosts.is_none())
+        .then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), container));
     let plan = RecordPlan {
         target: match &args.hosts {
             Some(_) => RecordTarget::Machine,

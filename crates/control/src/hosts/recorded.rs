@@ -40,7 +40,12 @@ pub(super) struct RecordedPart {
 
 impl RecordedPart {
     /// `has_clients`: as of [`Replay::new`].
-    pub(super) fn new(plan: HostPlan, facts: HostFacts, recorder: &Recorder, has_clients: bool) -> RecordedPart {
+    pub(super) fn new(
+        plan: HostPlan,
+        facts: HostFacts,
+        recorder: &Recorder,
+        has_clients: bool,
+    ) -> RecordedPart {
         let host = plan.name.as_str();
         let series = |metric: &str, unit: &str| {
             recorder.series(&SeriesKey {
@@ -208,7 +213,8 @@ impl RecordedPart {
 
 /// The same with all times on this host's clock.
 fn on_this_clock(mut run: RunInfo, line: &ClockLine) -> RunInfo {
-    let moved = |window: Window| Window { begin_ns: line.here(window.begin_ns), end_ns: line.here(window.end_ns) };
+    let moved =
+        |window: Window| Window { begin_ns: line.here(window.begin_ns), end_ns: line.here(window.end_ns) };
     let end = |ended: RunEnd| match ended {
         RunEnd::Complete { at_ns } => RunEnd::Complete { at_ns: line.here(at_ns) },
         RunEnd::CutShort { at_ns, why } => RunEnd::CutShort { at_ns: line.here(at_ns), why },

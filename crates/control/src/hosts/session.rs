@@ -13,9 +13,9 @@ use whyso_trace::StackSampling;
 
 use super::recorded::RecordedPart;
 use super::{HostPlan, HostsPlan};
+use crate::Error;
 use crate::progress::{Listener, News};
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
-use crate::Error;
 
 /// Questions about a host's clock before it begins to record.
 const FIRST_QUESTIONS: usize = 20;
@@ -276,7 +276,8 @@ fn lock(parts: &Parts) -> MutexGuard<'_, Vec<RecordedPart>> {
 async fn states(bus: &Bus, wanted: &[HostPlan]) -> Result<Vec<(HostPlan, HostState)>, Error> {
     if wanted.is_empty() {
         let found = bus.agents().await?;
-        let plan = |state: HostState| Ok((HostPlan { name: HostName::new(&state.name)?, server: None }, state));
+        let plan =
+            |state: HostState| Ok((HostPlan { name: HostName::new(&state.name)?, server: None }, state));
         let found = found.into_iter().map(plan).collect::<Result<Vec<_>, Error>>()?;
         if found.is_empty() {
             return Err(Error::Plan("no agent is connected: start whyso agent run on each host".to_string()));

@@ -163,8 +163,7 @@ fn relayed(sums: &Sums<'_, '_>) -> Option<(f64, Vec<SeriesName>)> {
         ["requests", "relayed_requests", "wire_ns", "request_ns", "transit_in_ns"]
             .map(|metric| sums.of(metric));
     let (wire, request, transit) = (wire?, request?, transit?);
-    let is_relayed =
-        sums.level.is_across_hosts || wire.ms > 0.0 && is_relayed(requests?.ms, relayed?.ms);
+    let is_relayed = sums.level.is_across_hosts || wire.ms > 0.0 && is_relayed(requests?.ms, relayed?.ms);
     let ms = (wire.ms - request.ms - transit.ms).max(0.0);
     is_relayed.then(|| (ms, vec![wire.series, request.series, transit.series]))
 }

@@ -193,6 +193,9 @@ pub struct LevelInput {
     /// The nodes of the server's cluster, the one that was loaded first; empty where it is in none that whyso knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeInput>,
+    /// Machines that were recorded in addition to the server's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineInput>,
     /// Growth of every counter over the window.
     pub counters: Vec<Counter>,
     /// Mean of every gauge over the window.
@@ -235,6 +238,16 @@ pub struct LevelInput {
     pub in_flight: Option<InFlight>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_seconds: Option<UserSeconds>,
+}
+
+/// What a machine other than the server's did over a level's window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineInput {
+    pub name: String,
+    /// The load came from it.
+    pub is_generator: bool,
+    /// Of its CPUs, and of the programs on it.
+    pub counters: Vec<Counter>,
 }
 
 /// What a node of the server's cluster did over a level's window.

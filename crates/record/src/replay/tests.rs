@@ -25,11 +25,9 @@ fn reading(id: SeriesId, t_ns: i64, value: i64) -> Reading {
 /// What a recorder of another host received.
 fn received() -> Vec<Entry> {
     let folder = tempfile::tempdir().unwrap();
-    let there = Recorder::create(
-        &folder.path().join("there"),
-        Options { own_cost: false, ..Options::default() },
-    )
-    .unwrap();
+    let there =
+        Recorder::create(&folder.path().join("there"), Options { own_cost: false, ..Options::default() })
+            .unwrap();
     let entries: Arc<Mutex<Vec<Entry>>> = Arc::default();
     let kept = Arc::clone(&entries);
     there.tap(Arc::new(EntryTap::new(move |entry| kept.lock().unwrap().push(entry))));
