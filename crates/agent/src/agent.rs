@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use whyso_hub::{Answer, Bus, HostState, MemberKind, Order, RecordOrder, Recordin
 
 use crate::error::{Error, Result};
 use crate::outbox::{Outbox, close_left, frame_numbers};
-use crate::publisher::publish_all;
+use crate::publisher::{publish_all, publish_outbox, remove_empty};
 use crate::settings::Settings;
 use crate::task::RecordingTask;
 
@@ -253,11 +253,7 @@ impl Agent {
             .map_err(|error| format!("no thread could be started: {error}"))?;
         let outbox = Arc::clone(&task.outbox);
         let (bus, recording) = (self.bus.subscribe(), order.recording.clone());
-        self.publishers.push(tokio::spawn(async move {
-            let folder = outbox.folder().to_path_buf();
-            publish_all(bus, recording, &folder, |number| outbox.forget(number), || outbox.is_closed()).await;
-            remove_empty(&folder);
-        }));
+        self.publishers.push(tokio::spawn(publish_outbox(bus, recording, outbox)));
         self.tasks.insert(order.recording.clone(), task);
         Ok(())
     }
@@ -282,10 +278,4 @@ impl Agent {
             }));
         }
     }
-}
-
-/// An outbox whose frames are all kept by the hub. An unfinished one goes with it.
-fn remove_empty(folder: &Path) {
-    // One that can't be removed is looked at again at the next start.
-    let _ = fs::remove_dir_all(folder);
 }

@@ -16,4 +16,5 @@ mod task;
 pub use agent::{Agent, AgentFolder};
 pub use error::{Error, Result};
 pub use outbox::Outbox;
+pub use publisher::publish_outbox;
 pub use settings::{AgentServer, Settings};

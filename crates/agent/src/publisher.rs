@@ -1,17 +1,31 @@
 //! Hands the frames of an outbox to the hub, in order, each until the hub keeps it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use whyso_hub::{Bus, RecordingId};
 
-use crate::outbox::{frame_numbers, read_frame};
+use crate::outbox::{Outbox, frame_numbers, read_frame};
 
 /// Between two looks for new frames.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// After a frame that the hub did not take.
 const AGAIN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Hands over a recording's outbox until its last frame, and removes its folder. `bus`: the connection of the moment.
+pub async fn publish_outbox(bus: watch::Receiver<Option<Bus>>, recording: RecordingId, outbox: Arc<Outbox>) {
+    let folder = outbox.folder().to_path_buf();
+    publish_all(bus, recording, &folder, |number| outbox.forget(number), || outbox.is_closed()).await;
+    remove_empty(&folder);
+}
+
+/// An outbox whose frames are all kept by the hub. An unfinished one goes with it.
+pub(crate) fn remove_empty(folder: &Path) {
+    // One that can't be removed is looked at again at the next start.
+    let _ = std::fs::remove_dir_all(folder);
+}
 
 /// Publishes a folder's frames until the last of all. `forget` is called with each that the hub keeps; `is_closed`: no further one comes.
 /// The connection is that of the moment: a bus that is made anew replaces it.

@@ -27,3 +27,4 @@ target!(imports, 2000);
 target!(run_json, 20);
 target!(digests, 20_000);
 target!(small_files, 600);
+target!(frames, 150);

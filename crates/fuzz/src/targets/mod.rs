@@ -3,6 +3,7 @@
 mod change;
 mod digests;
 mod folders;
+mod frames;
 mod imports;
 mod json;
 mod read;
@@ -12,6 +13,7 @@ mod small_files;
 mod write_ahead;
 
 pub use digests::digests;
+pub use frames::frames;
 pub use imports::imports;
 pub use recordings::recordings;
 pub use run_json::run_json;
