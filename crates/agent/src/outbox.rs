@@ -24,11 +24,11 @@ const ENDING: &str = "frame";
 
 /// Frames of one recording that wait for the hub.
 pub struct Outbox {
-    shared: Arc<Shared>,
+    shared: Arc<SharedOutbox>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-struct Shared {
+struct SharedOutbox {
     folder: PathBuf,
     bytes_max: u64,
     state: Mutex<State>,
@@ -60,7 +60,7 @@ impl Outbox {
         made.map_err(|cause| Error::io(folder, cause))?;
         let numbers = frame_numbers(folder)?;
         let state = State { next: numbers.last().map_or(1, |last| last + 1), ..State::default() };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedOutbox {
             folder: folder.to_path_buf(),
             bytes_max,
             state: Mutex::new(state),
@@ -129,7 +129,7 @@ impl Drop for Outbox {
     }
 }
 
-impl Shared {
+impl SharedOutbox {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing that holds this lock can panic half way through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -241,7 +241,7 @@ mod tests {
     }
 
     /// What all frames of a folder hold together, each with whether it is the last.
-    fn held(folder: &Path) -> (Vec<Entry>, Vec<bool>, u64) {
+    fn frames_in(folder: &Path) -> (Vec<Entry>, Vec<bool>, u64) {
         let (mut entries, mut last, mut lost) = (Vec::new(), Vec::new(), 0);
         for number in frame_numbers(folder).unwrap() {
             let frame = Frame::from_bytes("db", &read_frame(folder, number).unwrap()).unwrap();
@@ -261,7 +261,7 @@ mod tests {
         texts.iter().for_each(|text| outbox.put(&event(text)));
         outbox.end();
         outbox.put(&event("too late"));
-        let (entries, last, lost) = held(folder.path());
+        let (entries, last, lost) = frames_in(folder.path());
         assert_eq!(entries, texts.iter().map(|text| event(text)).collect::<Vec<_>>());
         assert!(last.len() > 2 && last.iter().rev().skip(1).all(|is_last| !is_last) && last[last.len() - 1]);
         assert_eq!(lost, 0);
@@ -278,7 +278,7 @@ mod tests {
         outbox.put(&event("lost"));
         outbox.put(&event("lost"));
         outbox.end();
-        let (entries, last, lost) = held(folder.path());
+        let (entries, last, lost) = frames_in(folder.path());
         assert_eq!((entries, last, lost), (vec![event("fits")], vec![false, true], 2));
     }
 
@@ -288,7 +288,7 @@ mod tests {
         write(folder.path(), &Frame { number: 7, is_last: false, lost: 0, entries: Vec::new() }).unwrap();
         close_left(folder.path()).unwrap();
         close_left(folder.path()).unwrap();
-        assert_eq!(held(folder.path()).1, [false, true]);
+        assert_eq!(frames_in(folder.path()).1, [false, true]);
         let all_forgotten = tempfile::tempdir().unwrap();
         close_left(all_forgotten.path()).unwrap();
         close_left(all_forgotten.path()).unwrap();

@@ -1,6 +1,6 @@
 //! What the clock of another host shows, by questions to it and their answers.
 //!
-//! Each question gives bounds that nothing but a step of a clock can break: the other host read its clock after the question was sent and
+//! Each question gives bounds that only a step of a clock can break: the other host read its clock after the question was sent and
 //! before its answer arrived. [`ClockBetween`] draws a line through the questions with the smallest round trips. The line's bound is the
 //! largest difference that one of these questions still allows. Before the first and after the last question it grows.
 
@@ -53,7 +53,7 @@ pub struct ClockLine {
     pub to_ns: i64,
     /// What the bound grows by for each nanosecond before or after that.
     pub slack: f64,
-    /// The smallest round trip that the line rests on, in nanoseconds.
+    /// The smallest round trip among its questions, in nanoseconds.
     pub round_trip_ns: i64,
 }
 

@@ -39,9 +39,7 @@ pub fn stacks_now(
 ) -> Result<Vec<StackNow>, Error> {
     match of {
         RecordTarget::Machine => {
-            return Err(Error::Plan(
-                "a machine has no threads of its own: name a server or a process".to_string(),
-            ));
+            Err(Error::Plan("a machine has no threads of its own: name a server or a process".to_string()))
         }
         RecordTarget::Processes(asked) => {
             let pids = Processes::find(asked)?.pids;

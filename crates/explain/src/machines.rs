@@ -113,7 +113,7 @@ mod tests {
     }
 
     /// Ten seconds on a machine of two CPUs; `idle`: seconds in which one had nothing to do.
-    fn found(name: &str, is_generator: bool, idle: f64) -> Option<Finding> {
+    fn finding_of(name: &str, is_generator: bool, idle: f64) -> Option<Finding> {
         let counters = vec![
             counter("cpu", "user_ns", "all", 20.0 - idle),
             counter("cpu", "guest_ns", "all", 20.0),
@@ -136,13 +136,13 @@ mod tests {
 
     #[test]
     fn a_machine_without_cpu_time_is_named_with_what_took_it() {
-        let finding = found("load-1", false, 0.5).unwrap();
+        let finding = finding_of("load-1", false, 0.5).unwrap();
         assert_eq!(
             finding.text,
             "The CPUs of load-1 were full at 8 users: 98 % of their time (python3 150 % of a CPU)."
         );
         assert_eq!(finding.evidence.len(), 2);
-        let generator = found("client", true, 0.0).unwrap();
+        let generator = finding_of("client", true, 0.0).unwrap();
         assert!(
             generator.text.starts_with("The CPUs of the machine of the load were full"),
             "{}",
@@ -152,6 +152,6 @@ mod tests {
 
     #[test]
     fn a_machine_with_cpu_time_left_is_not_named() {
-        assert_eq!(found("load-1", false, 4.0), None);
+        assert_eq!(finding_of("load-1", false, 4.0), None);
     }
 }

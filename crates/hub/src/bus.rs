@@ -17,9 +17,9 @@ use rustls::{ClientConfig, RootCertStore};
 use whyso_clock::{ClockQuestion, monotonic_ns};
 
 use crate::error::{Error, Result};
-use crate::folder::HubSettings;
 use crate::frame::{FRAME_BYTES_MAX, Frame};
 use crate::host_name::HostName;
+use crate::member::HubSettings;
 use crate::message::{Answer, HostState, MESSAGE_BYTES_MAX, Order, RecordingId};
 use crate::subject::{self, FRAMES, HERE};
 use crate::token::Token;
@@ -302,14 +302,14 @@ pub struct Frames {
 }
 
 /// A frame that arrived.
-pub struct Received {
+pub struct ReceivedFrame {
     /// As the hub knows it: an agent can publish under no other name.
     pub host: HostName,
     pub frame: Result<Frame>,
     message: jetstream::Message,
 }
 
-impl Received {
+impl ReceivedFrame {
     /// It is recorded: the hub may forget it.
     ///
     /// # Errors
@@ -324,7 +324,7 @@ impl Frames {
     ///
     /// # Errors
     /// The hub can't be reached. It may be asked again.
-    pub async fn next(&mut self, time_max: Duration) -> Result<Option<Received>> {
+    pub async fn next(&mut self, time_max: Duration) -> Result<Option<ReceivedFrame>> {
         let Ok(message) = tokio::time::timeout(time_max, self.messages.next()).await else { return Ok(None) };
         let message = match message {
             Some(message) => message.map_err(|error| Error::Bus(error.to_string()))?,
@@ -342,7 +342,7 @@ impl Frames {
         if frame.is_err() {
             self.broken.insert(host.to_string());
         }
-        Ok(Some(Received { host, frame, message }))
+        Ok(Some(ReceivedFrame { host, frame, message }))
     }
 
     /// Forgets all frames of the recording.

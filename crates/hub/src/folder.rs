@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::host_name::HostName;
+use crate::member::{HubSettings, Member, MemberKind};
 use crate::nats_config;
-use crate::nats_server;
+use crate::reload::{CONFIG, reload};
 use crate::token::Token;
 
 const SETTINGS: &str = "hub.toml";
@@ -21,39 +22,6 @@ const KEY: &str = "key.pem";
 /// The token of the hub's own process.
 const OWN: &str = "hub.token";
 const COMMANDER: &str = "commander.token";
-pub(crate) const CONFIG: &str = "nats.conf";
-
-/// How a hub is set up, once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HubSettings {
-    /// Address and port that it listens on.
-    pub listen: String,
-    /// Host and port at which members reach it.
-    pub address: String,
-    /// Space for frames that were not received yet. Beyond it agents keep theirs.
-    pub bytes_max: u64,
-}
-
-/// What a member is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MemberKind {
-    /// A host that is watched, or that loads.
-    Agent,
-    /// Whoever asks agents, such as whyso run --hosts.
-    Commander,
-    /// The hub's own process.
-    Hub,
-}
-
-/// Who may use the bus.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Member {
-    pub name: HostName,
-    pub kind: MemberKind,
-    /// Of its key.
-    pub public_key: String,
-}
 
 #[derive(Default, Serialize, Deserialize)]
 struct Members {
@@ -149,7 +117,7 @@ impl HubFolder {
     pub fn invite(&self, name: HostName, kind: MemberKind) -> Result<Token> {
         let token = self.add(name, kind)?;
         self.write_config()?;
-        nats_server::reload(&self.path)?;
+        reload(&self.path)?;
         Ok(token)
     }
 
@@ -160,7 +128,7 @@ impl HubFolder {
     pub fn withdraw(&self, name: &HostName) -> Result<()> {
         self.remove(name)?;
         self.write_config()?;
-        nats_server::reload(&self.path)
+        reload(&self.path)
     }
 
     /// The token of the commander on this machine.

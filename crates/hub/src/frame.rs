@@ -29,7 +29,7 @@ pub struct Frame {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Packed<'b> {
+struct PackedFrame<'b> {
     format: u8,
     number: u64,
     is_last: bool,
@@ -48,7 +48,7 @@ impl Frame {
             zstd::bulk::compress(&self.entries, LEVEL).map_err(|cause| Error::Bus(cause.to_string()))?;
         let Frame { number, is_last, lost, .. } = *self;
         let checksum = crc32c::crc32c(&entries);
-        let packed = Packed { format: FORMAT, number, is_last, lost, checksum, entries: &entries };
+        let packed = PackedFrame { format: FORMAT, number, is_last, lost, checksum, entries: &entries };
         let bytes =
             postcard::to_extend(&packed, Vec::new()).map_err(|cause| Error::Bus(cause.to_string()))?;
         match bytes.len() <= FRAME_BYTES_MAX {
@@ -64,7 +64,7 @@ impl Frame {
         if bytes.len() > FRAME_BYTES_MAX {
             return Err(unreadable("a frame that is too large"));
         }
-        let packed: Packed<'_> = postcard::from_bytes(bytes).map_err(|_| unreadable("no frame"))?;
+        let packed: PackedFrame<'_> = postcard::from_bytes(bytes).map_err(|_| unreadable("no frame"))?;
         if packed.format != FORMAT {
             return Err(unreadable("a frame of another format"));
         }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::folder::{HubSettings, Member};
 use crate::frame::FRAME_BYTES_MAX;
+use crate::member::{HubSettings, Member};
 use crate::message::MESSAGE_BYTES_MAX;
 use crate::subject::rights;
 

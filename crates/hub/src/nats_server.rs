@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 
 use crate::bus;
 use crate::error::{Error, Result};
-use crate::folder::{CONFIG, HubFolder};
+use crate::folder::HubFolder;
+use crate::reload::{CONFIG, PID};
 
 /// The program that a hub starts.
 pub const NATS_SERVER: &str = "nats-server";
 /// Names another program in place of the one on the PATH.
 const PROGRAM: &str = "WHYSO_NATS_SERVER";
-const PID: &str = "nats-server.pid";
 const LOG: &str = "nats-server.log";
 /// Bound on its start, and on its end after SIGTERM.
 const START_TIME_MAX: Duration = Duration::from_secs(20);
@@ -122,21 +122,6 @@ impl Drop for HubServer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Lets the hub that runs on a folder read its members again. Without one, there is nothing to do.
-pub(crate) fn reload(folder: &Path) -> Result<()> {
-    let Ok(text) = fs::read_to_string(folder.join(PID)) else { return Ok(()) };
-    let Some(pid) = text.trim().parse().ok().and_then(Pid::from_raw) else { return Ok(()) };
-    // The number may be another program's by now.
-    let config = folder.join(CONFIG);
-    let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
-    let is_hub = line.split(|byte| *byte == 0).any(|word| word == config.as_os_str().as_encoded_bytes());
-    if !is_hub {
-        return Ok(());
-    }
-    kill_process(pid, Signal::HUP)
-        .map_err(|error| Error::NatsServer { why: format!("it can't be signalled: {error}") })
 }
 
 fn program() -> Result<PathBuf> {

@@ -1,7 +1,7 @@
 //! Subjects and streams of the bus, and who may use which.
 
-use crate::folder::MemberKind;
 use crate::host_name::HostName;
+use crate::member::MemberKind;
 use crate::message::RecordingId;
 
 /// The stream that holds frames until they are received.

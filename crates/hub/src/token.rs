@@ -5,12 +5,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::folder::MemberKind;
 use crate::host_name::HostName;
+use crate::member::MemberKind;
 
 const PREFIX: &str = "whyso-1-";
 
-/// Whoever has it is that member. It holds until it is withdrawn.
+/// Who has it is that member. It holds until it is withdrawn.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     pub name: HostName,

@@ -113,7 +113,7 @@ pub(crate) enum Command {
     Schema(crate::schema::SchemaArgs),
     /// Add-ons, your own sources: list those that ship, or try one
     AddOn(AddOnArgs),
-    /// One host of several: records what it may, for whoever commands the hub
+    /// One host of several: records what it may, for a commander of the hub
     Agent(crate::agent::AgentArgs),
     /// The bus between hosts: start it, invite hosts, and see which are there
     Hub(crate::hub::HubArgs),

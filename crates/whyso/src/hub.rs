@@ -13,7 +13,7 @@ use whyso_hub::{HostName, HostState, HubFolder, HubServer, HubSettings, MemberKi
 use crate::user::{handle_ctrl_c, state_folder};
 use crate::values::Size;
 
-/// Between two looks whether the hub is to end, or has ended.
+/// Between two checks whether the hub is to end, or has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Args, Debug)]

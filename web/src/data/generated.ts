@@ -476,6 +476,19 @@ export type Holder = {
   share: number;
 };
 
+/** Another host's clock at one time of the recording's. */
+export type HostClock = {
+  t_ns: number;
+  /** What the other clock showed more. */
+  offset_ns: number;
+  /** How much faster it was, in parts per 1,000,000,000. */
+  drift_ppb: number;
+  /** Times of the host are right within it. Nothing finer can be said of two hosts' times. */
+  bound_ns: number;
+  /** The smallest round trip of a question about it. */
+  round_trip_ns: number;
+};
+
 /** Facts about the machine that whyso runs on. */
 export type HostFacts = {
   hostname: string;
@@ -1032,6 +1045,20 @@ export type ProofHead = {
 
 export type Purpose = "sweep" | "repeat" | "switch";
 
+/** A machine that an agent recorded. */
+export type RecordedHost = {
+  name: string;
+  /** The run's server is on it. */
+  has_server?: boolean;
+  facts: HostFacts;
+  /** Its clock against this recording's: first at the start, then one each minute, last at the end. */
+  clock: Array<HostClock>;
+  /** What it recorded and could not hand over, in pieces. */
+  lost: number;
+  /** Why its part ends early, or is missing; empty where it is whole. */
+  problem?: string;
+};
+
 export type Regime = "ramping_up" | "peak" | "degrading" | "unknown";
 
 export type Remainder = { objects: number, instruments: number, tables: number };
@@ -1076,6 +1103,8 @@ export type RunInfo = {
   node?: NodeFacts;
   /** The other nodes of the server's cluster. They were watched, too: a node's name is the host of its series. */
   nodes?: Array<NodeFacts>;
+  /** Other machines that were recorded by agents: a machine's name is the host of its series. */
+  hosts?: Array<RecordedHost>;
   /** First at the start, then one each minute, last at the end. */
   anchors: Array<Anchor>;
   levels: Array<Level>;

@@ -18,7 +18,7 @@ fn there(here_ns: i64, offset_ns: i64, drift: f64) -> i64 {
 }
 
 /// Asks every half second over a link whose two ways take different times, now and then very long ones.
-fn asked(seconds: i64, offset_ns: i64, drift: f64, seed: u64) -> ClockBetween {
+fn questions_over(seconds: i64, offset_ns: i64, drift: f64, seed: u64) -> ClockBetween {
     let mut noise = Noise(seed);
     let mut between = ClockBetween::default();
     for half in 0..seconds * 2 {
@@ -40,7 +40,7 @@ fn offset_and_drift_are_found_within_the_bound() {
         [(1, 7 * 86_400 * NS_PER_S, 1e-4), (2, -3 * NS_PER_S, -1e-4), (3, 0, 0.0), (4, 12_345, 3e-5)]
     {
         for seconds in [1, 3, 8, 60, 300] {
-            let line = asked(seconds, offset_ns, drift, seed).line().unwrap();
+            let line = questions_over(seconds, offset_ns, drift, seed).line().unwrap();
             for here_ns in [0, seconds * NS_PER_S / 2, seconds * NS_PER_S] {
                 let error_ns = line.here(there(here_ns, offset_ns, drift)) - here_ns;
                 let case = format!("seed {seed}, {seconds} s, at {here_ns}: {error_ns} of {line:?}");

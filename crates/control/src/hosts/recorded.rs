@@ -161,7 +161,7 @@ impl RecordedPart {
     fn take_run(&mut self, json: &[u8], line: &ClockLine) {
         match serde_json::from_slice::<RunInfo>(json) {
             Ok(run) => self.run = Some(on_this_clock(run, line)),
-            Err(error) => self.complain(format!("its run.json can't be read ({error})")),
+            Err(error) => self.complain(format!("what it says of itself can't be read ({error})")),
         }
     }
 

@@ -25,7 +25,7 @@ pub enum RecordTarget {
     Machine,
 }
 
-/// What receives a recording's readings besides the recording.
+/// What receives a recording's readings in addition to the recording.
 #[derive(Clone, Default)]
 pub struct Taps(pub Vec<Arc<dyn Tap>>);
 

@@ -66,7 +66,7 @@ static HANDED_OVER: LazyLock<Vec<u8>> = LazyLock::new(|| {
 pub fn frames(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let mut entries = HANDED_OVER.clone();
-    let is_frame_damaged = choices.byte() % 4 == 0;
+    let is_frame_damaged = choices.byte().is_multiple_of(4);
     for _ in 0..choices.below(CHANGES_MAX) {
         damage(&mut choices, &mut entries);
     }
