@@ -5,13 +5,16 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo build web test test-hard test-lab test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-hard setup-packages
+.PHONY: help demo demo-lab build web test test-hard test-lab test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-hard setup-packages
 
 help: ## list the commands
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /  make \1\t/' | expand -t 22
 
 demo: setup-demo build ## from nothing to an explained scalability report, on a server of its own
 	$(WHYSO) run oltp-read-write --users 1,2,4,8,16,32,64 --seconds 8 --warmup 3 --tables 4 --rows 25000
+
+demo-lab: setup-test build ## the same over four hosts of this machine: a load, a database and a hub, as root
+	tests/lab.sh
 
 build: setup-build web ## build the program: $(CARGO_TARGET_DIR)/release/whyso
 	cargo build --release --locked

@@ -26,6 +26,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 const JOIN_INTERVAL: Duration = Duration::from_secs(2);
 /// A connection that is away for longer is made anew. That shows whether the token was withdrawn.
 const AWAY_TIME_MAX: Duration = Duration::from_secs(10);
+/// Bound on the time in which a hub may refuse a token that is new to it.
+const REFUSED_TIME_MAX: Duration = Duration::from_secs(5);
 /// Bound on what is handed over when the agent is ended.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
 const TOKEN: &str = "token";
@@ -126,10 +128,19 @@ impl Agent {
 
     async fn answer_until(&mut self, stop: &Stop, report: &(dyn Fn(&str) + Sync)) -> Result<()> {
         let mut is_reported = false;
+        let mut refused_since: Option<Instant> = None;
         while !stop.is_asked() {
             let bus = match Bus::join(&self.token).await {
                 Ok(bus) => bus,
-                Err(error @ whyso_hub::Error::Refused { .. }) => return Err(error.into()),
+                Err(error @ whyso_hub::Error::Refused { .. }) => {
+                    // A hub lets a new member in a moment after it was invited.
+                    let since = *refused_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > REFUSED_TIME_MAX {
+                        return Err(error.into());
+                    }
+                    tokio::time::sleep(LOOK_INTERVAL).await;
+                    continue;
+                }
                 Err(error) => {
                     if !is_reported {
                         report(&format!("{error}; trying again every {} s", JOIN_INTERVAL.as_secs()));
@@ -140,7 +151,7 @@ impl Agent {
                     continue;
                 }
             };
-            is_reported = false;
+            (is_reported, refused_since) = (false, None);
             let Token { name, address, .. } = &self.token;
             report(&format!("joined the hub at {address} as {name}"));
             self.bus.send_replace(Some(bus.clone()));

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 use crate::bus;
 use crate::error::{Error, Result};
 use crate::folder::HubFolder;
-use crate::reload::{CONFIG, PID};
+use crate::reload::{CONFIG, PID, reload};
 
 /// The program that a hub starts.
 pub const NATS_SERVER: &str = "nats-server";
@@ -48,16 +48,15 @@ impl HubServer {
         unsafe {
             command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
         }
-        let mut child = command.spawn().map_err(|error| Error::NatsServer { why: error.to_string() })?;
         let pid_path = folder.path().join(PID);
-        let written = fs::write(&pid_path, child.id().to_string());
-        if let Err(cause) = written {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(Error::io(&pid_path, cause));
-        }
+        // That of a hub that was killed.
+        let _ = fs::remove_file(&pid_path);
+        let child = command.spawn().map_err(|error| Error::NatsServer { why: error.to_string() })?;
         let mut server = HubServer { child, folder };
         server.wait_until_ready().await?;
+        // Only now does it understand the signal. A member that was invited meanwhile is let in by this one.
+        fs::write(&pid_path, server.child.id().to_string()).map_err(|cause| Error::io(&pid_path, cause))?;
+        reload(server.folder.path())?;
         Ok(server)
     }
 

@@ -32,6 +32,8 @@ pub(super) enum Relation {
     Stranger,
     /// Its descriptors may not be read.
     Unclear,
+    /// It has ended meanwhile.
+    Gone,
 }
 
 impl Peers {
@@ -82,8 +84,7 @@ impl Peers {
                     _ => Relation::Unclear,
                 }
             }
-            // It has ended.
-            Err(_) => Relation::Unclear,
+            Err(_) => Relation::Gone,
         }
     }
 }

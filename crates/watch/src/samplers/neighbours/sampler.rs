@@ -201,7 +201,7 @@ impl Neighbours {
             followed.who = match relation(stat.pid) {
                 Relation::Client => Some(ProcessKind::Client),
                 Relation::Stranger if followed.checks >= CHECKS_OF_STRANGER => Some(ProcessKind::Neighbour),
-                Relation::Stranger => followed.who,
+                Relation::Stranger | Relation::Gone => followed.who,
                 Relation::Unclear => Some(ProcessKind::Unclear),
             };
         }

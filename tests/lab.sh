@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# lab.sh: two load hosts, a database host and a hub, all of this machine: each is a network namespace, and the database host's clock is a day ahead. Runs a
+# load from one host over all of them, and draws the report. Nothing is left of the hosts afterwards. Needs root.
+#
+#   tests/lab.sh [OPTIONS OF whyso run…]        such as --users 1,4,16 --seconds 8
+set -euo pipefail
+cd "$(dirname "$0")/.."
+whyso=$(realpath "${WHYSO:-${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}/release/whyso}")
+WHYSO_NATS_SERVER=$(scripts/nats_server.sh)
+export WHYSO_NATS_SERVER
+out=$PWD/runs
+[ "$(id -u)" -eq 0 ] || { echo "lab: it makes network namespaces, which needs root" >&2 && exit 2; }
+place=$(mktemp -d /var/tmp/whyso-lab-XXXXXX)
+id=$$
+hosts="hub db load-1 load-2"
+pids=()
+
+end() {
+	# Later ones depend on earlier ones.
+	for ((at = ${#pids[@]} - 1; at >= 0; at--)); do
+		kill "${pids[at]}" 2>/dev/null || true
+		wait "${pids[at]}" 2>/dev/null || true
+	done
+	for host in $hosts; do ip netns delete "wl$id-$host" 2>/dev/null || true; done
+	rm -rf "$place"
+}
+trap end EXIT
+
+# Runs a command on a host. The exec keeps the number of the process.
+on() {
+	local host=$1
+	shift
+	if [ "$host" = db ]; then
+		exec ip netns exec "wl$id-$host" unshare --time --monotonic 86400 "$@"
+	fi
+	exec ip netns exec "wl$id-$host" "$@"
+}
+
+for host in $hosts; do
+	ip netns add "wl$id-$host"
+	ip -n "wl$id-$host" link set lo up
+done
+# The hub's host is also the switch between the others.
+ip -n "wl$id-hub" link add switch type bridge
+ip -n "wl$id-hub" addr add 10.97.0.1/24 dev switch
+ip -n "wl$id-hub" link set switch up
+number=2
+for host in db load-1 load-2; do
+	ip link add "to-$host" netns "wl$id-hub" type veth peer name e0 netns "wl$id-$host"
+	ip -n "wl$id-hub" link set "to-$host" master switch up
+	ip -n "wl$id-$host" addr add "10.97.0.$number/24" dev e0
+	ip -n "wl$id-$host" link set e0 up
+	number=$((number + 1))
+done
+
+echo "lab: a database on db, 10.97.0.2"
+mkdir "$place/data"
+mariadb-install-db --no-defaults --user=root --datadir="$place/data" --auth-root-authentication-method=normal --skip-test-db >"$place/install.log" 2>&1
+(on db mariadbd --no-defaults --user=root --datadir="$place/data" --socket="$place/s" --bind-address=10.97.0.2 --port=3306 --skip-name-resolve) \
+	>"$place/server.log" 2>&1 &
+pids+=($!)
+sql() {
+	mariadb --no-defaults --user=root --socket="$place/s" --execute "$1" 2>/dev/null
+}
+for _ in $(seq 300); do sql "SELECT 1" >/dev/null && break || sleep 0.1; done
+sql "CREATE USER lab@'%'; GRANT ALL ON *.* TO lab@'%'"
+
+echo "lab: a hub on hub, and an agent on each other host"
+(on hub "$whyso" hub --folder "$place/hub" start --listen 10.97.0.1:4222) 2>"$place/hub.log" &
+pids+=($!)
+until "$whyso" hub --folder "$place/hub" members >/dev/null 2>&1 && grep -q "the hub is at" "$place/hub.log"; do sleep 0.1; done
+printf '[[server]]\nname = "shop"\ndsn = "mysql://root@localhost/?socket=%s"\n' "$place/s" >"$place/db.toml"
+for host in db load-1 load-2; do
+	"$whyso" hub --folder "$place/hub" invite "$host" | "$whyso" agent --folder "$place/agent-$host" join - >/dev/null
+	(on "$host" "$whyso" agent --folder "$place/agent-$host" run --settings "$place/$host.toml") 2>"$place/agent-$host.log" &
+	pids+=($!)
+done
+for host in db load-1 load-2; do
+	until grep -q "joined the hub" "$place/agent-$host.log"; do sleep 0.1; done
+done
+(on hub "$whyso" hub --folder "$place/hub" agents)
+
+printf 'hub = "hub"\n[[host]]\nname = "db"\nserver = "shop"\n[[host]]\nname = "load-1"\n[[host]]\nname = "load-2"\n' >"$place/lab.toml"
+options=("$@")
+[ $# -gt 0 ] || options=(--users 1,4,16 --seconds 6 --warmup 2 --tables 2 --rows 10000)
+(on load-1 "$whyso" run oltp-read-write --dsn mysql://lab@10.97.0.2:3306/whyso --hosts "$place/lab.toml" --out "$out" "${options[@]}")
