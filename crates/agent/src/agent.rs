@@ -157,7 +157,12 @@ impl Agent {
             self.bus.send_replace(Some(bus.clone()));
             let mut questions = match bus.questions().await {
                 Ok(questions) => questions,
-                Err(_) => continue,
+                Err(_) => {
+                    self.bus.send_replace(None);
+                    self.look();
+                    tokio::time::sleep(JOIN_INTERVAL).await;
+                    continue;
+                }
             };
             let mut connected_at = Instant::now();
             while !stop.is_asked() && connected_at.elapsed() < AWAY_TIME_MAX {

@@ -47,12 +47,15 @@ pub(crate) async fn publish_all(
             continue;
         }
         for number in numbers {
-            let Some(frame) = read_frame(folder, number) else { continue };
+            let Some(frame) = read_frame(folder, number) else {
+                tokio::time::sleep(AGAIN_INTERVAL).await;
+                continue;
+            };
             let frame = bytes::Bytes::from(frame);
             loop {
                 let current = bus.borrow_and_update().clone();
                 let published = match current {
-                    Some(bus) => bus.publish(&recording, number, frame.clone()).await.is_ok(),
+                    Some(bus) => bus.publish(&recording, frame.clone()).await.is_ok(),
                     None => false,
                 };
                 if published {

@@ -128,7 +128,9 @@ impl ClockBetween {
     /// The other clock as a line; `None` before the first answer.
     pub fn line(&self) -> Option<ClockLine> {
         let best = *self.kept.iter().min_by_key(|question| question.round_trip_ns())?;
-        let (from_ns, to_ns) = (self.kept.front()?.middle_ns(), self.kept.back()?.middle_ns());
+        let mut middles = self.chosen(best).map(|question| question.middle_ns());
+        let from_ns = middles.next()?;
+        let to_ns = middles.last().unwrap_or(from_ns);
         let length_ns = to_ns.saturating_sub(from_ns);
         if length_ns < LINE_NS_MIN {
             return Some(ClockLine::through(best));

@@ -21,6 +21,7 @@ use crate::frame::{FRAME_BYTES_MAX, Frame};
 use crate::host_name::HostName;
 use crate::member::HubSettings;
 use crate::message::{Answer, HostState, MESSAGE_BYTES_MAX, Order, RecordingId};
+use crate::nats_config::HEADERS_BYTES_MAX;
 use crate::subject::{self, FRAMES, HERE};
 use crate::token::Token;
 
@@ -185,13 +186,12 @@ impl Bus {
     /// Publishes a frame of this host, and returns when the hub keeps it.
     ///
     /// # Errors
-    /// The hub does not say that it keeps it: then it is to be published again. It is kept once all the same.
-    pub async fn publish(&self, recording: &RecordingId, number: u64, frame: Bytes) -> Result<()> {
+    /// The hub does not say that it keeps it: then it is to be published again, and may come twice.
+    pub async fn publish(&self, recording: &RecordingId, frame: Bytes) -> Result<()> {
         let subject = subject::frames(&self.name, recording);
-        let message = PublishMessage::build()
-            .payload(frame)
-            .message_id(format!("{}-{recording}-{number}", self.name))
-            .expected_stream(FRAMES);
+        // Without an id of the message: those of all members are one set, and another one could take it. The receiver knows a frame that comes
+        // twice by its number.
+        let message = PublishMessage::build().payload(frame).expected_stream(FRAMES);
         let published = async {
             let sent = self.jetstream.send_publish(subject, message).await;
             sent.map_err(|error| Error::Bus(error.to_string()))?
@@ -359,13 +359,13 @@ pub(crate) async fn make_streams(own: &Token, settings: &HubSettings) -> Result<
     let config = Config {
         name: FRAMES.to_string(),
         subjects: vec![subject::all_frames()],
-        retention: RetentionPolicy::Limits,
+        // What was received and recorded goes at once.
+        retention: RetentionPolicy::WorkQueue,
         storage: StorageType::File,
         discard: DiscardPolicy::New,
         max_bytes: i64::try_from(settings.bytes_max / 10 * 9).unwrap_or(i64::MAX),
         max_age: FRAME_AGE_MAX,
-        max_message_size: FRAME_BYTES_MAX as i32,
-        duplicate_window: Duration::from_secs(600),
+        max_message_size: (FRAME_BYTES_MAX + HEADERS_BYTES_MAX) as i32,
         num_replicas: 1,
         ..Config::default()
     };

@@ -44,8 +44,12 @@ impl HubFolder {
     pub fn make(path: &Path, settings: HubSettings) -> Result<HubFolder> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(|cause| Error::io(path, cause))?;
-        let before = HubFolder::open(path).ok().map(|hub| hub.settings);
-        let hub = HubFolder { path: path.to_path_buf(), settings };
+        let before = match HubFolder::open(path) {
+            Ok(hub) => Some(hub.settings),
+            Err(Error::NoHub { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let hub = HubFolder { path: absolute(path)?, settings };
         let host = |address: &str| address.rsplit_once(':').map_or(address, |(host, _)| host).to_string();
         let same_host = before.is_some_and(|before| host(&before.address) == host(&hub.settings.address));
         if !same_host || !path.join(CERTIFICATE).exists() {
@@ -91,7 +95,7 @@ impl HubFolder {
             path: path.join(SETTINGS),
             cause: error.message().to_string(),
         })?;
-        Ok(HubFolder { path: path.to_path_buf(), settings })
+        Ok(HubFolder { path: absolute(path)?, settings })
     }
 
     pub fn settings(&self) -> &HubSettings {
@@ -201,4 +205,9 @@ impl HubFolder {
     fn damaged(&self, name: &str, error: &dyn std::fmt::Display) -> Error {
         Error::Damaged { path: self.path.join(name), cause: error.to_string() }
     }
+}
+
+/// The folder's path, as the process of the hub shows it.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|cause| Error::io(path, cause))
 }

@@ -11,7 +11,7 @@ use crate::subject::rights;
 /// Connections at a time: one a member, and some while they come back.
 const CONNECTIONS_MAX: usize = 4096;
 /// Room in a message for its subject and headers.
-const HEADERS_BYTES_MAX: usize = 4 << 10;
+pub(crate) const HEADERS_BYTES_MAX: usize = 4 << 10;
 
 pub(crate) fn text(settings: &HubSettings, folder: &Path, members: &[Member]) -> String {
     let in_folder = |name: &str| quoted(&folder.join(name).to_string_lossy());

