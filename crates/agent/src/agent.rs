@@ -24,7 +24,7 @@ const RECORDINGS_MAX: usize = 4;
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Between two attempts to reach the hub.
 const JOIN_INTERVAL: Duration = Duration::from_secs(2);
-/// A connection that is away for longer is made anew. That shows whether the token was withdrawn.
+/// After this time without a connection, the agent logs in again. The hub's answer shows whether the token was withdrawn.
 const AWAY_TIME_MAX: Duration = Duration::from_secs(10);
 /// Bound on the time in which a hub may refuse a token that is new to it.
 const REFUSED_TIME_MAX: Duration = Duration::from_secs(5);

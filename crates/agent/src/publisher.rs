@@ -28,7 +28,7 @@ pub(crate) fn remove_empty(folder: &Path) {
 }
 
 /// Publishes a folder's frames until the last of all. `forget` is called with each that the hub keeps; `is_closed`: no further one comes.
-/// The connection is that of the moment: a bus that is made anew replaces it.
+/// `bus` holds the current connection, and `None` while there is none.
 pub(crate) async fn publish_all(
     mut bus: watch::Receiver<Option<Bus>>,
     recording: RecordingId,

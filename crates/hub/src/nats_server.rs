@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 use crate::bus;
 use crate::error::{Error, Result};
 use crate::folder::HubFolder;
-use crate::reload::{CONFIG, PID, reload};
+use crate::reload::{CONFIG, PID, reload, running_on};
 
 /// The program that a hub starts.
 pub const NATS_SERVER: &str = "nats-server";
@@ -47,6 +47,9 @@ impl HubServer {
         // SAFETY: a system call, between fork and exec.
         unsafe {
             command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
+        }
+        if running_on(folder.path()).is_some() {
+            return Err(Error::NatsServer { why: "a hub runs on this folder already".to_string() });
         }
         let pid_path = folder.path().join(PID);
         // That of a hub that was killed.

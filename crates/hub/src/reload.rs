@@ -13,15 +13,18 @@ pub(crate) const PID: &str = "nats-server.pid";
 
 /// Lets the hub that runs on a folder read its members again. Without one, there is nothing to do.
 pub(crate) fn reload(folder: &Path) -> Result<()> {
-    let Ok(text) = fs::read_to_string(folder.join(PID)) else { return Ok(()) };
-    let Some(pid) = text.trim().parse().ok().and_then(Pid::from_raw) else { return Ok(()) };
+    let Some(pid) = running_on(folder) else { return Ok(()) };
+    kill_process(pid, Signal::HUP)
+        .map_err(|error| Error::NatsServer { why: format!("it can't be signalled: {error}") })
+}
+
+/// The process of the hub that runs on a folder.
+pub(crate) fn running_on(folder: &Path) -> Option<Pid> {
+    let text = fs::read_to_string(folder.join(PID)).ok()?;
+    let pid = text.trim().parse().ok().and_then(Pid::from_raw)?;
     // The number may be another program's by now.
     let config = folder.join(CONFIG);
     let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
     let is_hub = line.split(|byte| *byte == 0).any(|word| word == config.as_os_str().as_encoded_bytes());
-    if !is_hub {
-        return Ok(());
-    }
-    kill_process(pid, Signal::HUP)
-        .map_err(|error| Error::NatsServer { why: format!("it can't be signalled: {error}") })
+    is_hub.then_some(pid)
 }

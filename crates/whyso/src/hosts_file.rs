@@ -41,16 +41,16 @@ pub(crate) fn read(path: &Path) -> Result<HostsPlan> {
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let lab: LabFile = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     // Paths in it are from where it lies.
-    let beside = |named: &Path| path.parent().unwrap_or(Path::new("")).join(named);
+    let from_here = |named: &Path| path.parent().unwrap_or(Path::new("")).join(named);
     let token = match (&lab.hub, &lab.token) {
         (Some(_), Some(_)) => bail!(wrong("give hub or token, and not both".to_string())),
         (_, Some(file)) => {
-            let file = beside(file);
+            let file = from_here(file);
             let line = std::fs::read_to_string(&file)
                 .map_err(|error| Error::Plan(format!("can't read {}: {error}", file.display())))?;
             Token::from_line(&line)?
         }
-        (Some(hub), None) => HubFolder::open(&beside(hub))?.commander()?,
+        (Some(hub), None) => HubFolder::open(&from_here(hub))?.commander()?,
         (None, None) => HubFolder::open(&state_folder("hub")?)?.commander()?,
     };
     let mut hosts: Vec<HostPlan> = Vec::new();
