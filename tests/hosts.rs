@@ -111,9 +111,9 @@ fn nothing_is_lost_where_the_link_is_cut_and_a_killed_agent_costs_only_what_foll
     let args = ["record", "--hosts", "lab.toml", "--for", "9s", "--no-trace", "--json"];
     let record = lab.spawn("a", &args);
     std::thread::sleep(Duration::from_secs(3));
-    lab.link("down");
+    lab.link("b", "down");
     std::thread::sleep(Duration::from_secs(4));
-    lab.link("up");
+    lab.link("b", "up");
     let path = recorded(&json_of(&finish(record, BOUND)));
     let host = &run_json(&path)["hosts"][0];
     assert!(host["problem"].is_null() && host["lost"] == 0, "{host}");
@@ -123,8 +123,8 @@ fn nothing_is_lost_where_the_link_is_cut_and_a_killed_agent_costs_only_what_foll
 
     let record = lab.spawn("a", &["record", "--hosts", "lab.toml", "--for", "8s", "--no-trace", "--json"]);
     std::thread::sleep(Duration::from_secs(4));
-    lab.kill_agent();
-    lab.start_agent();
+    lab.kill_agent("b");
+    lab.start_agent("b", "db");
     let ended = finish(record, BOUND);
     let runs = std::fs::read_dir(lab.place.runs()).unwrap().map(|entry| entry.unwrap().path());
     let path = runs.max().unwrap();
@@ -157,5 +157,165 @@ fn what_a_host_does_not_allow_is_refused_with_what_to_do() {
     let left = std::fs::read_dir(lab.place.runs())
         .map_or(0, |runs| runs.flatten().filter(|run| run.path().join("run.json").exists()).count());
     assert_eq!(left, 0);
-    assert!(lab.log("agent").contains("joined the hub"), "{}", lab.log("agent"));
+    assert!(lab.log("agent-b").contains("joined the hub"), "{}", lab.log("agent-b"));
+}
+
+/// A short run over the lab's hosts.
+fn run<'a>(dsn: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let args = ["run", "oltp-read-write", "--dsn", dsn, "--hosts", "lab.toml", "--json", "--warmup", "1"];
+    [&args[..], &["--tables", "1", "--rows", "1000", "--no-repeat", "--no-trace"], more].concat()
+}
+
+#[test]
+fn one_load_of_two_hosts_is_counted_once_and_each_host_by_itself() {
+    if !can_be_lab() {
+        return;
+    }
+    let lab = Lab::start_with(500, "may = [\"observe\"]", &["c", "d"]);
+    let commits = || -> u64 {
+        let row = lab.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
+        row.split_whitespace().last().unwrap().parse().unwrap()
+    };
+    let before = commits();
+    let dsn = lab.dsn();
+    let out = json_of(&output(&mut lab.whyso("a", &run(&dsn, &["--users", "1,5", "--seconds", "4"]))));
+    let executed = commits() - before;
+    let path = recorded(&out);
+    let levels = run_json(&path)["levels"].clone();
+    let hosts = |level: usize| {
+        let generators = levels[level]["result"]["generators"].as_array().unwrap().clone();
+        generators
+            .iter()
+            .map(|part| (part["host"].to_string(), part["users"].as_u64().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let quoted = |host: &str| format!("\"{host}\"");
+    assert_eq!(hosts(0), [(quoted("load-c"), 1)]);
+    assert_eq!(hosts(1), [(quoted("load-c"), 3), (quoted("load-d"), 2)]);
+    let result = &levels[1]["result"];
+    let count = |value: &Value, name: &str| value[name].as_u64().unwrap();
+    let parts = result["generators"].as_array().unwrap();
+    assert_eq!(
+        parts.iter().map(|part| count(part, "transactions")).sum::<u64>(),
+        count(result, "transactions")
+    );
+    assert!(parts.iter().all(|part| count(part, "transactions") > 20), "{parts:?}");
+    // Each user was at work for the whole window: none began late, none ended early.
+    let users_s = result["user_seconds"].clone();
+    let busy_s =
+        ["ended", "in_flight", "outside"].iter().map(|part| users_s[*part].as_f64().unwrap()).sum::<f64>();
+    let window_s = result["seconds"].as_f64().unwrap();
+    assert!((window_s - 4.0).abs() < 0.7, "{window_s}");
+    assert!((busy_s / (5.0 * window_s) - 1.0).abs() < 0.02, "{busy_s} in {window_s}");
+    // What the server says is no less than what was measured of it.
+    let total: u64 = (0..2).map(|level| count(&levels[level]["result"], "queries")).sum();
+    assert!(executed >= total / 2, "the server executed {executed}, the load counts {total}");
+    for host in ["load-c", "load-d"] {
+        assert!(series(&lab, &path, [host, "load", "per_s", "transaction"]).len() >= 4, "{host}");
+    }
+}
+
+#[test]
+fn a_load_host_that_is_killed_ends_the_level_and_is_named() {
+    if !can_be_lab() {
+        return;
+    }
+    let mut lab = Lab::start_with(0, "may = [\"observe\"]", &["c", "d"]);
+    let dsn = lab.dsn();
+    let load = lab.spawn("a", &run(&dsn, &["--users", "4", "--seconds", "60"]));
+    let sessions = |lab: &Lab| -> u64 {
+        let row = lab
+            .sql("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'lab' AND db = 'whyso'");
+        row.trim().parse().unwrap()
+    };
+    assert!(wait_until(common::SOON, || sessions(&lab) >= 4), "the load does not begin");
+    std::thread::sleep(Duration::from_secs(4));
+    lab.kill_agent("d");
+    let ended = finish(load, BOUND);
+    let why = text(&ended.stderr) + &text(&ended.stdout);
+    assert!(!ended.status.success() && why.contains("load-d"), "{why}");
+    // The other host ends its load as well.
+    let is_idle = || sessions(&lab) == 0;
+    assert!(wait_until(Duration::from_secs(40), is_idle), "a load without a commander does not end");
+}
+
+#[test]
+fn a_load_that_a_host_does_not_allow_is_refused_with_what_to_do() {
+    if !can_be_lab() {
+        return;
+    }
+    let lab = Lab::start_with(0, "may = [\"observe\"]", &["c"]);
+    lab.sql("CREATE DATABASE foreign_schema");
+    lab.sql("CREATE TABLE foreign_schema.t (a INT)");
+    let dsn = lab.dsn();
+    let refused = |file: &str| {
+        lab.write("lab.toml", &format!("hub = \"state/whyso/hub\"\n{file}"));
+        let refused = output(&mut lab.whyso("a", &run(&dsn, &["--users", "2", "--seconds", "2"])));
+        assert!(!refused.status.success());
+        text(&refused.stderr)
+    };
+    let db = refused("[[host]]\nname = \"db\"\nload = \"shop\"\n");
+    assert!(db.contains("db may not load") && db.contains("may = ["), "{db}");
+    let target = refused("[[host]]\nname = \"load-c\"\nload = \"bank\"\n");
+    assert!(target.contains("knows no target bank") && target.contains("[[target]]"), "{target}");
+}
+
+const STUDY: &str = "title = \"Two workers\"
+question = \"Is each start done once?\"
+workload = \"oltp-point-select\"
+tables = 1
+rows = 100
+users = [1]
+seconds = 1
+warmup = 0
+repeats = 3
+pair = false
+trace = false
+design = \"blocks\"
+baseline = \"one\"
+[[variant]]
+name = \"one\"
+[[variant]]
+name = \"two\"
+set = { sync_binlog = 1 }
+";
+
+#[test]
+fn a_study_over_two_machines_is_whole_although_one_is_killed() {
+    if !can_be_lab() {
+        return;
+    }
+    let mut lab = Lab::start_with(0, "may = [\"observe\"]", &["c", "d"]);
+    let workers = "hub = \"state/whyso/hub\"\n[[host]]\nname = \"load-c\"\n[[host]]\nname = \"load-d\"\n";
+    lab.write("workers.toml", workers);
+    lab.write("study.toml", STUDY);
+    let refused = ["study", "run", "study.toml", "--hosts", "lab.toml", "--out", "refused"];
+    let refused = text(&output(&mut lab.whyso("a", &refused)).stderr);
+    assert!(refused.contains("leave server and load out"), "{refused}");
+    let study = ["study", "run", "study.toml", "--hosts", "workers.toml", "--out", "study", "--json"];
+    let study = lab.spawn("a", &study);
+    assert!(wait_until(common::SOON, || lab.log("agent-d").contains("working for the study")), "no work");
+    // In the middle of its first block.
+    std::thread::sleep(Duration::from_secs(4));
+    lab.kill_agent("d");
+    let answer = json_of(&finish(study, BOUND));
+    let lines = std::fs::read_to_string(lab.path("study/starts.jsonl")).unwrap();
+    let starts: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut done: Vec<String> = starts.iter().map(|start| start["start"].to_string()).collect();
+    done.sort();
+    done.dedup();
+    assert_eq!((done.len(), starts.len()), (6, 6), "{lines}");
+    // Each block was carried out on one machine.
+    for block in 0..3 {
+        let of_block = starts.iter().filter(|start| start["start"]["block"] == block);
+        let hosts: Vec<&str> = of_block.map(|start| start["host"].as_str().unwrap()).collect();
+        assert!(hosts.len() == 2 && hosts[0] == hosts[1] && hosts[0].starts_with("load-"), "{hosts:?}");
+    }
+    for start in &starts {
+        let run = run_json(&lab.path("study/runs").join(start["run"].as_str().unwrap()));
+        assert!(run["levels"][0]["result"]["transactions"].as_u64().unwrap() > 10, "{run}");
+    }
+    assert_eq!((&answer["starts_done"], &answer["starts"]), (&6.into(), &6.into()), "{answer}");
+    let left = std::fs::read_dir(lab.path("study")).unwrap().flatten();
+    assert!(left.filter(|file| file.file_name().to_string_lossy().starts_with('.')).count() == 0);
 }

@@ -1,4 +1,4 @@
-//! Two hosts of network namespaces on this machine: one with the hub and the load, one with a database, whose clock may show another time.
+//! Hosts of network namespaces on this machine: one with the hub, one with a database, whose clock may show another time, and those that load it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,6 +17,7 @@ pub(crate) struct Lab {
     programs: Vec<(String, Child)>,
     /// Seconds that the database host's monotonic clock shows more.
     ahead_s: i64,
+    hosts: Vec<&'static str>,
 }
 
 /// Whether this machine can be two hosts; where it can't, that is counted as not tested.
@@ -50,23 +51,20 @@ fn ip(words: &str) {
 }
 
 impl Lab {
-    /// Makes both hosts, a hub, and a database on the second. `settings`: what the agent there may do.
+    /// Makes a host with a hub and one with a database. `settings`: what the agent there may do.
     pub(crate) fn start(ahead_s: i64, settings: &str) -> Lab {
+        Lab::start_with(ahead_s, settings, &[])
+    }
+
+    /// The same with hosts that send a load, named by a letter each. Their agents may, and the lab's file asks them to.
+    pub(crate) fn start_with(ahead_s: i64, settings: &str, loaders: &[&'static str]) -> Lab {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         // Names of interfaces have 15 letters at most.
         let number = std::process::id() % 100_000 * 10 + NUMBER.fetch_add(1, Ordering::Relaxed);
-        let mut lab = Lab { place: Place::new(), number, server: None, programs: Vec::new(), ahead_s };
-        for host in ["a", "b"] {
-            ip(&format!("netns add {}", lab.namespace(host)));
-            ip(&format!("-n {} link set lo up", lab.namespace(host)));
-        }
-        let (a, b) = (lab.namespace("a"), lab.namespace("b"));
-        ip(&format!("link add e0 netns {a} type veth peer name e0 netns {b}"));
-        for (namespace, address) in [(&a, "10.98.0.1/24"), (&b, "10.98.0.2/24")] {
-            ip(&format!("-n {namespace} addr add {address} dev e0"));
-            ip(&format!("-n {namespace} link set e0 up"));
-        }
-        let begin = ["ip", "netns", "exec", &b];
+        let hosts = [&["a", "b"], loaders].concat();
+        let mut lab = Lab { place: Place::new(), number, server: None, programs: Vec::new(), ahead_s, hosts };
+        lab.make_hosts();
+        let begin = ["ip", "netns", "exec", &lab.namespace("b")];
         let server = OwnServer::start_by(&begin, &["--bind-address=10.98.0.2"]);
         server.sql("CREATE USER lab@'%'");
         server.sql("GRANT ALL ON *.* TO lab@'%'");
@@ -74,8 +72,42 @@ impl Lab {
 
         let hub = lab.whyso("a", &["hub", "start", "--listen", "10.98.0.1:4222"]);
         lab.keep("hub", hub);
+        let dsn = lab.server.as_ref().unwrap().dsn("root", "");
+        lab.join("b", "db", &format!("{settings}\n[[server]]\nname = \"shop\"\ndsn = \"{dsn}\"\n"));
+        let mut file = "hub = \"state/whyso/hub\"\n[[host]]\nname = \"db\"\nserver = \"shop\"\n".to_string();
+        for loader in loaders {
+            let name = format!("load-{loader}");
+            let target = format!("[[target]]\nname = \"shop\"\ndsn = \"{}\"\n", lab.dsn());
+            lab.join(loader, &name, &format!("may = [\"observe\", \"load\", \"start-servers\"]\n{target}"));
+            file += &format!("[[host]]\nname = \"{name}\"\nload = \"shop\"\n");
+        }
+        lab.write("lab.toml", &file);
+        lab
+    }
+
+    /// The hub's host is the switch between the others, too.
+    fn make_hosts(&self) {
+        for host in &self.hosts {
+            ip(&format!("netns add {}", self.namespace(host)));
+            ip(&format!("-n {} link set lo up", self.namespace(host)));
+        }
+        let a = self.namespace("a");
+        ip(&format!("-n {a} link add switch type bridge"));
+        ip(&format!("-n {a} addr add 10.98.0.1/24 dev switch"));
+        ip(&format!("-n {a} link set switch up"));
+        for (place, host) in self.hosts.iter().enumerate().skip(1) {
+            let namespace = self.namespace(host);
+            ip(&format!("link add to-{host} netns {a} type veth peer name e0 netns {namespace}"));
+            ip(&format!("-n {a} link set to-{host} master switch up"));
+            ip(&format!("-n {namespace} addr add 10.98.0.{}/24 dev e0", place + 1));
+            ip(&format!("-n {namespace} link set e0 up"));
+        }
+    }
+
+    /// Invites a host and starts its agent.
+    fn join(&mut self, host: &str, name: &str, settings: &str) {
         let invited = || {
-            let invited = output(&mut lab.whyso("a", &["hub", "invite", "db"]));
+            let invited = output(&mut self.whyso("a", &["hub", "invite", name]));
             invited.status.success().then(|| text(&invited.stdout).trim().to_string())
         };
         let mut token = None;
@@ -83,37 +115,41 @@ impl Lab {
             token = invited();
             token.is_some()
         }));
-        let joined = output(&mut lab.whyso("b", &["agent", "join", &token.unwrap()]));
+        let folder = format!("agent-{host}");
+        let joined = output(&mut self.whyso(host, &["agent", "--folder", &folder, "join", &token.unwrap()]));
         assert!(joined.status.success(), "{}", text(&joined.stderr));
-        let dsn = lab.server.as_ref().unwrap().dsn("root", "");
-        let settings = format!("{settings}\n[[server]]\nname = \"shop\"\ndsn = \"{dsn}\"\n");
-        lab.write("agent.toml", &settings);
-        lab.write("lab.toml", "hub = \"state/whyso/hub\"\n[[host]]\nname = \"db\"\nserver = \"shop\"\n");
-        lab.start_agent();
-        lab
+        self.write(&format!("{folder}.toml"), settings);
+        self.start_agent(host, name);
     }
 
-    pub(crate) fn start_agent(&mut self) {
-        let agent = self.whyso("b", &["agent", "run", "--settings", "agent.toml"]);
-        self.keep("agent", agent);
-        let is_there = || text(&output(&mut self.whyso("a", &["hub", "agents"])).stdout).contains("shop");
+    /// `name`: of the host, as the hub knows it.
+    pub(crate) fn start_agent(&mut self, host: &str, name: &str) {
+        let folder = format!("agent-{host}");
+        let agent =
+            self.whyso(host, &["agent", "--folder", &folder, "run", "--settings", &format!("{folder}.toml")]);
+        self.keep(&folder, agent);
+        let is_there = || {
+            let agents = text(&output(&mut self.whyso("a", &["hub", "agents"])).stdout);
+            agents.lines().any(|line| line.starts_with(name))
+        };
         assert!(wait_until(SOON, is_there), "the agent does not come");
     }
 
     /// Ends the agent at once, as a crash does.
-    pub(crate) fn kill_agent(&mut self) {
-        let place = self.programs.iter().position(|(name, _)| name == "agent").unwrap();
+    pub(crate) fn kill_agent(&mut self, host: &str) {
+        let folder = format!("agent-{host}");
+        let place = self.programs.iter().position(|(name, _)| *name == folder).unwrap();
         let (_, mut agent) = self.programs.remove(place);
         kill(agent.id() as i32, libc::SIGKILL);
         agent.wait().unwrap();
     }
 
-    /// Cuts the link between the hosts, or joins it.
-    pub(crate) fn link(&self, state: &str) {
-        ip(&format!("-n {} link set e0 {state}", self.namespace("a")));
+    /// Cuts the link to a host, or joins it.
+    pub(crate) fn link(&self, host: &str, state: &str) {
+        ip(&format!("-n {} link set to-{host} {state}", self.namespace("a")));
     }
 
-    /// The program on a host: "a" has the hub, "b" the database.
+    /// The program on a host: "a" has the hub, "b" the database, and each other one sends a load.
     pub(crate) fn whyso(&self, host: &str, args: &[&str]) -> Command {
         let program = self.place.whyso(args);
         let mut command = Command::new("ip");
@@ -183,7 +219,7 @@ impl Drop for Lab {
             }
         }
         self.server = None;
-        for host in ["a", "b"] {
+        for host in &self.hosts {
             let _ = Command::new("ip").args(["netns", "delete", &self.namespace(host)]).status();
         }
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use whyso_agent::Outbox;
+use whyso_agent::{Outbox, OutboxSpace};
 use whyso_clock::{monotonic_ns, process_cpu_ns};
 use whyso_hub::{Bus, HostName, HubFolder, HubServer, HubSettings, MemberKind, RecordingId, Token};
 use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
@@ -65,11 +65,12 @@ async fn bench(agents: usize, samples_per_s: usize, seconds: usize) -> Result<()
         };
         let started = *begun.get_or_insert_with(|| (Instant::now(), process_cpu_ns(), cpu_s(nats_pid)));
         let place: usize = received.host.as_str().trim_start_matches("host-").parse()?;
-        let replay =
-            replays[place].get_or_insert_with(|| Replay::new(recorder.clone(), received.host.as_str(), true));
+        let replay = replays[place]
+            .get_or_insert_with(|| Replay::new(recorder.clone(), received.host.as_str(), true, false));
         let frame = received.frame.as_ref().map_err(ToString::to_string)?;
         let mut newest_ns = None;
-        for entry in frame.entries(received.host.as_str())? {
+        for entry in frame.entries(received.host.as_str()) {
+            let entry = entry?;
             if let Entry::Reading(reading) = &entry {
                 samples += reading.values.len() as u64;
                 newest_ns = Some(reading.end_ns);
@@ -131,7 +132,7 @@ async fn one_agent(
     samples_per_s: usize,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let bus = Bus::join(&token).await?;
-    let outbox = Arc::new(Outbox::begin(&folder, 1 << 30)?);
+    let outbox = Arc::new(Outbox::begin(&folder, OutboxSpace::new(1 << 30, 0))?);
     let readings = (samples_per_s / FRAMES_PER_S as usize / VALUES).max(1);
     for number in 0..readings * VALUES {
         outbox.put(&Entry::Series(SeriesId(number as u32), key(number)));

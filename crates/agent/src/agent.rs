@@ -9,17 +9,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use whyso_control::Stop;
-use whyso_hub::{Answer, Bus, HostState, MemberKind, Order, RecordOrder, RecordingId, Right, Token};
+use whyso_control::{Generator, GeneratorTarget, Stop};
+use whyso_hub::{
+    Answer, Bus, HostState, LoadOrder, LoadRequest, LoadStep, MemberKind, Order, RecordOrder, RecordingId,
+    Right, Token, WorkOrder, WorkState, WorkStep,
+};
 
 use crate::error::{Error, Result};
-use crate::outbox::{Outbox, close_left, frame_numbers};
+use crate::outbox::{Outbox, OutboxSpace, close_left, frame_numbers, remove_frame};
 use crate::publisher::{publish_all, publish_outbox, remove_empty};
 use crate::settings::Settings;
 use crate::task::RecordingTask;
+use crate::worker::Worker;
 
 /// Recordings at a time.
 const RECORDINGS_MAX: usize = 4;
+/// Recordings whose frames wait for the hub, at most.
+const WAITING_MAX: usize = 64;
+/// Loads at a time.
+const LOADS_MAX: usize = 2;
 /// Between two looks at what is under way.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Between two attempts to reach the hub.
@@ -33,6 +41,7 @@ const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
 const TOKEN: &str = "token";
 const OUTBOX: &str = "outbox";
 const RUNS: &str = "runs";
+const WORK: &str = "work";
 const LOCK: &str = "lock";
 
 /// Where an agent keeps its token, and what waits for the hub.
@@ -71,6 +80,16 @@ impl AgentFolder {
         }
     }
 
+    /// Folders of frames that wait for the hub.
+    fn outboxes(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        fs::read_dir(self.0.join(OUTBOX)).into_iter().flatten().flatten().map(|entry| entry.path())
+    }
+
+    fn waiting_bytes(&self) -> u64 {
+        let files = self.outboxes().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        files.filter_map(|file| file.metadata().ok()).map(|facts| facts.len()).sum()
+    }
+
     /// Only one agent runs on a folder.
     fn lock(&self) -> Result<fs::File> {
         let path = self.0.join(LOCK);
@@ -92,6 +111,10 @@ pub struct Agent {
     /// The connection of the moment.
     bus: watch::Sender<Option<Bus>>,
     tasks: HashMap<RecordingId, RecordingTask>,
+    loads: HashMap<RecordingId, Generator>,
+    /// One study at a time.
+    worker: Option<(RecordingId, Worker)>,
+    space: OutboxSpace,
     publishers: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -102,7 +125,25 @@ impl Agent {
         let token = folder.token()?;
         let lock = folder.lock()?;
         let bus = watch::Sender::new(None);
-        Ok(Agent { folder, token, settings, _lock: lock, bus, tasks: HashMap::new(), publishers: Vec::new() })
+        if !settings.keep_recordings {
+            // Those of an agent that was killed: what they have is in the outbox.
+            let _ = fs::remove_dir_all(folder.0.join(RUNS));
+        }
+        let _ = fs::remove_dir_all(folder.0.join(WORK));
+        let space = OutboxSpace::new(settings.waiting_bytes_max, folder.waiting_bytes());
+        let (tasks, loads) = (HashMap::new(), HashMap::new());
+        Ok(Agent {
+            folder,
+            token,
+            settings,
+            _lock: lock,
+            bus,
+            tasks,
+            loads,
+            worker: None,
+            space,
+            publishers: Vec::new(),
+        })
     }
 
     /// Answers and records until `stop`. `report` hears what a user should know, as sentences.
@@ -112,6 +153,8 @@ impl Agent {
     pub async fn run(mut self, stop: &Stop, report: &(dyn Fn(&str) + Sync)) -> Result<()> {
         self.hand_over_left();
         let ended = self.answer_until(stop, report).await;
+        self.loads.clear();
+        self.worker = None;
         for task in self.tasks.values() {
             task.end();
         }
@@ -192,6 +235,8 @@ impl Agent {
         self.tasks.values().for_each(RecordingTask::end_if_due);
         self.tasks.retain(|_, task| !task.is_over());
         self.publishers.retain(|publisher| !publisher.is_finished());
+        // Why one is over, its commander may still ask.
+        self.loads.retain(|_, load| !load.is_over() || load.is_asked());
     }
 
     fn answer(&mut self, order: Option<&Order>, report: &(dyn Fn(&str) + Sync)) -> Answer {
@@ -214,6 +259,20 @@ impl Agent {
                 }
                 Answer::Done
             }
+            Some(Order::Load(order)) => match self.load(order, report) {
+                Ok(answer) => answer,
+                Err(why) => {
+                    report(&format!("refused a load for {}: {why}", order.load));
+                    Answer::Refused { why }
+                }
+            },
+            Some(Order::Work(order)) => match self.work(order, report) {
+                Ok(state) => Answer::Work(state),
+                Err(why) => {
+                    report(&format!("refused to work for {}: {why}", order.work));
+                    Answer::Refused { why }
+                }
+            },
             None => {
                 let why = "this is no order that this version of whyso knows".to_string();
                 report(&format!("refused an order: {why}"));
@@ -223,19 +282,86 @@ impl Agent {
     }
 
     fn state(&self) -> HostState {
-        let outbox = self.folder.0.join(OUTBOX);
-        let folders = fs::read_dir(&outbox).into_iter().flatten().flatten();
+        let folders = self.folder.outboxes();
         let waiting =
-            folders.filter_map(|entry| frame_numbers(&entry.path()).ok()).map(|numbers| numbers.len() as u64);
+            folders.filter_map(|folder| frame_numbers(&folder).ok()).map(|numbers| numbers.len() as u64);
         HostState {
             name: self.token.name.to_string(),
             whyso: env!("CARGO_PKG_VERSION").to_string(),
             facts: whyso_watch::host_facts(None),
             may: self.settings.may.clone(),
             servers: self.settings.servers.iter().map(|server| server.name.clone()).collect(),
+            targets: self.settings.targets.iter().map(|target| target.name.clone()).collect(),
             recording: self.tasks.keys().next().cloned(),
             waiting_frames: waiting.sum(),
         }
+    }
+
+    /// Takes a step of a load, or says why not.
+    fn load(
+        &mut self,
+        order: &LoadOrder,
+        report: &(dyn Fn(&str) + Sync),
+    ) -> std::result::Result<Answer, String> {
+        match &order.step {
+            LoadStep::Open(request) if !self.loads.contains_key(&order.load) => {
+                let load = self.open_load(request)?;
+                report(&format!("loading {} for {}", request.target, order.load));
+                self.loads.insert(order.load.clone(), load);
+            }
+            LoadStep::Close => {
+                self.loads.remove(&order.load);
+                return Ok(Answer::Done);
+            }
+            _ => {}
+        }
+        let load = self.loads.get(&order.load).ok_or("there is no such load here: it has ended")?;
+        Ok(Answer::Load(Box::new(load.step(&order.step, order.seen)?)))
+    }
+
+    /// Takes a step of a study, or says why not.
+    fn work(
+        &mut self,
+        order: &WorkOrder,
+        report: &(dyn Fn(&str) + Sync),
+    ) -> std::result::Result<WorkState, String> {
+        if !self.settings.may.contains(&Right::StartServers) {
+            return Err("this agent may not start servers: its agent.toml does not allow it".to_string());
+        }
+        let of_order = self.worker.as_ref().filter(|(work, _)| *work == order.work);
+        match (&order.step, of_order) {
+            (WorkStep::Begin { study }, of_order) if of_order.is_none_or(|(_, worker)| worker.is_over()) => {
+                if self.worker.as_ref().is_some_and(|(work, worker)| *work != order.work && !worker.is_over())
+                {
+                    return Err("another study is under way here".to_string());
+                }
+                let folder = self.folder.0.join(WORK);
+                let worker = Worker::begin(&order.work, study, folder, self.bus.subscribe())?;
+                report(&format!("working for the study {}", order.work));
+                let state = worker.state();
+                self.worker = Some((order.work.clone(), worker));
+                Ok(state)
+            }
+            (WorkStep::End, Some((_, worker))) => {
+                worker.end();
+                Ok(worker.state())
+            }
+            (_, Some((_, worker))) => Ok(worker.state()),
+            (_, None) => Ok(WorkState::default()),
+        }
+    }
+
+    fn open_load(&self, request: &LoadRequest) -> std::result::Result<Generator, String> {
+        if !self.settings.may.contains(&Right::Load) {
+            return Err("this agent may not load: its agent.toml does not allow it".to_string());
+        }
+        let target = self.settings.targets.iter().find(|target| target.name == request.target);
+        let target = target.ok_or_else(|| format!("its agent.toml names no target {}", request.target))?;
+        if self.loads.len() >= LOADS_MAX {
+            return Err(format!("{LOADS_MAX} loads are under way here"));
+        }
+        let target = GeneratorTarget { dsn: target.dsn.clone(), allow_writes: target.allow_writes };
+        Generator::open(target, request.clone()).map_err(|error| error.to_string())
     }
 
     /// Begins to record, or says why not.
@@ -257,12 +383,14 @@ impl Agent {
         if self.tasks.len() >= RECORDINGS_MAX {
             return Err(format!("{RECORDINGS_MAX} recordings are under way here"));
         }
+        if self.folder.outboxes().count() >= WAITING_MAX {
+            return Err(format!("the frames of {WAITING_MAX} recordings wait for the hub here"));
+        }
         let folder = self.folder.0.join(OUTBOX).join(order.recording.as_str());
         if folder.exists() {
             return Err(format!("it has recorded for {} before", order.recording));
         }
-        let outbox =
-            Outbox::begin(&folder, self.settings.waiting_bytes_max).map_err(|error| error.to_string())?;
+        let outbox = Outbox::begin(&folder, self.space.clone()).map_err(|error| error.to_string())?;
         let runs = self.folder.0.join(RUNS);
         let keeps = self.settings.keep_recordings;
         let task = RecordingTask::begin(order, server, runs, Arc::new(outbox), keeps)
@@ -276,19 +404,15 @@ impl Agent {
 
     /// Hands over what an agent before this one left.
     fn hand_over_left(&mut self) {
-        let folders = fs::read_dir(self.folder.0.join(OUTBOX)).into_iter().flatten().flatten();
-        for folder in folders.map(|entry| entry.path()) {
+        for folder in self.folder.outboxes() {
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let Ok(recording) = RecordingId::new(&name) else { continue };
             if close_left(&folder).is_err() {
                 continue;
             }
-            let bus = self.bus.subscribe();
+            let (bus, space) = (self.bus.subscribe(), self.space.clone());
             self.publishers.push(tokio::spawn(async move {
-                let forget = |number: u64| {
-                    // One that stays is published again at the next start.
-                    let _ = fs::remove_file(folder.join(format!("{number:012}.frame")));
-                };
+                let forget = |number: u64| space.give_back(remove_frame(&folder, number));
                 publish_all(bus, recording, &folder, forget, || true).await;
                 remove_empty(&folder);
             }));

@@ -12,6 +12,10 @@ pub enum Error {
     #[error("others than its owner can write {path}, which says what the agent may do: chmod go-w {path}")]
     OpenToOthers { path: PathBuf },
     #[error(
+        "{path} says what the agent may do, and belongs to another user: chown it to root, or to this user"
+    )]
+    Owner { path: PathBuf },
+    #[error(
         "this host has not joined a hub: whyso agent join TOKEN, with the token that whyso hub invite prints"
     )]
     NotJoined,

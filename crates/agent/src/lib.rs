@@ -12,9 +12,10 @@ mod outbox;
 mod publisher;
 mod settings;
 mod task;
+mod worker;
 
 pub use agent::{Agent, AgentFolder};
 pub use error::{Error, Result};
-pub use outbox::Outbox;
+pub use outbox::{Outbox, OutboxSpace};
 pub use publisher::publish_outbox;
-pub use settings::{AgentServer, Settings};
+pub use settings::{AgentServer, AgentTarget, Settings};

@@ -5,12 +5,13 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use whyso_hub::{ENTRIES_BYTES_MAX, Frame};
-use whyso_record::Entry;
+use whyso_hub::Frame;
+use whyso_record::{ENTRY_BYTES_MAX, Entry};
 
 use crate::error::{Error, Result};
 
@@ -28,9 +29,37 @@ pub struct Outbox {
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// Space for all that waits for the hub on this host. Clones share it.
+#[derive(Clone, Debug)]
+pub struct OutboxSpace {
+    bytes_max: u64,
+    taken: Arc<AtomicU64>,
+}
+
+impl OutboxSpace {
+    /// `taken`: by what an agent before this one left.
+    pub fn new(bytes_max: u64, taken: u64) -> OutboxSpace {
+        OutboxSpace { bytes_max, taken: Arc::new(AtomicU64::new(taken)) }
+    }
+
+    fn take(&self, bytes: u64) {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn give_back(&self, bytes: u64) {
+        // Never below nothing, where a file was changed meanwhile.
+        let left = |taken: u64| Some(taken.saturating_sub(bytes));
+        let _ = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+    }
+
+    fn is_full(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) > self.bytes_max
+    }
+}
+
 struct SharedOutbox {
     folder: PathBuf,
-    bytes_max: u64,
+    space: OutboxSpace,
     state: Mutex<State>,
     /// An entry came, or the last one.
     came: Condvar,
@@ -41,7 +70,6 @@ struct State {
     /// Entries that are in no file yet: each element becomes a frame.
     pieces: Vec<Vec<u8>>,
     queued_bytes: usize,
-    waiting_bytes: u64,
     /// Number of the frame that is written next.
     next: u64,
     lost: u64,
@@ -55,14 +83,14 @@ impl Outbox {
     ///
     /// # Errors
     /// The folder can't be made.
-    pub fn begin(folder: &Path, bytes_max: u64) -> Result<Outbox> {
+    pub fn begin(folder: &Path, space: OutboxSpace) -> Result<Outbox> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|cause| Error::io(folder, cause))?;
         let numbers = frame_numbers(folder)?;
         let state = State { next: numbers.last().map_or(1, |last| last + 1), ..State::default() };
         let shared = Arc::new(SharedOutbox {
             folder: folder.to_path_buf(),
-            bytes_max,
+            space,
             state: Mutex::new(state),
             came: Condvar::new(),
         });
@@ -77,7 +105,7 @@ impl Outbox {
         let mut state = self.shared.lock();
         let mut bytes = Vec::new();
         let is_encoded = entry.append_to(&mut bytes).is_ok();
-        let fits = bytes.len() <= ENTRIES_BYTES_MAX && state.queued_bytes + bytes.len() <= QUEUE_BYTES_MAX;
+        let fits = bytes.len() <= ENTRY_BYTES_MAX && state.queued_bytes + bytes.len() <= QUEUE_BYTES_MAX;
         if !is_encoded || !fits || state.is_ended {
             state.lost += 1;
             return;
@@ -105,12 +133,7 @@ impl Outbox {
 
     /// The hub keeps a frame: its file goes.
     pub(crate) fn forget(&self, number: u64) {
-        let path = frame_path(&self.shared.folder, number);
-        let bytes = fs::metadata(&path).map_or(0, |facts| facts.len());
-        // One that stays is published again, which is known by its number.
-        let _ = fs::remove_file(path);
-        let mut state = self.shared.lock();
-        state.waiting_bytes = state.waiting_bytes.saturating_sub(bytes);
+        self.shared.space.give_back(remove_frame(&self.shared.folder, number));
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -163,7 +186,7 @@ impl SharedOutbox {
     fn write_frame(&self, entries: Vec<u8>, is_last: bool) {
         let (number, lost, is_full) = {
             let state = self.lock();
-            (state.next, state.lost, state.waiting_bytes > self.bytes_max)
+            (state.next, state.lost, self.space.is_full())
         };
         let frame = Frame { number, is_last, lost, entries };
         let written = match is_full && !is_last {
@@ -174,9 +197,9 @@ impl SharedOutbox {
         match written {
             Some(bytes) => {
                 state.next += 1;
-                state.waiting_bytes += bytes;
+                self.space.take(bytes);
             }
-            None => state.lost += Entry::read_all(&frame.entries).map_or(1, |entries| entries.len() as u64),
+            None => state.lost += Entry::read_all(&frame.entries).count() as u64,
         }
     }
 }
@@ -225,6 +248,15 @@ pub(crate) fn read_frame(folder: &Path, number: u64) -> Option<Vec<u8>> {
     fs::read(frame_path(folder, number)).ok()
 }
 
+/// Removes a frame's file, and returns its size.
+pub(crate) fn remove_frame(folder: &Path, number: u64) -> u64 {
+    let path = frame_path(folder, number);
+    let bytes = fs::metadata(&path).map_or(0, |facts| facts.len());
+    // One that stays is published again, which is known by its number.
+    let _ = fs::remove_file(path);
+    bytes
+}
+
 fn frame_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:012}.{ENDING}"))
 }
@@ -246,7 +278,7 @@ mod tests {
         for number in frame_numbers(folder).unwrap() {
             let frame = Frame::from_bytes("db", &read_frame(folder, number).unwrap()).unwrap();
             assert_eq!(frame.number, number);
-            entries.extend(frame.entries("db").unwrap());
+            entries.extend(frame.entries("db").map(|entry| entry.unwrap()));
             last.push(frame.is_last);
             lost = frame.lost;
         }
@@ -256,7 +288,7 @@ mod tests {
     #[test]
     fn entries_come_out_in_order_and_the_last_frame_is_marked() {
         let folder = tempfile::tempdir().unwrap();
-        let outbox = Outbox::begin(folder.path(), 1 << 30).unwrap();
+        let outbox = Outbox::begin(folder.path(), OutboxSpace::new(1 << 30, 0)).unwrap();
         let texts: Vec<String> = (0..2000).map(|number| format!("{number} {}", "x".repeat(700))).collect();
         texts.iter().for_each(|text| outbox.put(&event(text)));
         outbox.end();
@@ -270,7 +302,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_counted_and_what_was_there_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let outbox = Outbox::begin(folder.path(), 0).unwrap();
+        let outbox = Outbox::begin(folder.path(), OutboxSpace::new(0, 0)).unwrap();
         outbox.put(&event("fits"));
         while frame_numbers(folder.path()).unwrap().is_empty() {
             std::thread::sleep(Duration::from_millis(5));

@@ -1,5 +1,6 @@
 //! `agent.toml`: what an agent may do, and the servers of its host.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -24,6 +25,19 @@ pub struct AgentServer {
     pub dsn: String,
 }
 
+/// What this host may send a load to.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentTarget {
+    /// By which the commander names it.
+    pub name: String,
+    /// How to reach it from here.
+    pub dsn: String,
+    /// Its schema may be written although whyso did not make it.
+    #[serde(default)]
+    pub allow_writes: bool,
+}
+
 /// What an agent may do.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +46,8 @@ pub struct Settings {
     pub may: Vec<Right>,
     #[serde(default, rename = "server")]
     pub servers: Vec<AgentServer>,
+    #[serde(default, rename = "target")]
+    pub targets: Vec<AgentTarget>,
     /// Recordings stay here once they were handed over.
     #[serde(default)]
     pub keep_recordings: bool,
@@ -45,6 +61,7 @@ impl Default for Settings {
         Settings {
             may: observe(),
             servers: Vec::new(),
+            targets: Vec::new(),
             keep_recordings: false,
             waiting_bytes_max: waiting_bytes_max(),
         }
@@ -70,6 +87,9 @@ impl Settings {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::default()),
             Err(error) => return Err(Error::io(path, error)),
         };
+        if facts.uid() != 0 && facts.uid() != rustix::process::geteuid().as_raw() {
+            return Err(Error::Owner { path: path.to_path_buf() });
+        }
         if facts.mode() & OPEN_TO_OTHERS != 0 {
             return Err(Error::OpenToOthers { path: path.to_path_buf() });
         }
@@ -79,13 +99,19 @@ impl Settings {
         }
         let text = fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
         let settings: Settings = toml::from_str(&text).map_err(|error| wrong(error.message().to_string()))?;
-        for (place, server) in settings.servers.iter().enumerate() {
-            if settings.servers[..place].iter().any(|before| before.name == server.name) {
-                return Err(wrong(format!("two servers are called {}", server.name)));
-            }
+        if let Some(name) = first_twice(settings.servers.iter().map(|server| &server.name)) {
+            return Err(wrong(format!("two servers are called {name}")));
+        }
+        if let Some(name) = first_twice(settings.targets.iter().map(|target| &target.name)) {
+            return Err(wrong(format!("two targets are called {name}")));
         }
         Ok(settings)
     }
+}
+
+fn first_twice<'n>(names: impl Iterator<Item = &'n String>) -> Option<&'n String> {
+    let mut known = HashSet::new();
+    names.into_iter().find(|name| !known.insert(*name))
 }
 
 #[cfg(test)]
@@ -121,6 +147,9 @@ mod tests {
         }
         let twice = format!("{text}[[server]]\nname = \"shop\"\ndsn = \"mysql://\"\n");
         assert!(read(&twice, 0o600).unwrap_err().to_string().contains("two servers"));
+        let target = "[[target]]\nname = \"shop\"\ndsn = \"mysql://\"\n";
+        assert!(!read(target, 0o600).unwrap().targets[0].allow_writes);
+        assert!(read(&target.repeat(2), 0o600).unwrap_err().to_string().contains("two targets"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use whyso_control::{Listener, News, RecordPlan, RecordTarget, RelayTargets, StackSampling, Stop, Taps};
+use whyso_control::{Quiet, RecordPlan, RecordTarget, RelayTargets, StackSampling, Stop, Taps};
 use whyso_hub::RecordOrder;
 use whyso_record::data::Event;
 use whyso_record::{Entry, EntryTap, Labels};
@@ -26,12 +26,6 @@ pub(crate) struct RecordingTask {
     length_max: Duration,
     is_over: Arc<AtomicBool>,
     pub(crate) outbox: Arc<Outbox>,
-}
-
-struct Quiet;
-
-impl Listener for Quiet {
-    fn hear(&self, _: News<'_>) {}
 }
 
 impl RecordingTask {

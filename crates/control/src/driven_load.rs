@@ -12,7 +12,9 @@ use whyso_server::{Dsn, dsn};
 use whyso_trace::{Generator, StackSampling};
 use whyso_watch::Watcher;
 
+use crate::hosts::{HostsPlan, HostsSession, WhatToRecord};
 use crate::level::{Cut, only_level};
+use crate::progress::Quiet;
 use crate::recording::{Outcome, Recording, record_event, record_interval, watch_spec};
 use crate::result::LevelRequest;
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
@@ -93,17 +95,26 @@ pub struct LoadRecording {
     recording: Recording,
     watcher: Watcher,
     tracing: Option<Tracing>,
+    hosts: Option<HostsSession>,
     dsn: Dsn,
     runtime: Runtime,
 }
 
 impl LoadRecording {
     /// Begins to record in a folder of its own within `folder`, and to watch; the load begins after that. It makes a few
-    /// connections to the first target.
+    /// connections to the first target. `hosts`: other machines that record, too.
     ///
     /// # Errors
-    /// The server does not let us ask it, or the folder can't be written.
-    pub fn begin(load: DrivenLoad, folder: &std::path::Path) -> Result<LoadRecording, Error> {
+    /// The server does not let us ask it, or the folder can't be written. A host can't be reached, or refuses.
+    pub fn begin(
+        load: DrivenLoad,
+        folder: &std::path::Path,
+        hosts: Option<&HostsPlan>,
+    ) -> Result<LoadRecording, Error> {
+        if hosts.is_some_and(HostsPlan::has_generators) {
+            let why = "a script's load comes from this machine: leave out load in the file of --hosts";
+            return Err(Error::Plan(why.to_string()));
+        }
         let target = load.targets.first();
         let target = target.ok_or_else(|| Error::Plan("a load needs a server to be watched".to_string()))?;
         let dsn = dsn_of(target);
@@ -112,7 +123,11 @@ impl LoadRecording {
         let spec = load.spec(&server.cpus);
         let mut info = facts::new_info(&load.command, spec, server, None);
         info.not_measured.extend(load.not_measured());
-        let watch = watch_spec(Some(&dsn), info.server.pid, None, INTERVAL);
+        let mut watch = watch_spec(Some(&dsn), info.server.pid, None, INTERVAL);
+        if let Some(name) = hosts.and_then(HostsPlan::server_host) {
+            watch.server_host = name.to_string();
+            watch.server_pid = None;
+        }
         let mut recording = Recording::begin(folder, info)?;
         let watcher = Watcher::start(watch, recording.recorder.clone())?;
         let wanted = TracingSpec {
@@ -123,8 +138,16 @@ impl LoadRecording {
             generator: Generator::Own,
         };
         let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
+        let hosts = match hosts.map(|hosts| begin_hosts(&load, hosts, &mut recording)).transpose() {
+            Ok(hosts) => hosts,
+            Err(error) => {
+                drop(tracing);
+                recording.discard(watcher)?;
+                return Err(error);
+            }
+        };
         record_event(&recording.recorder, "level_begin", format!("{} users", load.users));
-        Ok(LoadRecording { load, recording, watcher, tracing, dsn, runtime })
+        Ok(LoadRecording { load, recording, watcher, tracing, hosts, dsn, runtime })
     }
 
     /// Records what the load did in an interval, warm-up included.
@@ -153,6 +176,9 @@ impl LoadRecording {
         let problem = self.recording.level(level);
         drop(self.tracing.take());
         let variables = facts::variables_now(&self.dsn, &self.watcher, &self.runtime);
+        if let Some(hosts) = self.hosts.take() {
+            hosts.end(&mut self.recording.info, &Quiet);
+        }
         let finished = self.recording.finish(self.watcher, variables, failure.clone(), interrupted);
         self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
         let Outcome { path, failure: now } = finished?;
@@ -162,6 +188,29 @@ impl LoadRecording {
             None => Ok(path),
         }
     }
+}
+
+/// Other machines begin to record.
+fn begin_hosts(
+    load: &DrivenLoad,
+    hosts: &HostsPlan,
+    recording: &mut Recording,
+) -> Result<HostsSession, Error> {
+    let length = load.measure.map(|measure| measure + load.warmup);
+    let what = WhatToRecord {
+        interval: INTERVAL,
+        trace: true,
+        stacks: StackSampling::Light,
+        length,
+        has_clients: false,
+    };
+    let session = HostsSession::begin(hosts, what, (&recording.recorder, &recording.info), &Quiet)?;
+    session.describe(&mut recording.info);
+    if let Some(there) = session.server_run() {
+        recording.info.spec.server_cpus = there.server.cpus;
+    }
+    recording.recorder.set_run(&recording.info);
+    Ok(session)
 }
 
 /// A target of the load as control connections know it.

@@ -9,7 +9,7 @@ use whyso_record::run::{Level, Purpose, RunEnd, Window};
 
 use crate::Error;
 use crate::Stop;
-use crate::engine::Engine;
+use crate::engine::{Engine, RunningLevel};
 use crate::progress::Running;
 use crate::result::{LevelRequest, describe_silence, level_result};
 use crate::warmup::is_steady;
@@ -96,9 +96,8 @@ pub(crate) fn run(
     let timing = &job.timing;
     // Stages may end with nobody at work, and are measured to their end.
     let may_end = job.spec.transactions_max.is_some();
-    let is_over = |running: &whyso_load::Running| {
-        stop.is_asked() || running.failure().is_some() || (may_end && running.is_over())
-    };
+    let is_over =
+        |running: &RunningLevel| stop.is_asked() || running.has_failed() || (may_end && running.is_over());
     let warmup_begin_ns = monotonic_ns();
     let mut phase = Phase::begin(job, false);
     let warmup_steady = loop {
@@ -106,7 +105,7 @@ pub(crate) fn run(
             break false;
         }
         sleep(CHECK_INTERVAL);
-        drain(&running, watch);
+        drain(&mut running, watch);
         phase.observe(running.live(), watch);
         let elapsed = phase.begin.elapsed();
         let warm = elapsed >= WARMUP_MIN.min(timing.warmup_max) && is_steady(&phase.slots);
@@ -121,7 +120,7 @@ pub(crate) fn run(
     while phase.begin.elapsed() < timing.measure && !is_over(&running) {
         let rest = timing.measure.saturating_sub(phase.begin.elapsed());
         sleep(CHECK_INTERVAL.min(rest));
-        drain(&running, watch);
+        drain(&mut running, watch);
         phase.observe(running.live(), watch);
         watch.measuring(phase.begin.elapsed());
     }
@@ -161,8 +160,8 @@ pub(crate) fn only_level(outcome: &LevelOutcome, request: &LevelRequest<'_>, cut
     }
 }
 
-fn drain(running: &whyso_load::Running, watch: &mut dyn Watch) {
-    while let Ok(interval) = running.intervals().try_recv() {
+fn drain(running: &mut RunningLevel, watch: &mut dyn Watch) {
+    for interval in running.take_intervals() {
         watch.interval(&interval);
     }
 }

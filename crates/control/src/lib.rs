@@ -36,6 +36,7 @@ mod duration;
 mod engine;
 mod error;
 mod facts;
+mod generator;
 mod held_command;
 mod hosts;
 mod level;
@@ -79,13 +80,14 @@ pub use bisect::{BisectPlan, bisect};
 pub use cluster_node::{ClusterNode, OwnCluster};
 pub use driven_load::{DrivenLoad, LoadRecording};
 pub use error::Error;
+pub use generator::{Generator, GeneratorTarget};
 pub use hosts::{HostPlan, HostsPlan, connected_agents};
 pub use locks_now::{LocksNow, locks_now};
 pub use login::AskPassword;
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
 pub use pfs_setup::{pfs_dry_run, undo};
 pub use plan::{Plan, USERS_MAX, parse_knob};
-pub use progress::{IntervalNews, Listener, News, Running};
+pub use progress::{IntervalNews, Listener, News, Quiet, Running};
 pub use prove::{ProvePlan, proposals_for, prove};
 pub use record::{RecordPlan, RecordTarget, Show, Taps, WatchedServer, record, watch};
 pub use recording::Outcome;
@@ -97,7 +99,10 @@ pub use setup_tracing::{
 };
 pub use source::Source;
 pub use stacks_now::stacks_now;
-pub use study::{ReachedServer, plan_study, study, study_answer, study_programs};
+pub use study::{
+    ReachedServer, StudyPlace, StudyWorkers, check_study_of_others, pack_unit, plan_study, study,
+    study_answer, study_programs, study_unit,
+};
 pub use threads_now::threads_now;
 pub use tuning::{parse_busy_poll, parse_min_complete};
 pub use whyso_model::Stop;

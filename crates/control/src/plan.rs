@@ -116,6 +116,28 @@ impl Plan {
         LevelSpec { pacing, ..LevelSpec::users(users) }
     }
 
+    /// Whether other hosts send the load.
+    pub(crate) fn has_generators(&self) -> bool {
+        self.hosts.as_ref().is_some_and(HostsPlan::has_generators)
+    }
+
+    fn check_generators(&self) -> Result<(), Error> {
+        let wrong = |what: &str| Err(Error::Plan(what.to_string()));
+        match self.has_generators() {
+            false => Ok(()),
+            true if matches!(self.server, ServerPlan::ThrowAway { .. }) => wrong(
+                "other hosts can't reach a throw-away server, which has a socket only: name a server of their network by --dsn",
+            ),
+            true if !self.nodes.is_empty() => wrong(
+                "a load of several hosts goes to one target of each host: leave out --cluster or load in the file of --hosts",
+            ),
+            true if self.client_cpus.is_some() => wrong(
+                "--client-cpus is about a load of this machine, and other hosts send it: start their agents on those CPUs",
+            ),
+            true => Ok(()),
+        }
+    }
+
     /// Checks everything that can be checked without a server.
     ///
     /// # Errors
@@ -138,6 +160,7 @@ impl Plan {
             )));
         }
         check_data_set(self.tables, self.rows)?;
+        self.check_generators()?;
         crate::pfs_setup::check(self.pfs.as_ref(), &self.actions)?;
         self.tuning.check(self.engine).map_err(|error| Error::Plan(error.to_string()))?;
         if self.cold && matches!(self.server, ServerPlan::Dsn { .. }) {

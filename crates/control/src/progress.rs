@@ -69,3 +69,11 @@ pub struct Running {
 pub trait Listener: Sync {
     fn hear(&self, news: News<'_>);
 }
+
+/// A listener that hears nothing.
+#[derive(Debug, Default)]
+pub struct Quiet;
+
+impl Listener for Quiet {
+    fn hear(&self, _: News<'_>) {}
+}

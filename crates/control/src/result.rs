@@ -2,14 +2,14 @@
 
 use whyso_explain::slo::Requirement;
 use whyso_load::{
-    EndpointOutcome, EngineUse, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, Times,
-    TransactionOutcome, Tuning, UserTime,
+    ClientUse, EndpointOutcome, EngineUse, GeneratorOutcome, Histogram, Interval, IntervalRow, KindOutcome,
+    LevelOutcome, Times, TransactionOutcome, Tuning, UserTime,
 };
 use whyso_model::Pacing;
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{
-    ArrivalsResult, Client, EndpointResult, EngineResult, InFlight, Latency, LevelResult, OutageResult,
-    PercentileResult, SloResult, StatementResult, TransactionResult, UserSeconds,
+    ArrivalsResult, Client, EndpointResult, EngineResult, GeneratorResult, InFlight, Latency, LevelResult,
+    OutageResult, PercentileResult, SloResult, StatementResult, TransactionResult, UserSeconds,
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -61,7 +61,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, request: &LevelRequest<'_>) -
             .map(|transaction| transaction_result(transaction, &per_second))
             .collect(),
         by_statement: outcome.kinds.iter().map(statement_result).collect(),
-        client: client(outcome),
+        client: client(&outcome.client, outcome.queries, outcome.invalid_why()),
         bins_100ms: outcome.bins_100ms.clone(),
         workload: request.workload.to_string(),
         pacing: request.pacing.clone(),
@@ -81,6 +81,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, request: &LevelRequest<'_>) -
             late_ms: latency_ms(&arrivals.late),
         }),
         endpoints: outcome.endpoints.iter().map(|endpoint| endpoint_result(endpoint, &per_second)).collect(),
+        generators: outcome.generators.iter().map(|part| generator_result(part, &per_second)).collect(),
         client_limit: outcome.client_limit.clone().unwrap_or_default(),
         slo: request.slo.iter().map(|required| slo_result(outcome, required)).collect(),
         intervals_lost: outcome.intervals_lost,
@@ -166,14 +167,13 @@ fn engine_result(engine: &EngineUse) -> EngineResult {
     }
 }
 
-fn client(outcome: &LevelOutcome) -> Client {
-    let used = &outcome.client;
+fn client(used: &ClientUse, queries: u64, invalid_why: Option<String>) -> Client {
     let cpu_s = used.threads_cpu_ns as f64 / NS_PER_S;
-    let saturated_why = outcome.invalid_why().unwrap_or_default();
+    let saturated_why = invalid_why.unwrap_or_default();
     let mean_us = |sum_ns: u64, count: u64| if count > 0 { sum_ns as f64 / 1e3 / count as f64 } else { 0.0 };
     Client {
         cpu_s,
-        cpu_us_per_query: mean_us(used.threads_cpu_ns, outcome.queries),
+        cpu_us_per_query: mean_us(used.threads_cpu_ns, queries),
         max_rss_kb: used.max_rss_kb,
         saturated: !saturated_why.is_empty(),
         saturated_why,
@@ -181,6 +181,18 @@ fn client(outcome: &LevelOutcome) -> Client {
         answer_delay_us: mean_us(used.answer_delay_ns, used.answers),
         threads: used.threads,
         cpus_allowed: used.cpus_allowed,
+    }
+}
+
+fn generator_result(part: &GeneratorOutcome, per_second: &dyn Fn(u64) -> f64) -> GeneratorResult {
+    GeneratorResult {
+        host: part.host.clone(),
+        users: part.users,
+        transactions: part.transactions,
+        transactions_per_s: per_second(part.transactions),
+        errors: part.errors,
+        latency_ms: latency_ms(&part.response),
+        client: client(&part.client, part.queries, part.invalid_why.clone()),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::action_runner::{ActionRunner, RestartTarget};
 use crate::cluster_node;
 use crate::engine::Engine;
 use crate::facts;
-use crate::hosts::{HostsPlan, HostsSession, WhatToRecord};
+use crate::hosts::{HostsPlan, HostsSession, WhatToRecord, generators_request};
 use crate::level::{Cut, silent_then_failed};
 use crate::login::AskPassword;
 use crate::other_nodes::OtherNodes;
@@ -195,7 +195,7 @@ impl PreparedRun<'_> {
             Engine::open(&spec, &self.workload)
         };
         // Whoever follows commands has to see what they prepare.
-        let connects_first = self.plan.sql.is_none();
+        let connects_first = self.plan.sql.is_none() && !self.plan.has_generators();
         let connected = connects_first.then(connect).transpose()?;
 
         let (pid, data_dir) = (info.server.pid, self.tested.data_dir.clone());
@@ -206,7 +206,9 @@ impl PreparedRun<'_> {
         watched.add_ons.clone_from(&self.plan.add_ons);
         watched.other_node_pids = cluster_node::other_pids(&self.plan.nodes);
         if let Some(name) = self.plan.hosts.as_ref().and_then(HostsPlan::server_host) {
+            // Its machine and its process are recorded there.
             watched.server_host = name.to_string();
+            (watched.server_pid, watched.data_dir) = (None, None);
         }
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
         let recorder = recording.recorder.clone();
@@ -232,7 +234,15 @@ impl PreparedRun<'_> {
                 return Err(error);
             }
         };
-        let failure = match connected.map_or_else(connect, Ok) {
+        let engine = match hosts.as_ref().filter(|_| self.plan.has_generators()) {
+            Some(hosts) => {
+                self.listener.hear(News::Step("connecting the users on the hosts of the load"));
+                let request = generators_request(self.plan, spec.limits.reconnect);
+                hosts.open_load(&request, &recording.recorder).map(Engine::Hosts)
+            }
+            None => connected.map_or_else(connect, Ok),
+        };
+        let failure = match engine {
             Ok(engine) => self.levels(engine, &mut recording, (&watcher, &others), tracing.as_ref()),
             Err(error) => Some(error.to_string()),
         };

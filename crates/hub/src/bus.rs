@@ -14,15 +14,17 @@ use futures_util::StreamExt;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use tokio::task::JoinSet;
 use whyso_clock::{ClockQuestion, monotonic_ns};
 
 use crate::error::{Error, Result};
 use crate::frame::{FRAME_BYTES_MAX, Frame};
 use crate::host_name::HostName;
 use crate::member::HubSettings;
-use crate::message::{Answer, HostState, MESSAGE_BYTES_MAX, Order, RecordingId};
+use crate::message::{Answer, HostState, Order, RecordingId};
 use crate::nats_config::HEADERS_BYTES_MAX;
-use crate::subject::{self, FRAMES, HERE};
+use crate::packing::{pack, unpack};
+use crate::subject::{self, FRAMES, HERE, WORK};
 use crate::token::Token;
 
 /// Bounds on a connection's beginning, on an answer, and on an answer about a clock.
@@ -30,15 +32,19 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(15);
 const CLOCK_TIME_MAX: Duration = Duration::from_secs(1);
 /// Bound on the hub's word that it has a frame.
-const ACK_TIME_MAX: Duration = Duration::from_secs(5);
+pub(crate) const ACK_TIME_MAX: Duration = Duration::from_secs(5);
+/// Bound on the answer of an agent that has just called.
+const AGENT_TIME_MAX: Duration = Duration::from_secs(3);
 /// How long agents may take to call.
 const HERE_TIME: Duration = Duration::from_millis(700);
 /// Between two attempts to reach the hub again.
 const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 /// Frames that nobody received are forgotten after this time.
 const FRAME_AGE_MAX: Duration = Duration::from_secs(7 * 86_400);
+/// Space for pieces of work, which are small.
+const WORK_BYTES_MAX: i64 = 16 << 20;
 /// A receiver that is gone for this long is forgotten.
-const RECEIVER_IDLE_MAX: Duration = Duration::from_secs(3600);
+pub(crate) const RECEIVER_IDLE_MAX: Duration = Duration::from_secs(3600);
 /// Frames under way to a receiver, at most.
 const FRAMES_AT_ONCE: i64 = 64;
 
@@ -94,6 +100,10 @@ impl Bus {
         &self.name
     }
 
+    pub(crate) fn jetstream(&self) -> &jetstream::Context {
+        &self.jetstream
+    }
+
     pub fn is_connected(&self) -> bool {
         self.client.connection_state() == async_nats::connection::State::Connected
     }
@@ -103,13 +113,20 @@ impl Bus {
     /// # Errors
     /// It does not answer, refuses, or answers what can't be read.
     pub async fn order(&self, host: &HostName, order: &Order) -> Result<Answer> {
-        let json = serde_json::to_vec(order).map_err(|error| Error::Bus(error.to_string()))?;
-        let asked = self.client.request(subject::order(host), json.into());
+        self.order_within(host, order, ANSWER_TIME_MAX).await
+    }
+
+    async fn order_within(&self, host: &HostName, order: &Order, time_max: Duration) -> Result<Answer> {
+        let asked = self.client.request(subject::order(host), pack(order)?.into());
         let silent = || Error::Silent { host: host.to_string() };
-        let message = tokio::time::timeout(ANSWER_TIME_MAX, asked).await.map_err(|_| silent())?;
+        let message = tokio::time::timeout(time_max, asked).await.map_err(|_| silent())?;
         let message = message.map_err(|_| silent())?;
         match answer(host.as_str(), &message.payload)? {
             Answer::Refused { why } => Err(Error::AgentRefuses { host: host.to_string(), why }),
+            Answer::State(state) if state.name != host.as_str() => {
+                let what = format!("the state of {}", state.name);
+                Err(Error::Unreadable { host: host.to_string(), what })
+            }
             answer => Ok(answer),
         }
     }
@@ -139,6 +156,25 @@ impl Bus {
     /// # Errors
     /// The hub can't be reached.
     pub async fn agents(&self) -> Result<Vec<HostState>> {
+        let mut asked = JoinSet::new();
+        for claim in self.claims().await? {
+            let Ok(host) = HostName::new(&claim.name) else { continue };
+            let bus = self.clone();
+            // What came with the call is what its sender says. Only the host itself hears this question.
+            asked.spawn(async move { bus.order_within(&host, &Order::State, AGENT_TIME_MAX).await });
+        }
+        let mut found = Vec::new();
+        while let Some(answered) = asked.join_next().await {
+            if let Ok(Ok(Answer::State(state))) = answered {
+                found.push(*state);
+            }
+        }
+        found.sort_by(|a: &HostState, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    /// What hears a call to all agents, and which host each says that it is.
+    async fn claims(&self) -> Result<Vec<HostState>> {
         let inbox = self.client.new_inbox();
         let mut answers = self.subscribe(inbox.clone()).await?;
         let asked = self.client.publish_with_reply(HERE, inbox, Bytes::new()).await;
@@ -156,7 +192,6 @@ impl Bus {
         };
         // The end of this time is how it ends.
         let _ = tokio::time::timeout(HERE_TIME, calls).await;
-        found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
     }
 
@@ -204,6 +239,18 @@ impl Bus {
         }
     }
 
+    /// Publishes a frame, and lets the hub say elsewhere that it keeps it. For tests of what that may do.
+    ///
+    /// # Errors
+    /// The hub can't be reached.
+    #[doc(hidden)]
+    pub async fn publish_with_reply(&self, recording: &RecordingId, frame: Bytes, reply: &str) -> Result<()> {
+        let subject = subject::frames(&self.name, recording);
+        let sent = self.client.publish_with_reply(subject, reply.to_string(), frame).await;
+        sent.map_err(|error| Error::Bus(error.to_string()))?;
+        self.client.flush().await.map_err(|error| Error::Bus(error.to_string()))
+    }
+
     /// What an agent is asked, while it is connected.
     ///
     /// # Errors
@@ -224,12 +271,8 @@ impl Bus {
     }
 }
 
-fn answer(host: &str, json: &[u8]) -> Result<Answer> {
-    let unreadable = |what: String| Error::Unreadable { host: host.to_string(), what };
-    if json.len() > MESSAGE_BYTES_MAX {
-        return Err(unreadable("an answer that is too long".to_string()));
-    }
-    serde_json::from_slice(json).map_err(|error| unreadable(error.to_string()))
+fn answer(host: &str, bytes: &[u8]) -> Result<Answer> {
+    unpack(bytes).map_err(|what| Error::Unreadable { host: host.to_string(), what })
 }
 
 async fn answer_clock(client: Client, mut asked: Subscriber) {
@@ -269,8 +312,9 @@ impl Question {
     /// Answers it. An answer that can't be sent is as good as none: who asked asks again.
     pub async fn answer(self, answer: &Answer) {
         let Some(reply) = self.reply else { return };
-        if let Ok(json) = serde_json::to_vec(answer) {
-            let _ = self.client.publish(reply, json.into()).await;
+        let bytes = pack(answer).or_else(|error| pack(&Answer::Refused { why: error.to_string() }));
+        if let Ok(bytes) = bytes {
+            let _ = self.client.publish(reply, bytes.into()).await;
             let _ = self.client.flush().await;
         }
     }
@@ -283,10 +327,9 @@ impl Questions {
             message = self.orders.next() => (message?, false),
             message = self.calls.next() => (message?, true),
         };
-        let is_bounded = message.payload.len() <= MESSAGE_BYTES_MAX;
         let order = match is_call {
             true => Some(Order::State),
-            false => is_bounded.then(|| serde_json::from_slice(&message.payload).ok()).flatten(),
+            false => unpack(&message.payload).ok(),
         };
         Some(Question { client: self.client.clone(), reply: message.reply, order })
     }
@@ -358,7 +401,7 @@ pub(crate) async fn make_streams(own: &Token, settings: &HubSettings) -> Result<
     let bus = Bus::connect(own, false).await?;
     let config = Config {
         name: FRAMES.to_string(),
-        subjects: vec![subject::all_frames()],
+        subjects: vec![subject::all_frames(), subject::every_result()],
         // What was received and recorded goes at once.
         retention: RetentionPolicy::WorkQueue,
         storage: StorageType::File,
@@ -369,8 +412,32 @@ pub(crate) async fn make_streams(own: &Token, settings: &HubSettings) -> Result<
         num_replicas: 1,
         ..Config::default()
     };
-    let made = bus.jetstream.create_or_update_stream(config).await;
-    made.map(|_| ()).map_err(|error| Error::Bus(error.to_string()))
+    let work = Config {
+        name: WORK.to_string(),
+        subjects: vec![subject::every_work()],
+        retention: RetentionPolicy::WorkQueue,
+        storage: StorageType::File,
+        discard: DiscardPolicy::New,
+        max_bytes: WORK_BYTES_MAX,
+        max_age: FRAME_AGE_MAX,
+        max_message_size: HEADERS_BYTES_MAX as i32,
+        num_replicas: 1,
+        ..Config::default()
+    };
+    for config in [config, work] {
+        let made = bus.jetstream.create_or_update_stream(config).await;
+        made.map_err(|error| Error::Bus(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Lets a hub that runs forget all frames of a host.
+pub(crate) async fn forget_frames(own: &Token, name: &HostName) -> Result<()> {
+    let bus = Bus::connect(own, false).await?;
+    let failed = |error: &dyn std::fmt::Display| Error::Bus(error.to_string());
+    let stream = bus.jetstream.get_stream_no_info(FRAMES).await.map_err(|error| failed(&error))?;
+    let purged = stream.purge().filter(subject::frames_of(name)).await;
+    purged.map(drop).map_err(|error| failed(&error))
 }
 
 /// Trusts the hub's own certificate, and no other.

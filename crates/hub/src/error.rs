@@ -17,6 +17,11 @@ pub enum Error {
     Member { name: String },
     #[error("there is no member {name}: whyso hub members lists them")]
     NoMember { name: String },
+    #[error(
+        "the tokens of {others} members name {before}, and would be void: start the hub with --address {before}, withdraw these members \
+         first, or make another hub with --folder"
+    )]
+    OtherAddress { others: usize, before: String, path: PathBuf },
     #[error("there is no hub in {path}: start one with whyso hub start")]
     NoHub { path: PathBuf },
     #[error(

@@ -4,15 +4,17 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nkeys::KeyPair;
 use serde::{Deserialize, Serialize};
 
+use crate::bus::forget_frames;
 use crate::error::{Error, Result};
 use crate::host_name::HostName;
 use crate::member::{HubSettings, Member, MemberKind};
 use crate::nats_config;
-use crate::reload::{CONFIG, reload};
+use crate::reload::{CONFIG, reload, running_on};
 use crate::token::Token;
 
 const SETTINGS: &str = "hub.toml";
@@ -22,6 +24,10 @@ const KEY: &str = "key.pem";
 /// The token of the hub's own process.
 const OWN: &str = "hub.token";
 const COMMANDER: &str = "commander.token";
+/// In which a hub has read its members again.
+const RELOAD_TIME: Duration = Duration::from_millis(500);
+const OWN_NAME: &str = "hub";
+const COMMANDER_NAME: &str = "commander";
 
 #[derive(Default, Serialize, Deserialize)]
 struct Members {
@@ -50,10 +56,16 @@ impl HubFolder {
             Err(error) => return Err(error),
         };
         let hub = HubFolder { path: absolute(path)?, settings };
-        let host = |address: &str| address.rsplit_once(':').map_or(address, |(host, _)| host).to_string();
-        let same_host = before.is_some_and(|before| host(&before.address) == host(&hub.settings.address));
-        if !same_host || !path.join(CERTIFICATE).exists() {
-            // Tokens of before have another certificate, and no longer hold.
+        let is_same = before.as_ref().is_some_and(|before| before.address == hub.settings.address);
+        if let Some(before) = before.filter(|before| before.address != hub.settings.address) {
+            let is_own = |member: &Member| [OWN_NAME, COMMANDER_NAME].contains(&member.name.as_str());
+            let others = hub.members()?.iter().filter(|member| !is_own(member)).count();
+            if others > 0 {
+                return Err(Error::OtherAddress { others, before: before.address, path: path.to_path_buf() });
+            }
+        }
+        if !is_same || !path.join(CERTIFICATE).exists() {
+            let host = |address: &str| address.rsplit_once(':').map_or(address, |(host, _)| host).to_string();
             let made = rcgen::generate_simple_self_signed(vec![
                 host(&hub.settings.address).trim_matches(['[', ']']).to_string(),
             ]);
@@ -65,11 +77,17 @@ impl HubFolder {
         let settings = toml::to_string(&hub.settings).map_err(|error| hub.damaged(SETTINGS, &error))?;
         hub.write(SETTINGS, &settings)?;
         for (name, kind, file) in
-            [("hub", MemberKind::Hub, OWN), ("commander", MemberKind::Commander, COMMANDER)]
+            [(OWN_NAME, MemberKind::Hub, OWN), (COMMANDER_NAME, MemberKind::Commander, COMMANDER)]
         {
             let name = HostName::new(name)?;
-            let is_whole = hub.token(file).is_ok_and(|token| token.address == hub.settings.address)
-                && hub.members()?.iter().any(|member| member.name == name);
+            let members = hub.members()?;
+            let member = members.iter().find(|member| member.name == name && member.kind == kind);
+            let is_of = |token: &Token, member: &Member| {
+                let key = KeyPair::from_seed(&token.seed).map(|key| key.public_key());
+                token.address == hub.settings.address && key.is_ok_and(|key| key == member.public_key)
+            };
+            let is_whole =
+                member.is_some_and(|member| hub.token(file).is_ok_and(|token| is_of(&token, member)));
             if !is_whole {
                 // A withdrawn commander stays so until the hub is started again.
                 let _ = hub.remove(&name);
@@ -125,14 +143,22 @@ impl HubFolder {
         Ok(token)
     }
 
-    /// Withdraws a member's token: a running hub ends its connections.
+    /// Withdraws a member's token: a running hub ends its connections, and forgets what nobody has received of it.
     ///
     /// # Errors
     /// There is no such member, or the folder can't be written.
-    pub fn withdraw(&self, name: &HostName) -> Result<()> {
+    pub async fn withdraw(&self, name: &HostName) -> Result<()> {
         self.remove(name)?;
         self.write_config()?;
-        reload(&self.path)
+        reload(&self.path)?;
+        match running_on(&self.path) {
+            Some(_) => {
+                // By then it is cut off, and publishes nothing more.
+                tokio::time::sleep(RELOAD_TIME).await;
+                forget_frames(&self.own()?, name).await
+            }
+            None => Ok(()),
+        }
     }
 
     /// The token of the commander on this machine.

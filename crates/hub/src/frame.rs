@@ -81,11 +81,13 @@ impl Frame {
         Ok(Frame { number: packed.number, is_last: packed.is_last, lost: packed.lost, entries })
     }
 
-    /// # Errors
-    /// They are none.
-    pub fn entries(&self, host: &str) -> Result<Vec<Entry>> {
-        Entry::read_all(&self.entries)
-            .map_err(|error| Error::Unreadable { host: host.to_string(), what: error.to_string() })
+    /// Its entries, one at a time, as of [`Entry::read_all`].
+    pub fn entries<'f>(&'f self, host: &'f str) -> impl Iterator<Item = Result<Entry>> + 'f {
+        let unreadable = |error: whyso_record::Error| Error::Unreadable {
+            host: host.to_string(),
+            what: error.to_string(),
+        };
+        Entry::read_all(&self.entries).map(move |entry| entry.map_err(unreadable))
     }
 }
 

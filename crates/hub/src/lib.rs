@@ -13,20 +13,27 @@ mod error;
 mod folder;
 mod frame;
 mod host_name;
+mod load_order;
 mod member;
 mod message;
 mod nats_config;
 mod nats_server;
+mod packing;
 mod reload;
 mod subject;
 mod token;
+mod work;
 
 pub use bus::{Bus, Frames, Question, Questions, ReceivedFrame};
 pub use error::{Error, Result};
 pub use folder::HubFolder;
 pub use frame::{ENTRIES_BYTES_MAX, FRAME_BYTES_MAX, Frame};
 pub use host_name::HostName;
+pub use load_order::{LoadOrder, LoadPhase, LoadRequest, LoadSource, LoadState, LoadStep};
 pub use member::{HubSettings, Member, MemberKind};
-pub use message::{Answer, HostState, Order, RecordOrder, RecordingId, Right};
+pub use message::{
+    Answer, HostState, Order, RecordOrder, RecordingId, Right, WorkOrder, WorkState, WorkStep,
+};
 pub use nats_server::{HubServer, NATS_SERVER};
 pub use token::Token;
+pub use work::{AGENT_LOST_AFTER, ReceivedPart, Results, WorkPiece};

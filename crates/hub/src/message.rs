@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use whyso_model::HostFacts;
 
 use crate::error::{Error, Result};
+use crate::load_order::{LoadOrder, LoadState};
 
-/// The most bytes of an order or an answer.
-pub(crate) const MESSAGE_BYTES_MAX: usize = 256 << 10;
 const ID_BYTES_MAX: usize = 64;
 
 /// Names one host's part of a recording: letters, digits and -, so that it is one part of a subject and of a file's name.
@@ -90,6 +89,8 @@ pub enum Order {
     End {
         recording: RecordingId,
     },
+    Load(LoadOrder),
+    Work(WorkOrder),
 }
 
 /// A recording that an agent is to make.
@@ -106,6 +107,37 @@ pub struct RecordOrder {
     pub seconds_max: u64,
 }
 
+/// What an agent is to do with a queue of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkOrder {
+    pub work: RecordingId,
+    pub step: WorkStep,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "kebab-case")]
+pub enum WorkStep {
+    /// Take pieces from the queue, one at a time. `study`: the study that they are blocks of, as JSON.
+    Begin { study: String },
+    /// Say how far it is.
+    State,
+    /// Take no more, and break off what is under way.
+    End,
+}
+
+/// What an agent does with a queue of work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkState {
+    /// It takes pieces.
+    pub is_at_work: bool,
+    /// The piece that is under way, and since when, in seconds.
+    pub piece: Option<(u32, u64)>,
+    /// Pieces whose results the hub keeps.
+    pub done: u32,
+    /// Why a piece failed, as it would fail anywhere: nobody needs to try it again.
+    pub problem: Option<String>,
+}
+
 /// What an agent is and does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostState {
@@ -115,6 +147,9 @@ pub struct HostState {
     pub may: Vec<Right>,
     /// Servers of its file, by the name that it gives them.
     pub servers: Vec<String>,
+    /// Targets of its file.
+    #[serde(default)]
+    pub targets: Vec<String>,
     /// The recording that is under way.
     pub recording: Option<RecordingId>,
     /// Frames that wait for the hub.
@@ -122,11 +157,13 @@ pub struct HostState {
 }
 
 /// An agent's answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
     Done,
     State(Box<HostState>),
+    Load(Box<LoadState>),
+    Work(WorkState),
     Refused { why: String },
 }
 
@@ -139,6 +176,11 @@ mod tests {
         let json = r#"{"order":"end","recording":"20261128-1","later":1}"#;
         let recording = RecordingId::new("20261128-1").unwrap();
         assert_eq!(serde_json::from_str::<Order>(json).unwrap(), Order::End { recording });
+        let state = r#"{"order":"load","load":"20261128-1","step":{"step":"state"},"seen":3,"later":1}"#;
+        assert!(matches!(
+            serde_json::from_str::<Order>(state).unwrap(),
+            Order::Load(LoadOrder { seen: 3, .. })
+        ));
         for json in [r#"{"order":"shell"}"#, r#"{"order":"end","recording":"../x"}"#, "[]"] {
             assert!(serde_json::from_str::<Order>(json).is_err(), "{json}");
         }

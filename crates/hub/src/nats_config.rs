@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::frame::FRAME_BYTES_MAX;
 use crate::member::{HubSettings, Member};
-use crate::message::MESSAGE_BYTES_MAX;
+use crate::packing::MESSAGE_BYTES_MAX;
 use crate::subject::rights;
 
 /// Connections at a time: one a member, and some while they come back.

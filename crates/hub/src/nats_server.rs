@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -19,6 +20,7 @@ pub const NATS_SERVER: &str = "nats-server";
 /// Names another program in place of the one on the PATH.
 const PROGRAM: &str = "WHYSO_NATS_SERVER";
 const LOG: &str = "nats-server.log";
+const LOCK: &str = "lock";
 /// Bound on its start, and on its end after SIGTERM.
 const START_TIME_MAX: Duration = Duration::from_secs(20);
 const END_TIME_MAX: Duration = Duration::from_secs(10);
@@ -30,6 +32,7 @@ const LOG_LINES: usize = 5;
 pub struct HubServer {
     child: Child,
     folder: HubFolder,
+    _lock: fs::File,
 }
 
 impl HubServer {
@@ -38,6 +41,7 @@ impl HubServer {
     /// # Errors
     /// There is no nats-server, or it does not start, as where the port is taken.
     pub async fn start(folder: HubFolder) -> Result<HubServer> {
+        let lock = lock(&folder)?;
         let log_path = folder.path().join(LOG);
         let log = fs::File::create(&log_path).map_err(|cause| Error::io(&log_path, cause))?;
         let errors = log.try_clone().map_err(|cause| Error::io(&log_path, cause))?;
@@ -49,13 +53,13 @@ impl HubServer {
             command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
         }
         if running_on(folder.path()).is_some() {
-            return Err(Error::NatsServer { why: "a hub runs on this folder already".to_string() });
+            return Err(runs_already());
         }
         let pid_path = folder.path().join(PID);
         // That of a hub that was killed.
         let _ = fs::remove_file(&pid_path);
         let child = command.spawn().map_err(|error| Error::NatsServer { why: error.to_string() })?;
-        let mut server = HubServer { child, folder };
+        let mut server = HubServer { child, folder, _lock: lock };
         server.wait_until_ready().await?;
         // Only now does it understand the signal. A member that was invited meanwhile is let in by this one.
         fs::write(&pid_path, server.child.id().to_string()).map_err(|cause| Error::io(&pid_path, cause))?;
@@ -124,6 +128,21 @@ impl Drop for HubServer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Only one hub runs on a folder. The lock goes with the process.
+fn lock(folder: &HubFolder) -> Result<fs::File> {
+    let path = folder.path().join(LOCK);
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.map_err(|cause| Error::io(&path, cause))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(_) => Err(runs_already()),
+    }
+}
+
+fn runs_already() -> Error {
+    Error::NatsServer { why: "a hub runs on this folder already".to_string() }
 }
 
 fn program() -> Result<PathBuf> {

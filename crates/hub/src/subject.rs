@@ -6,6 +6,8 @@ use crate::message::RecordingId;
 
 /// The stream that holds frames until they are received.
 pub(crate) const FRAMES: &str = "WHYSO_FRAMES";
+/// The stream that holds pieces of work until they are done.
+pub(crate) const WORK: &str = "WHYSO_WORK";
 /// All agents hear it.
 pub(crate) const HERE: &str = "whyso.here";
 
@@ -15,6 +17,39 @@ pub(crate) fn all_frames() -> String {
 
 pub(crate) fn frames(host: &HostName, recording: &RecordingId) -> String {
     format!("whyso.frames.{host}.{recording}")
+}
+
+/// All frames of a host.
+pub(crate) fn frames_of(host: &HostName) -> String {
+    format!("whyso.frames.{host}.*")
+}
+
+pub(crate) fn every_work() -> String {
+    "whyso.work.>".to_string()
+}
+
+pub(crate) fn all_work(work: &RecordingId) -> String {
+    format!("whyso.work.{work}.*")
+}
+
+pub(crate) fn work(work: &RecordingId, number: u32) -> String {
+    format!("whyso.work.{work}.{number}")
+}
+
+pub(crate) fn every_result() -> String {
+    "whyso.results.>".to_string()
+}
+
+pub(crate) fn all_results(work: &RecordingId) -> String {
+    format!("whyso.results.*.{work}.*.*")
+}
+
+fn results_of(host: &HostName) -> String {
+    format!("whyso.results.{host}.*.*.*")
+}
+
+pub(crate) fn result(host: &HostName, work: &RecordingId, number: u32, attempt: u32) -> String {
+    format!("whyso.results.{host}.{work}.{number}.{attempt}")
 }
 
 pub(crate) fn order(host: &HostName) -> String {
@@ -43,7 +78,13 @@ pub(crate) fn rights(name: &HostName, kind: MemberKind) -> Rights {
     match kind {
         // A host of its own: nothing of another one's.
         MemberKind::Agent => Rights {
-            publish: vec![format!("whyso.frames.{name}.*")],
+            publish: vec![
+                frames_of(name),
+                results_of(name),
+                format!("$JS.API.CONSUMER.INFO.{WORK}.*"),
+                format!("$JS.API.CONSUMER.MSG.NEXT.{WORK}.*"),
+                format!("$JS.ACK.{WORK}.>"),
+            ],
             subscribe: vec![order(name), clock(name), HERE.to_string(), own_inbox],
             answers: true,
         },
@@ -53,6 +94,7 @@ pub(crate) fn rights(name: &HostName, kind: MemberKind) -> Rights {
                 publish: vec![
                     "whyso.ask.*".to_string(),
                     "whyso.clock.*".to_string(),
+                    "whyso.work.*.*".to_string(),
                     HERE.to_string(),
                     api(&format!("CONSUMER.CREATE.{FRAMES}.>")),
                     api(&format!("CONSUMER.INFO.{FRAMES}.*")),
@@ -61,6 +103,12 @@ pub(crate) fn rights(name: &HostName, kind: MemberKind) -> Rights {
                     api(&format!("STREAM.INFO.{FRAMES}")),
                     api(&format!("STREAM.PURGE.{FRAMES}")),
                     format!("$JS.ACK.{FRAMES}.>"),
+                    api(&format!("CONSUMER.CREATE.{WORK}.>")),
+                    api(&format!("CONSUMER.DURABLE.CREATE.{WORK}.>")),
+                    api(&format!("CONSUMER.INFO.{WORK}.*")),
+                    api(&format!("CONSUMER.DELETE.{WORK}.*")),
+                    api(&format!("STREAM.INFO.{WORK}")),
+                    api(&format!("STREAM.PURGE.{WORK}")),
                 ],
                 subscribe: vec![own_inbox],
                 answers: false,

@@ -1,58 +1,18 @@
 //! A real hub: who may do what on it, and that no frame is lost or counted twice.
 
-use std::net::TcpListener;
-use std::path::Path;
+mod common;
+
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use common::{SOON, agent, has_nats_server, hub, join, name};
 use whyso_hub::{
-    Answer, Bus, Error, Frame, HostName, HubFolder, HubServer, HubSettings, MemberKind, NATS_SERVER, Order,
+    AGENT_LOST_AFTER, Answer, Bus, Error, Frame, HubFolder, HubServer, HubSettings, MemberKind, Order,
     RecordingId, Token,
 };
 
-/// Whether there is a nats-server; where there is none, that is counted as not tested.
-fn has_nats_server() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_on_path = std::env::split_paths(&path).any(|folder| folder.join(NATS_SERVER).is_file());
-    let found = is_on_path || std::env::var_os("WHYSO_NATS_SERVER").is_some();
-    if !found {
-        whyso_testing::not_tested("a hub needs nats-server: scripts/nats_server.sh installs it");
-    }
-    found
-}
-
-/// For what happens at once on a machine at rest.
-const SOON: Duration = Duration::from_secs(20);
 /// For what must not happen.
 const A_WHILE: Duration = Duration::from_millis(700);
-
-fn settings() -> HubSettings {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    HubSettings { listen: free.to_string(), address: free.to_string(), bytes_max: 256 << 20 }
-}
-
-async fn hub(folder: &Path) -> HubServer {
-    HubServer::start(HubFolder::make(folder, settings()).unwrap()).await.unwrap()
-}
-
-fn name(name: &str) -> HostName {
-    HostName::new(name).unwrap()
-}
-
-fn agent(hub: &HubServer, agent: &str) -> Token {
-    hub.folder().invite(name(agent), MemberKind::Agent).unwrap()
-}
-
-/// A hub that was asked to read its members again does so a moment later.
-async fn join(token: &Token) -> Bus {
-    let begun = std::time::Instant::now();
-    loop {
-        match Bus::join(token).await {
-            Ok(bus) => return bus,
-            Err(error) if begun.elapsed() > SOON => panic!("{error}"),
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
-}
 
 fn frame(number: u64) -> Frame {
     Frame { number, is_last: false, lost: 0, entries: vec![number as u8; 100] }
@@ -143,6 +103,9 @@ async fn a_stolen_token_is_that_agent_only_until_it_is_withdrawn() {
     assert!(thief.clock(&name("db")).await.is_err());
     publish(&db_bus, &recording, 1).await.unwrap();
     assert!(thief.frames(&recording).await.is_err());
+    // It takes work, and gives none, and does not see what others found.
+    assert!(thief.queue_work(&recording, &BTreeSet::from([1]), AGENT_LOST_AFTER).await.is_err());
+    assert!(thief.results(&recording).await.is_err());
     // Nor publish under another one's name: the token with another name in it is refused at the door of that subject.
     let mut line: serde_json::Value = serde_json::to_value(&stolen).unwrap();
     line["name"] = "db".into();
@@ -157,13 +120,18 @@ async fn a_stolen_token_is_that_agent_only_until_it_is_withdrawn() {
     assert_eq!(hosts, [("db".to_string(), 1)]);
     // As itself it may.
     publish(&thief, &recording, 7).await.unwrap();
+    let never_received = RecordingId::new("r2").unwrap();
+    publish(&thief, &never_received, 1).await.unwrap();
 
-    hub.folder().withdraw(&name("load")).unwrap();
+    hub.folder().withdraw(&name("load")).await.unwrap();
     let begun = std::time::Instant::now();
     while publish(&thief, &recording, 8).await.is_ok() {
         assert!(begun.elapsed() < SOON, "a withdrawn token is still let in");
     }
     assert!(matches!(Bus::join(&stolen).await, Err(Error::Refused { .. })));
+    // What it had published is not received any more.
+    let mut frames = commander.frames(&never_received).await.unwrap();
+    assert!(frames.next(A_WHILE).await.unwrap().is_none(), "a frame of a withdrawn host");
     // The other one is not disturbed.
     publish(&db_bus, &recording, 3).await.unwrap();
     db_answers.abort();
@@ -217,4 +185,51 @@ async fn what_a_hub_keeps_survives_its_restart_and_members_come_back() {
     }
     numbers.dedup();
     assert_eq!(numbers, [1, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_one_hub_runs_on_a_folder_and_another_address_does_not_void_tokens_silently() {
+    if !has_nats_server() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let first = hub(folder.path()).await;
+    let same = first.folder().settings().clone();
+    let second = HubServer::start(HubFolder::make(folder.path(), same.clone()).unwrap()).await;
+    assert!(second.err().unwrap().to_string().contains("runs on this folder already"));
+    let token = agent(&first, "db");
+    drop(join(&token).await);
+    drop(first);
+    let other = HubSettings { address: "lab1:4222".to_string(), ..same.clone() };
+    let error = HubFolder::make(folder.path(), other).unwrap_err();
+    assert!(error.to_string().contains(&format!("--address {}", same.address)), "{error}");
+    // The token of before still holds.
+    let again = HubServer::start(HubFolder::make(folder.path(), same).unwrap()).await.unwrap();
+    join(&token).await;
+    drop(again);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_subject_that_is_an_order_to_the_server_does_nothing() {
+    if !has_nats_server() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(folder.path()).await;
+    let recording = RecordingId::new("r1").unwrap();
+    let (db, thief) = (join(&agent(&hub, "db")).await, join(&agent(&hub, "load")).await);
+    publish(&db, &recording, 1).await.unwrap();
+    // The hub answers a frame at the subject that its sender names.
+    for reply in ["$JS.API.STREAM.PURGE.WHYSO_FRAMES", "$JS.API.STREAM.DELETE.WHYSO_FRAMES", "whyso.ask.db"] {
+        thief.publish_with_reply(&recording, frame(1).to_bytes().unwrap().into(), reply).await.unwrap();
+    }
+    publish(&thief, &recording, 2).await.unwrap();
+    let commander = join(&hub.folder().commander().unwrap()).await;
+    let mut frames = commander.frames(&recording).await.unwrap();
+    let mut hosts = Vec::new();
+    while let Some(received) = frames.next(A_WHILE).await.unwrap() {
+        hosts.push(received.host.to_string());
+        received.done().await.unwrap();
+    }
+    assert!(hosts.contains(&"db".to_string()), "{hosts:?}");
 }

@@ -61,6 +61,7 @@ mod engine;
 mod engine_kind;
 mod error;
 mod measure;
+mod merge;
 mod native;
 mod outcome;
 mod spec;
@@ -78,11 +79,12 @@ pub use engine_kind::EngineKind;
 pub use error::{ExecutionError, LoadError, SpecError};
 pub use measure::histogram::Histogram;
 pub use measure::times::{Time, Times};
+pub use merge::IntervalMerge;
 pub use native::NativeWork;
 pub use outcome::{
-    ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure, InFlight,
-    Interval, IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION,
-    TransactionOutcome, UserTime,
+    ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure,
+    GeneratorOutcome, InFlight, Interval, IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK,
+    TRANSACTION, TransactionOutcome, UnknownErrorCode, UserTime,
 };
 pub use spec::{
     Arrivals, Endpoint, LevelSpec, LoadSpec, Pacing, Placement, Profile, ProfileError, Think, UnknownEngine,

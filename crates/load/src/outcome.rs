@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::engine_kind::EngineKind;
 use crate::measure::histogram::Histogram;
 use crate::tuning::Tuning;
 
 /// A server's error number and SQL state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ErrorCode {
     pub errno: u16,
     /// Five letters or digits; "HY000" where the server gave none.
@@ -19,6 +24,39 @@ pub struct ErrorCode {
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.errno, self.sqlstate.escape_ascii())
+    }
+}
+
+impl From<ErrorCode> for String {
+    fn from(code: ErrorCode) -> String {
+        code.to_string()
+    }
+}
+
+/// A text that is no error's code.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{text}' is no error's code such as 1213 (40001)")]
+pub struct UnknownErrorCode {
+    pub text: String,
+}
+
+impl TryFrom<String> for ErrorCode {
+    type Error = UnknownErrorCode;
+
+    fn try_from(text: String) -> Result<ErrorCode, UnknownErrorCode> {
+        text.parse()
+    }
+}
+
+impl FromStr for ErrorCode {
+    type Err = UnknownErrorCode;
+
+    fn from_str(text: &str) -> Result<ErrorCode, UnknownErrorCode> {
+        let code = || {
+            let (errno, state) = text.strip_suffix(')')?.split_once(" (")?;
+            Some(ErrorCode { errno: errno.parse().ok()?, sqlstate: state.as_bytes().try_into().ok()? })
+        };
+        code().ok_or_else(|| UnknownErrorCode { text: text.to_string() })
     }
 }
 
@@ -33,7 +71,7 @@ pub const ROLLBACK: &str = "rollback";
 
 /// The result of one level: of its measured window alone, unless a field says otherwise. Something counts into the
 /// window when it was completed at or after `window_begin_ns` and before `window_end_ns`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LevelOutcome {
     pub users: u32,
     /// When the level's first statement could be sent (monotonic nanoseconds, as all times here).
@@ -82,6 +120,23 @@ pub struct LevelOutcome {
     pub reconnects: u64,
     /// Intervals that nobody took from the channel in time. Of the whole level.
     pub intervals_lost: u64,
+    /// One for each host that sent a part of the load; empty where this process sent all of it.
+    pub generators: Vec<GeneratorOutcome>,
+}
+
+/// One host's part of a load that several hosts sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GeneratorOutcome {
+    pub host: String,
+    pub users: u32,
+    pub transactions: u64,
+    pub queries: u64,
+    pub errors: u64,
+    pub response: Histogram,
+    pub client: ClientUse,
+    pub engine: EngineUse,
+    /// As [`LevelOutcome::invalid_why`], of this generator alone.
+    pub invalid_why: Option<String>,
 }
 
 /// Share of the time that a transaction takes, above which the generator's own delays are held to distort it.
@@ -90,11 +145,51 @@ const DELAY_SHARE_MAX: f64 = 0.1;
 const LATE_NS_MIN: u64 = 1_000_000;
 
 impl LevelOutcome {
+    /// A level in whose window nothing was done.
+    pub fn nothing(users: u32, engine: EngineUse, (begin_ns, end_ns): (i64, i64)) -> LevelOutcome {
+        LevelOutcome {
+            users,
+            begin_ns,
+            window_begin_ns: begin_ns,
+            window_end_ns: end_ns,
+            transactions: 0,
+            queries: 0,
+            errors_by_code: BTreeMap::new(),
+            lost_ns_by_code: BTreeMap::new(),
+            retries: 0,
+            response: Histogram::new(),
+            service: Histogram::new(),
+            retried: Histogram::new(),
+            by_transaction: Vec::new(),
+            kinds: Vec::new(),
+            bins_100ms: Vec::new(),
+            client: ClientUse::default(),
+            engine,
+            arrivals: None,
+            in_flight: InFlight::default(),
+            user_time: UserTime::default(),
+            last_answer_ns: None,
+            endpoints: Vec::new(),
+            client_limit: None,
+            failure: None,
+            reconnects: 0,
+            intervals_lost: 0,
+            generators: Vec::new(),
+        }
+    }
+
     /// Why the level says more of the load generator than of the server; `None` where there is no sign of it. Next to
     /// [`ClientUse::saturated_why`] and [`client_limit`](LevelOutcome::client_limit) there are two reasons.
     /// Transactions began late although a user stood ready: p99 over 1 ms, and over a tenth of the mean response. Or
     /// answers waited in the event loop for more than a tenth of the time that statements took.
+    ///
+    /// Where several hosts sent the load, each is judged by itself, and the first of which it is true is named.
     pub fn invalid_why(&self) -> Option<String> {
+        if !self.generators.is_empty() {
+            let named =
+                |part: &GeneratorOutcome| Some(format!("{}: {}", part.host, part.invalid_why.as_ref()?));
+            return self.generators.iter().find_map(named);
+        }
         self.client_limit.clone().or_else(|| self.client.saturated_why()).or_else(|| self.delayed_why())
     }
 
@@ -120,7 +215,7 @@ impl LevelOutcome {
 
 /// Transactions that were due when the window ended, and had not ended. Each has its age then, from when it was due:
 /// a lower bound of its response time, also where it ended soon after.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct InFlight {
     pub ages: Histogram,
     /// Of them, those of an open loop that had not begun: no user was free.
@@ -131,7 +226,7 @@ pub struct InFlight {
 
 /// What the users did with the time of the window, in nanoseconds of all users together. `ended_ns`, `in_flight_ns` and
 /// `outside_ns` add up to the number of users times the window's length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserTime {
     /// Within the window, in transactions that ended in it.
     pub ended_ns: u64,
@@ -146,7 +241,7 @@ pub struct UserTime {
 }
 
 /// One kind of transaction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TransactionOutcome {
     pub kind: String,
     /// As [`LevelOutcome::response`], of this kind alone.
@@ -158,7 +253,7 @@ pub struct TransactionOutcome {
 }
 
 /// One kind of statement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KindOutcome {
     pub kind: String,
     /// Statements that went well.
@@ -175,7 +270,7 @@ pub struct KindOutcome {
 }
 
 /// Which engine drove a level, and why that one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineUse {
     /// Never [`EngineKind::Auto`].
     pub kind: EngineKind,
@@ -188,7 +283,7 @@ pub struct EngineUse {
 }
 
 /// How well the load kept to an open loop's schedule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ArrivalsOutcome {
     /// Transactions that became due in the window.
     pub due: u64,
@@ -202,7 +297,7 @@ pub struct ArrivalsOutcome {
 }
 
 /// One endpoint's share of a level.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EndpointOutcome {
     /// As "db1:3306".
     pub address: String,
@@ -214,7 +309,7 @@ pub struct EndpointOutcome {
 }
 
 /// A time in which an endpoint could not be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
     /// When the first connection to it was lost.
     pub begin_ns: i64,
@@ -223,7 +318,7 @@ pub struct Outage {
 }
 
 /// What the load's own threads used between the window's edges.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientUse {
     /// User and system CPU of the load's threads together, in nanoseconds, as the scheduler counts it.
     pub threads_cpu_ns: u64,
@@ -283,8 +378,26 @@ impl ClientUse {
     }
 }
 
+/// Share of the window for which a generator's threads wait for a CPU, above which its response times are held to be too long.
+const STARVED_SHARE_MAX: f64 = 0.1;
+
+impl ClientUse {
+    /// Why other programs of the load's own machine probably made response times longer; `None` where there is no sign of it. Only for a
+    /// machine that the server does not run on: its threads waited for a CPU for more than a tenth of the window, on average.
+    pub fn starved_why(&self) -> Option<String> {
+        let time_ns = self.window_ns as f64 * f64::from(self.threads);
+        let share = self.run_delay_ns as f64 / time_ns.max(1.0);
+        (share > STARVED_SHARE_MAX).then(|| {
+            format!(
+                "the load's threads were ready to run and waited for a CPU for {:.0} % of the time, so that other programs there slow it down",
+                share * 100.0
+            )
+        })
+    }
+}
+
 /// Why a level was ended by something else than `stop`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub at_ns: i64,
     pub cause: Cause,
@@ -292,7 +405,7 @@ pub struct Failure {
     pub message: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cause {
     /// An error that is not among the workload's `retry_errors`.
@@ -308,7 +421,7 @@ pub enum Cause {
 }
 
 /// What happened in one interval, of about a second.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     pub begin_ns: i64,
     pub end_ns: i64,
@@ -321,7 +434,7 @@ pub struct Interval {
     pub backlog: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRow {
     pub statement: String,
     pub count: u64,
@@ -338,7 +451,7 @@ pub struct IntervalRow {
 }
 
 /// Progress of a running level, since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
     pub transactions: u64,
     pub queries: u64,
@@ -375,7 +488,20 @@ mod tests {
     }
 
     #[test]
-    fn an_error_code_prints_as_number_and_state() {
-        assert_eq!(ErrorCode { errno: 1213, sqlstate: *b"40001" }.to_string(), "1213 (40001)");
+    fn a_generator_whose_machine_is_busy_with_other_programs_is_starved() {
+        let waited = |run_delay_ns| ClientUse { run_delay_ns, ..used(100, 2, 2) };
+        assert!(waited(700_000_000).starved_why().unwrap().contains("35 %"));
+        assert_eq!(waited(100_000_000).starved_why(), None);
+        assert_eq!(ClientUse::default().starved_why(), None);
+    }
+
+    #[test]
+    fn an_error_code_prints_as_number_and_state_and_is_read_so() {
+        let code = ErrorCode { errno: 1213, sqlstate: *b"40001" };
+        assert_eq!(code.to_string(), "1213 (40001)");
+        assert_eq!("1213 (40001)".parse(), Ok(code));
+        for wrong in ["1213", "1213 (400)", "x (40001)", "70000 (40001)"] {
+            assert!(wrong.parse::<ErrorCode>().is_err(), "{wrong}");
+        }
     }
 }

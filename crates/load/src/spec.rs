@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 pub use whyso_workload::ArrivalProcess as Arrivals;
 
@@ -75,7 +76,7 @@ pub enum Placement {
 }
 
 /// One level.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LevelSpec {
     /// Users, and so the most transactions that are under way at once.
     pub users: u32,
@@ -109,7 +110,7 @@ impl LevelSpec {
 }
 
 /// When transactions begin.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pacing {
     /// A user begins its next one when the one before has ended, after a pause. `active`: how many of the users are at
     /// work at a time of the level; `None`: all of them.
@@ -120,7 +121,7 @@ pub enum Pacing {
 }
 
 /// The pause between a user's transactions.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Think {
     None,
     Fixed(Duration),
@@ -130,7 +131,8 @@ pub enum Think {
 
 /// A quantity over the time of a level: straight lines between points, held before the first and after the last. Two
 /// points at one time are a step.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<(Duration, f64)>", into = "Vec<(Duration, f64)>")]
 pub struct Profile {
     points: Vec<(Duration, f64)>,
 }
@@ -181,6 +183,16 @@ impl Profile {
         }
     }
 
+    /// The same with each value a share of what it is.
+    ///
+    /// ```
+    /// use whyso_load::Profile;
+    /// assert_eq!(Profile::constant(90.0).scaled(1.0 / 3.0).at(1.0), 30.0);
+    /// ```
+    pub fn scaled(&self, share: f64) -> Profile {
+        Profile { points: self.points.iter().map(|(time, value)| (*time, value * share)).collect() }
+    }
+
     /// Its points, ascending.
     pub fn points(&self) -> &[(Duration, f64)] {
         &self.points
@@ -208,6 +220,20 @@ impl Profile {
     /// Whether it never changes.
     pub fn is_constant(&self) -> bool {
         self.points.iter().all(|(_, value)| *value == self.points[0].1)
+    }
+}
+
+impl TryFrom<Vec<(Duration, f64)>> for Profile {
+    type Error = ProfileError;
+
+    fn try_from(points: Vec<(Duration, f64)>) -> Result<Profile, ProfileError> {
+        Profile::new(points)
+    }
+}
+
+impl From<Profile> for Vec<(Duration, f64)> {
+    fn from(profile: Profile) -> Vec<(Duration, f64)> {
+        profile.points
     }
 }
 

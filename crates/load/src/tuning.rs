@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::engine_kind::EngineKind;
 
 /// Off where it is the default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tuning {
     /// Only of event loops over io_uring.
     pub min_complete: Option<MinComplete>,
@@ -21,7 +22,7 @@ pub struct Tuning {
 
 /// How many receives must have completed before an event loop continues: fewer wake-ups, and answers that wait for others.
 /// io_uring's `min_complete`, with a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MinComplete {
     /// At least 1, which is what loops wait for anyway. A loop with fewer connections waits for as many as it has.
     pub completions: u32,
@@ -30,7 +31,7 @@ pub struct MinComplete {
 }
 
 /// How the kernel schedules the load's threads: sched(7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchedulingPolicy {
     /// SCHED_BATCH: a woken thread does not preempt the thread that runs.
     Batch,

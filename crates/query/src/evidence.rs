@@ -130,10 +130,20 @@ pub fn machine(run: &RunInfo) -> Machine {
     Machine {
         server_cpus: server_cpus.len() as u32,
         server_cpu_numbers: server_cpus.clone(),
-        client_cpus: client_cpus.len() as u32,
+        client_cpus: match generators_cpus(run) {
+            0 => client_cpus.len() as u32,
+            of_generators => of_generators,
+        },
         shared: across.is_none() && server_cpus.iter().any(|cpu| client_cpus.contains(cpu)),
         cpus: across.map_or(run.host.logical_cpus, |host| host.facts.logical_cpus),
     }
+}
+
+/// CPUs of all hosts that sent a part of the load, at the level that had the most; 0 where one process sent all of it.
+fn generators_cpus(run: &RunInfo) -> u32 {
+    let of_level =
+        |level: &Level| level.result.generators.iter().map(|part| part.client.cpus_allowed).sum::<u32>();
+    run.levels.iter().map(of_level).max().unwrap_or(0)
 }
 
 fn action_input(action: &ActionRecord) -> ActionInput {

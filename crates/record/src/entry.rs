@@ -44,20 +44,31 @@ impl Entry {
         Ok(())
     }
 
-    /// Reads all entries of `bytes`.
-    ///
-    /// # Errors
-    /// They are no entries.
-    pub fn read_all(mut bytes: &[u8]) -> Result<Vec<Entry>> {
-        let mut entries = Vec::new();
-        while !bytes.is_empty() {
-            let (entry, rest) = postcard::take_from_bytes(bytes).map_err(undecodable)?;
-            entries.push(entry);
-            bytes = rest;
-        }
-        Ok(entries)
+    /// The entries of `bytes`, one at a time: together they may take many times the memory. The last one is an error where what is left
+    /// is none, or has more than [`ENTRY_BYTES_MAX`].
+    pub fn read_all(bytes: &[u8]) -> impl Iterator<Item = Result<Entry>> + '_ {
+        let mut left = bytes;
+        std::iter::from_fn(move || {
+            if left.is_empty() {
+                return None;
+            }
+            let bounded = &left[..left.len().min(ENTRY_BYTES_MAX)];
+            match postcard::take_from_bytes(bounded) {
+                Ok((entry, rest)) => {
+                    left = &left[bounded.len() - rest.len()..];
+                    Some(Ok(entry))
+                }
+                Err(error) => {
+                    left = &[];
+                    Some(Err(undecodable(error)))
+                }
+            }
+        })
     }
 }
+
+/// The most bytes of an entry.
+pub const ENTRY_BYTES_MAX: usize = 8 << 20;
 
 fn undecodable(cause: postcard::Error) -> Error {
     Error::damaged(Path::new("what a host sent"), "entries", cause)
@@ -140,16 +151,23 @@ mod tests {
         for entry in entries() {
             entry.append_to(&mut bytes).unwrap();
         }
-        assert_eq!(Entry::read_all(&bytes).unwrap(), entries());
+        assert_eq!(Entry::read_all(&bytes).collect::<Result<Vec<_>>>().unwrap(), entries());
+    }
+
+    #[test]
+    fn an_entry_that_is_too_large_ends_what_is_read() {
+        let mut bytes = Vec::new();
+        Entry::Run(vec![b' '; ENTRY_BYTES_MAX]).append_to(&mut bytes).unwrap();
+        Entry::Run(Vec::new()).append_to(&mut bytes).unwrap();
+        let found: Vec<Result<Entry>> = Entry::read_all(&bytes).collect();
+        assert!(matches!(&found[..], [Err(_)]));
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             // Each entry takes a byte at least.
-            if let Ok(found) = Entry::read_all(&bytes) {
-                prop_assert!(found.len() <= bytes.len());
-            }
+            prop_assert!(Entry::read_all(&bytes).count() <= bytes.len());
         }
     }
 }

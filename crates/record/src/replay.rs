@@ -30,6 +30,7 @@ pub struct Replay {
     recorder: Recorder,
     host: String,
     has_clients: bool,
+    has_server: bool,
     /// Births of threads on this clock. A thread is known by its birth, so that it stays the same while the clock is known better.
     births: HashMap<i64, i64>,
     /// `None`: a series that is left out.
@@ -39,8 +40,10 @@ pub struct Replay {
 impl Replay {
     /// `host`: what all that it sends is about, whatever it calls itself.
     /// `has_clients`: what it knows of its own connections to the server counts, because no other host knows of its clients.
-    pub fn new(recorder: Recorder, host: &str, has_clients: bool) -> Replay {
-        Replay { recorder, host: host.to_string(), has_clients, births: HashMap::new(), ids: HashMap::new() }
+    /// `has_server`: the recording's server runs there. Of another host, threads and stacks are refused.
+    pub fn new(recorder: Recorder, host: &str, has_clients: bool, has_server: bool) -> Replay {
+        let host = host.to_string();
+        Replay { recorder, host, has_clients, has_server, births: HashMap::new(), ids: HashMap::new() }
     }
 
     /// Records an entry, its times as `here` gives them on this machine's clock. Returns `run.json` where it is one.
@@ -85,6 +88,9 @@ impl Replay {
             }
             // Only this machine's load is measured.
             Entry::Load(_) => return Err(refused("a load of its own")),
+            Entry::States(_) | Entry::Batch { .. } if !self.has_server => {
+                return Err(refused("threads of a server that it does not have"));
+            }
             Entry::States(mut interval) => {
                 check(&interval)?;
                 (interval.begin_ns, interval.t_ns) = (here(interval.begin_ns), here(interval.t_ns));

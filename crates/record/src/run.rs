@@ -334,6 +334,9 @@ pub struct LevelResult {
     pub arrivals: Option<ArrivalsResult>,
     #[serde(default)]
     pub endpoints: Vec<EndpointResult>,
+    /// One for each host that sent a part of the load; empty where one process sent all of it.
+    #[serde(default)]
+    pub generators: Vec<GeneratorResult>,
     /// What on the client's machine bounded the load, such as its local ports; empty where nothing did.
     #[serde(default)]
     pub client_limit: String,
@@ -423,6 +426,18 @@ pub struct ArrivalsResult {
     pub held: bool,
     /// How late transactions began for which a user stood ready: the generator's own delay.
     pub late_ms: Latency,
+}
+
+/// One host's part of a load that several hosts sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct GeneratorResult {
+    pub host: String,
+    pub users: u32,
+    pub transactions: u64,
+    pub transactions_per_s: f64,
+    pub errors: u64,
+    pub latency_ms: Latency,
+    pub client: Client,
 }
 
 /// One endpoint's share of a level.

@@ -15,7 +15,7 @@ use crate::text::budget::visible_parts;
 use crate::text::engine::{engines, switches};
 use crate::text::files::{FILES_SHOWN_MAX, file_cells};
 use crate::text::level::{regime_name, unit, validity, workload};
-use crate::text::{dash, transactions};
+use crate::text::{dash, generators, transactions};
 use statements::statements_of;
 use writer::{Markdown, escaped};
 
@@ -132,8 +132,19 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     for engine in engines(run.levels.iter()).into_iter().chain(switches(run)) {
         out.line(&format!("\n{}", escaped(&engine)));
     }
+    generators(out, run);
     kinds_of_transactions(out, run);
     service_levels(out, run);
+}
+
+/// The hosts that sent the load together.
+fn generators(out: &mut Markdown, run: &RunInfo) {
+    let rows = generators::generator_rows(run.levels.iter());
+    if !rows.is_empty() {
+        out.heading("Load by host");
+        out.table(&generators::HEAD);
+        rows.iter().for_each(|cells| out.row(&cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>()));
+    }
 }
 
 /// What is known of levels that something else loaded: no percentiles, no errors, nothing of the generator.

@@ -8,6 +8,7 @@ use whyso_words::{at_least, count, number, percent_number, whole};
 
 use crate::axis::Axis;
 use crate::text::engine::{engines, switches};
+use crate::text::generators::generators;
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, lines_of, wrapped};
 use crate::text::level::how_unsteady;
 use crate::text::nodes::nodes;
@@ -61,6 +62,7 @@ fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
     for line in engines(run.levels.iter()).into_iter().chain(switches(run)) {
         let _ = writeln!(out, "{line}");
     }
+    out.push_str(&generators(run.levels.iter()));
     out.push_str(&kinds_of_transactions(run.levels.iter()));
     out.push_str(&service_levels(run.levels.iter()));
     out

@@ -51,6 +51,13 @@ pub struct Start {
     pub pair: bool,
 }
 
+impl Start {
+    /// The part of the study that it belongs to, which one machine carries out as a whole: 0 is the pair, and others are a block each.
+    pub fn unit(&self) -> u32 {
+        if self.pair { 0 } else { self.block + 1 }
+    }
+}
+
 impl Spec {
     /// Returns every server with every variant under every condition, in each tuning.
     pub fn cells(&self) -> Vec<Cell> {

@@ -13,6 +13,9 @@ use crate::{Error, Spec};
 
 const SPEC: &str = "study.json";
 const STARTS: &str = "starts.jsonl";
+/// Holds its name among machines that carry it out together.
+const WORK: &str = "work-id";
+const WORK_LETTERS: usize = 32;
 /// A study of its own.
 const SUGGESTED: &str = "suggested";
 /// Longest file of a study, in bytes.
@@ -26,6 +29,9 @@ pub struct StartRecord {
     pub start: Start,
     /// Name of its recording within the study's `runs`; empty where there is none.
     pub run: String,
+    /// The machine that it was carried out on; empty where that is the one of the study's folder.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
     /// As the server reports it.
     #[serde(default)]
     pub version: String,
@@ -174,6 +180,19 @@ pub struct StoredStudy {
     pub endpoint: String,
 }
 
+impl StoredStudy {
+    /// Reads what a folder, or another machine, has of a study.
+    ///
+    /// # Errors
+    /// It is no study, or one of too many cells.
+    pub fn parse(json: &[u8]) -> Result<StoredStudy, Error> {
+        let study: StoredStudy =
+            serde_json::from_slice(json).map_err(|error| Error::Spec(format!("it is no study: {error}")))?;
+        study.spec.check_size()?;
+        Ok(study)
+    }
+}
+
 impl Journal {
     /// Begins a study in a folder that does not exist yet.
     ///
@@ -258,6 +277,29 @@ impl Journal {
 
     pub fn notes(&self) -> &[String] {
         &self.study.notes
+    }
+
+    /// By which the machines that carry it out together know it. It stays the same for the folder.
+    ///
+    /// # Errors
+    /// It can't be read or written.
+    pub fn work_id(&self) -> Result<String, Error> {
+        let path = self.dir.join(WORK);
+        let is_id = |id: &str| id.len() == WORK_LETTERS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match read_plain(&path) {
+            Ok(bytes) if std::str::from_utf8(&bytes).is_ok_and(is_id) => {
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(Error::io(&path, cause)),
+            _ => {
+                let mut random = [0; WORK_LETTERS / 2];
+                let filled = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
+                filled.map_err(|cause| Error::io(Path::new("/dev/urandom"), cause))?;
+                let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+                fs::write(&path, &id).map_err(|cause| Error::io(&path, cause))?;
+                Ok(id)
+            }
+        }
     }
 
     /// Returns the folder of the recordings.

@@ -50,6 +50,9 @@ pub(crate) enum SettingsError {
     Value { name: &'static str, text: String },
     #[error("--{name} is not served: leave it out")]
     NotServed { name: &'static str },
+    /// Hosts to record, and no recording.
+    #[error("--hosts names hosts that record: give --record, too")]
+    HostsWithoutRecord,
     #[error("--db-driver={driver} is not served: mysql is")]
     Driver { driver: String },
     #[error("Invalid value for --db-ps-mode: {mode}. Give auto or disable.")]

@@ -119,6 +119,12 @@ pub(crate) const GROUPS: [Group; 5] = [
                 "",
                 "also record the run, the server and this machine, in runs (whyso's own)",
             ),
+            (
+                "hosts",
+                Type::File,
+                "",
+                "file that names hosts whose agents record, too; needs --record (whyso's own)",
+            ),
             ("engine", Type::Text, "auto", "auto, threads, epoll or io-uring (whyso's own)"),
             ("tx-rate", Type::Double, "0", "old name of --rate"),
             ("max-requests", Type::Int, "0", "old name of --events"),

@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) json: Option<String>,
     /// Folder in which the run is recorded, in one of its own.
     pub(crate) record: Option<PathBuf>,
+    /// Hosts whose agents record, too.
+    pub(crate) hosts: Option<PathBuf>,
     pub(crate) engine: EngineKind,
     pub(crate) random: RandomOptions,
     /// 0: from the time.
@@ -109,7 +111,10 @@ impl Settings {
         };
         let threads = values.bounded("threads", 1.0, 1e6)? as u32;
         let time = values.seconds("time")?;
-        let (json, record) = (values.text("json"), values.text("record"));
+        let (json, record, hosts) = (values.text("json"), values.text("record"), values.text("hosts"));
+        if record.is_empty() && !hosts.is_empty() {
+            return Err(SettingsError::HostsWithoutRecord);
+        }
         let random = RandomOptions {
             default: values.text("rand-type").parse::<Kind>()?,
             iterations: values.bounded("rand-spec-iter", 1.0, 1e6)? as u32,
@@ -138,6 +143,7 @@ impl Settings {
             turn_max: Duration::from_secs_f64(values.bounded("turn-timeout", 1.0, 1e9)?),
             json: (!json.is_empty()).then(|| json.to_string()),
             record: (!record.is_empty()).then(|| PathBuf::from(record)),
+            hosts: (!hosts.is_empty()).then(|| PathBuf::from(hosts)),
             engine: values.text("engine").parse()?,
             random,
             seed: values.bounded("rand-seed", 0.0, 9e15)? as u64,

@@ -30,6 +30,8 @@ pub struct Run {
     pub percentile: Option<u32>,
     /// Every option and its value, those of the script too; no passwords.
     pub options: Vec<(String, String)>,
+    /// A file that names hosts whose agents record, too.
+    pub hosts: Option<PathBuf>,
 }
 
 /// The program around this library.
@@ -74,6 +76,7 @@ impl Run {
             engine: settings.engine,
             percentile: (settings.percentile > 0).then_some(settings.percentile),
             options: shown.map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            hosts: settings.hosts.clone(),
         }
     }
 }

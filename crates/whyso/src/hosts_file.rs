@@ -1,4 +1,4 @@
-//! The file that `--hosts` names: the hub, and the hosts that record.
+//! The file that `--hosts` names: the hub, and the hosts that record and load.
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,7 @@ struct LabFile {
 struct LabHost {
     name: String,
     server: Option<String>,
+    load: Option<String>,
 }
 
 /// Reads the file.
@@ -59,7 +60,7 @@ pub(crate) fn read(path: &Path) -> Result<HostsPlan> {
         if hosts.iter().any(|other| other.name == name) {
             bail!(wrong(format!("{name} is in it twice")));
         }
-        hosts.push(HostPlan { name, server: host.server });
+        hosts.push(HostPlan { name, server: host.server, load: host.load });
     }
     if hosts.iter().filter(|host| host.server.is_some()).count() > 1 {
         bail!(wrong("one host has the run's server, and not several".to_string()));

@@ -72,7 +72,8 @@ pub(crate) fn run(args: &HubArgs) -> Result<ExitCode> {
             writeln!(out, "{}", token.to_line())?;
         }
         HubCommand::Withdraw { name } => {
-            HubFolder::open(&folder)?.withdraw(&HostName::new(name)?)?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(HubFolder::open(&folder)?.withdraw(&HostName::new(name)?))?;
             writeln!(out, "{name} is cut off, and its token is of no use any more")?;
         }
         HubCommand::Members => {
@@ -101,10 +102,12 @@ fn print_agents(out: &mut impl Write, agents: &[HostState]) -> Result<()> {
         )?;
         return Ok(());
     }
-    writeln!(out, "{:20} {:24} {:>5}  {:28} servers", "host", "machine", "CPUs", "may")?;
+    writeln!(out, "{:20} {:24} {:>5}  {:28} servers and targets", "host", "machine", "CPUs", "may")?;
     for agent in agents {
         let may: Vec<&str> = agent.may.iter().map(|right| right.name()).collect();
-        let servers = if agent.servers.is_empty() { "none".to_string() } else { agent.servers.join(", ") };
+        let mut servers = agent.servers.clone();
+        servers.extend(agent.targets.iter().filter(|target| !agent.servers.contains(target)).cloned());
+        let servers = if servers.is_empty() { "none".to_string() } else { servers.join(", ") };
         let doing = if agent.recording.is_some() { "  recording" } else { "" };
         writeln!(
             out,

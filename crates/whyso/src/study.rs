@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use whyso_control::{Error, ReachedServer};
+use whyso_control::{Error, ReachedServer, StudyPlace, StudyWorkers};
 use whyso_study::{Answer, Design, Journal, Repeats, Spec, StoredStudy};
 use whyso_words::rough_time;
 
@@ -47,6 +47,8 @@ enum StudyCommand {
         /// Permit experiments on the server of --dsn
         #[arg(long, requires = "dsn")]
         allow_experiments: bool,
+        #[command(flatten)]
+        workers: WorkersArgs,
         /// Folder of this study; it must be new [default: studies-run/ and the file's name]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
@@ -70,6 +72,8 @@ enum StudyCommand {
         /// Permit experiments on the server of --dsn
         #[arg(long, requires = "dsn")]
         allow_experiments: bool,
+        #[command(flatten)]
+        workers: WorkersArgs,
         #[arg(long)]
         json: bool,
     },
@@ -96,6 +100,24 @@ enum StudyCommand {
     },
 }
 
+/// Other machines that carry a study out.
+#[derive(Args, Debug)]
+struct WorkersArgs {
+    /// Hosts whose agents carry its blocks out, on servers that they start: a TOML file (docs/reference/lab-file.md)
+    #[arg(long, value_name = "LAB.toml", conflicts_with_all = ["dsn", "cluster"])]
+    hosts: Option<PathBuf>,
+    /// Mix machines that differ in CPU, memory, kernel or system
+    #[arg(long, requires = "hosts")]
+    unlike_machines: bool,
+}
+
+impl WorkersArgs {
+    fn read(&self) -> Result<Option<StudyWorkers>> {
+        let Some(path) = &self.hosts else { return Ok(None) };
+        Ok(Some(StudyWorkers { hosts: crate::hosts_file::read(path)?, may_differ: self.unlike_machines }))
+    }
+}
+
 /// Where studies go, each into a folder of its own.
 pub(crate) const FOLDER: &str = "studies-run";
 /// The page, in a study's folder.
@@ -104,7 +126,10 @@ const PAGE: &str = "report.html";
 pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
     let form = |json: bool| if json { TextFormat::Json } else { TextFormat::Text };
     match &args.command {
-        StudyCommand::Run { file, quick, dry_run, allow_programs, dsn, cluster, out, json, .. } => {
+        StudyCommand::Run {
+            file, quick, dry_run, allow_programs, dsn, cluster, workers, out, json, ..
+        } => {
+            let workers = workers.read()?;
             let text =
                 std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
             let spec = Spec::parse(&text, *quick)
@@ -121,13 +146,15 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
             }
             let name = file.file_stem().unwrap_or_default();
             let dir = out.clone().unwrap_or_else(|| Path::new(FOLDER).join(name));
-            carry_out(Journal::create(&dir, study).map_err(wrong_study)?, server.as_ref(), form(*json))
+            let journal = Journal::create(&dir, study).map_err(wrong_study)?;
+            carry_out(journal, place(server.as_ref(), workers.as_ref()), form(*json))
         }
-        StudyCommand::Resume { dir, allow_programs, dsn, cluster, json, .. } => {
+        StudyCommand::Resume { dir, allow_programs, dsn, cluster, workers, json, .. } => {
+            let workers = workers.read()?;
             let journal = Journal::open(dir).map_err(wrong_study)?;
             check_programs(journal.spec(), *allow_programs)?;
             let server = reached(dsn.as_deref(), cluster.as_deref())?;
-            carry_out(journal, server.as_ref(), form(*json))
+            carry_out(journal, place(server.as_ref(), workers.as_ref()), form(*json))
         }
         StudyCommand::Show { dir, format } => {
             print_answer(&Journal::open(dir).map_err(wrong_study)?, format.chosen())?;
@@ -228,11 +255,18 @@ fn reached(dsn: Option<&str>, cluster: Option<&str>) -> Result<Option<ReachedSer
     Ok(Some(ReachedServer { dsn: loaded.dsn, nodes: loaded.nodes }))
 }
 
-fn carry_out(mut journal: Journal, server: Option<&ReachedServer>, form: TextFormat) -> Result<ExitCode> {
+fn place<'a>(server: Option<&'a ReachedServer>, workers: Option<&'a StudyWorkers>) -> StudyPlace<'a> {
+    match workers {
+        Some(workers) => StudyPlace::Workers(workers),
+        None => StudyPlace::Here(server),
+    }
+}
+
+fn carry_out(mut journal: Journal, on: StudyPlace<'_>, form: TextFormat) -> Result<ExitCode> {
     let stop = handle_ctrl_c()?;
     let bars = Bars::new();
     let command = crate::user::command_line();
-    let done = whyso_control::study(&mut journal, server, &command, &bars, stop, &ask_password);
+    let done = whyso_control::study(&mut journal, on, &command, &bars, stop, &ask_password);
     bars.clear();
     print_answer(&journal, form)?;
     if done.is_ok() {

@@ -50,7 +50,9 @@ struct Whyso {
 
 impl Surroundings for Whyso {
     fn record(&self, run: &Run, folder: &Path) -> Result<Box<dyn Recording>, RecordingError> {
-        let begun = LoadRecording::begin(self.driven(run), folder);
+        let hosts = run.hosts.as_deref().map(crate::hosts_file::read).transpose();
+        let hosts = hosts.map_err(RecordingError::new)?;
+        let begun = LoadRecording::begin(self.driven(run), folder, hosts.as_ref());
         let recording =
             begun.map_err(|error| RecordingError::new(format!("the run can't be recorded: {error}")))?;
         Ok(Box::new(RecordedLoad(recording)))

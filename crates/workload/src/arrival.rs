@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{RatesProblem, WorkloadError};
 use crate::rng::Rng;
 
@@ -18,7 +20,7 @@ const CLOCK_USER: u64 = u64::MAX - 1;
 const THINK_SALT: u64 = 0x7468_696e_6b00_0000;
 
 /// How arrivals lie between each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ArrivalProcess {
     /// Independent of each other: exponential gaps where the rate is constant.
     Poisson,

@@ -4,11 +4,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use whyso_explain::ab::WindowResult;
-use whyso_load::{Histogram, LevelSpec, Pacing, Running, Think};
+use whyso_load::{Histogram, LevelSpec, Pacing, Think};
 use whyso_watch::process_cpu_ns;
 
 use super::guard::{Bounds, Guard};
-use crate::engine::Engine;
+use crate::engine::{Engine, RunningLevel};
 use crate::{Error, Stop};
 
 /// Slow transactions are those above this quantile.
@@ -80,26 +80,27 @@ pub(crate) fn window(side: &mut Side, lengths: Lengths, stop: &Stop) -> Result<O
     })?;
     let begin = Instant::now();
     let mut guard = Guard::new(side.rate_per_s, side.slow, side.pid.is_some(), side.bounds.clone());
-    let mut wait = |running: &Running, until: Duration| {
+    let mut wait = |running: &mut RunningLevel, until: Duration| {
         while let Some(left) = until.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
             let checked = guard.check(running.live()).and_then(|()| {
-                running.intervals().try_iter().try_for_each(|interval| side.bounds.check_interval(&interval))
+                let intervals = running.take_intervals();
+                intervals.iter().try_for_each(|interval| side.bounds.check_interval(interval))
             });
-            if stop.is_asked() || checked.is_err() || running.failure().is_some() {
+            if stop.is_asked() || checked.is_err() || running.has_failed() {
                 running.break_transactions_off();
                 checked?;
-                return Ok(running.failure().is_some());
+                return Ok(running.has_failed());
             }
             sleep(left.min(CHECK_INTERVAL));
         }
         Ok::<_, Error>(true)
     };
-    if !wait(&running, lengths.cut)? {
+    if !wait(&mut running, lengths.cut)? {
         return Ok(None);
     }
     running.begin_measuring();
     let cpu_begin_ns = side.pid.and_then(process_cpu_ns);
-    let is_whole = wait(&running, lengths.whole())?;
+    let is_whole = wait(&mut running, lengths.whole())?;
     let cpu_end_ns = side.pid.and_then(process_cpu_ns);
     let outcome = running.stop();
     if !is_whole {

@@ -1,13 +1,18 @@
 //! Other machines that record with this one: their agents are asked by the hub, and what they send goes into one recording.
 
+mod generators;
 mod recorded;
 mod session;
 
-use whyso_hub::{Bus, HostName, HostState, Token};
+use std::time::Duration;
 
-use crate::Error;
+use whyso_hub::{Bus, HostName, HostState, LoadRequest, LoadSource, Token};
+
 use crate::runtime::runtime;
+use crate::source::Source;
+use crate::{Error, Plan};
 
+pub(crate) use generators::{Generators, HostsLevel};
 pub(crate) use session::{HostsSession, WhatToRecord};
 
 /// Which hosts record with this one.
@@ -20,6 +25,11 @@ pub struct HostsPlan {
 }
 
 impl HostsPlan {
+    /// Whether other hosts send the load.
+    pub(crate) fn has_generators(&self) -> bool {
+        self.hosts.iter().any(|host| host.load.is_some())
+    }
+
     /// The host of the run's server.
     pub(crate) fn server_host(&self) -> Option<&HostName> {
         self.hosts.iter().find(|host| host.server.is_some()).map(|host| &host.name)
@@ -32,6 +42,30 @@ pub struct HostPlan {
     pub name: HostName,
     /// The run's server, as the file of the host's agent calls it. One host has it, at most.
     pub server: Option<String>,
+    /// The target of the host's part of the load, as the file of its agent calls it. `None`: it sends none.
+    pub load: Option<String>,
+}
+
+/// What all hosts of the load are asked to send. Each gets its own target, seed and number of users.
+pub(crate) fn generators_request(plan: &Plan, reconnect: Duration) -> LoadRequest {
+    let source = match plan.source.clone() {
+        Source::Builtin(name) => LoadSource::Builtin { name },
+        Source::File { name, text } => LoadSource::File { name, text },
+        Source::Query { name, sql } => LoadSource::Query { name, sql },
+    };
+    LoadRequest {
+        target: String::new(),
+        source,
+        options: plan.options.clone(),
+        tables: plan.tables,
+        rows: plan.rows,
+        users_max: plan.users.iter().copied().max().unwrap_or(1),
+        seed: plan.seed,
+        engine: plan.engine,
+        loops: plan.loops,
+        tuning: plan.tuning,
+        reconnect,
+    }
 }
 
 /// The agents that are connected to a hub.

@@ -69,7 +69,7 @@ impl RecordedPart {
             clock_series,
             recorder: recorder.clone(),
             anchors: Vec::new(),
-            replay: Replay::new(recorder.clone(), host, has_clients),
+            replay: Replay::new(recorder.clone(), host, has_clients, plan.server.is_some()),
             next: 1,
             held: BTreeMap::new(),
             lost: 0,
@@ -96,6 +96,11 @@ impl RecordedPart {
         if is_due {
             self.anchors.push(now);
         }
+    }
+
+    /// Its clock against this one's, by what is known so far.
+    pub(super) fn line(&self) -> Option<ClockLine> {
+        self.clock.line()
     }
 
     fn clock_now(&self) -> Option<HostClock> {
@@ -143,16 +148,18 @@ impl RecordedPart {
             self.complain("its clock is not known".to_string());
             return;
         };
-        match frame.entries(self.plan.name.as_str()) {
-            Err(error) => self.complain(error.to_string()),
-            Ok(entries) => {
-                for entry in entries {
-                    match self.replay.entry(entry, |t_ns| line.here(t_ns)) {
-                        Ok(None) => {}
-                        Ok(Some(json)) => self.take_run(&json, &line),
-                        Err(error) => self.complain(error.to_string()),
-                    }
+        let name = self.plan.name.clone();
+        for entry in frame.entries(name.as_str()) {
+            let recorded = match entry {
+                Ok(entry) => {
+                    self.replay.entry(entry, |t_ns| line.here(t_ns)).map_err(|error| error.to_string())
                 }
+                Err(error) => Err(error.to_string()),
+            };
+            match recorded {
+                Ok(None) => {}
+                Ok(Some(json)) => self.take_run(&json, &line),
+                Err(problem) => self.complain(problem),
             }
         }
         self.is_over |= frame.is_last;

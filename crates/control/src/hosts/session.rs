@@ -4,13 +4,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use tokio::task::AbortHandle;
-use whyso_hub::{Answer, Bus, Frames, HostName, HostState, Order, RecordOrder, RecordingId, Right};
+use tokio::task::{AbortHandle, JoinSet};
+use whyso_hub::{
+    Answer, Bus, Frames, HostName, HostState, LoadRequest, Order, RecordOrder, RecordingId, Right,
+};
 use whyso_model::{Missing, NotMeasured};
+use whyso_random::SplitMix64;
 use whyso_record::Recorder;
 use whyso_record::run::RunInfo;
 use whyso_trace::StackSampling;
 
+use super::generators::{GeneratorPlan, Generators, LoadOrders, share_max};
 use super::recorded::RecordedPart;
 use super::{HostPlan, HostsPlan};
 use crate::Error;
@@ -167,6 +171,33 @@ impl HostsSession {
         }
     }
 
+    /// Connects the users of the hosts that send the load.
+    ///
+    /// # Errors
+    /// As of [`Generators::open`].
+    pub(crate) fn open_load(&self, request: &LoadRequest, recorder: &Recorder) -> Result<Generators, Error> {
+        let mut plans = Vec::new();
+        let mut seeds = SplitMix64::new(request.seed);
+        for (place, part) in lock(&self.parts).iter().enumerate() {
+            // A host's users are other users than those of the others.
+            let seed = seeds.next_u64();
+            let HostPlan { name, server, load } = part.plan.clone();
+            if let Some(target) = load {
+                let request = LoadRequest { target, seed, ..request.clone() };
+                plans.push(GeneratorPlan { name, has_server: server.is_some(), place, request });
+            }
+        }
+        let users_max = share_max(request.users_max, plans.len());
+        plans.iter_mut().for_each(|plan| plan.request.users_max = users_max);
+        let orders = LoadOrders {
+            handle: self.runtime.handle().clone(),
+            bus: self.bus.clone(),
+            load: self.recording.clone(),
+            recorder: recorder.clone(),
+        };
+        Generators::open(orders, &self.parts, plans)
+    }
+
     /// `run.json` of the server's host as it is by now, its times on this clock.
     pub(crate) fn server_run(&self) -> Option<RunInfo> {
         let parts = lock(&self.parts);
@@ -183,11 +214,13 @@ impl HostsSession {
     fn order_end(&self) {
         let hosts: Vec<HostName> = lock(&self.parts).iter().map(|part| part.plan.name.clone()).collect();
         self.runtime.block_on(async {
+            let mut asked = JoinSet::new();
             for host in hosts {
-                let order = Order::End { recording: self.recording.clone() };
+                let (bus, order) = (self.bus.clone(), Order::End { recording: self.recording.clone() });
                 // One that is gone ends by itself.
-                let _ = self.bus.order(&host, &order).await;
+                asked.spawn(async move { bus.order(&host, &order).await.map(drop) });
             }
+            while asked.join_next().await.is_some() {}
         });
     }
 
@@ -276,8 +309,9 @@ fn lock(parts: &Parts) -> MutexGuard<'_, Vec<RecordedPart>> {
 async fn states(bus: &Bus, wanted: &[HostPlan]) -> Result<Vec<(HostPlan, HostState)>, Error> {
     if wanted.is_empty() {
         let found = bus.agents().await?;
-        let plan =
-            |state: HostState| Ok((HostPlan { name: HostName::new(&state.name)?, server: None }, state));
+        let plan = |state: HostState| {
+            Ok((HostPlan { name: HostName::new(&state.name)?, server: None, load: None }, state))
+        };
         let found = found.into_iter().map(plan).collect::<Result<Vec<_>, Error>>()?;
         if found.is_empty() {
             return Err(Error::Plan("no agent is connected: start whyso agent run on each host".to_string()));
@@ -302,6 +336,7 @@ fn check(host: &HostPlan, state: &HostState) -> Result<(), Error> {
             host.name
         )));
     }
+    check_load(host, state)?;
     if let Some(server) = &host.server
         && !state.servers.contains(server)
     {
@@ -312,6 +347,29 @@ fn check(host: &HostPlan, state: &HostState) -> Result<(), Error> {
         return Err(Error::Plan(format!(
             "the agent on {} knows no server {server} (it knows {known}): name it in its agent.toml, as [[server]]",
             host.name
+        )));
+    }
+    Ok(())
+}
+
+fn check_load(host: &HostPlan, state: &HostState) -> Result<(), Error> {
+    let Some(target) = &host.load else { return Ok(()) };
+    let name = &host.name;
+    if !state.may.contains(&Right::Load) {
+        return Err(Error::Plan(format!(
+            "the agent on {name} may not load: allow it in its agent.toml, by may = [\"observe\", \"load\"]"
+        )));
+    }
+    if !state.targets.contains(target) {
+        return Err(Error::Plan(format!(
+            "the agent on {name} knows no target {target}: name it in its agent.toml, as [[target]]"
+        )));
+    }
+    let here = env!("CARGO_PKG_VERSION");
+    if state.whyso != here {
+        return Err(Error::Plan(format!(
+            "the agent on {name} is whyso {}, and this is {here}: one load needs one version",
+            state.whyso
         )));
     }
     Ok(())

@@ -9,6 +9,8 @@ mod plan;
 mod programs;
 mod rotation;
 mod session_sweep;
+mod unit;
+mod workers;
 
 use std::time::Instant;
 
@@ -24,25 +26,44 @@ use crate::{Error, Plan};
 
 pub use plan::{ReachedServer, plan_study};
 pub use programs::study_programs;
+pub use unit::{check_study_of_others, pack_unit, study_unit};
+pub use workers::StudyWorkers;
 
 use measurement::{Measurement, read_measurement};
 use plan::{KnownKnobs, plan_of};
 
+/// Where a study is carried out.
+#[derive(Clone, Copy, Debug)]
+pub enum StudyPlace<'a> {
+    /// On this machine: on servers of whyso's own, or on a running one.
+    Here(Option<&'a ReachedServer>),
+    /// On other machines.
+    Workers(&'a StudyWorkers),
+}
+
 /// Carries out what a study still has to do. Each finished start is stored, whatever happens later. Returns why the study ended early, where it did.
-/// `server`: the running one that it is carried out on.
+/// `on`: where it is carried out.
 ///
 /// # Errors
 /// A start failed, or the user broke off: what is missing can be done later.
 pub fn study(
     journal: &mut Journal,
-    server: Option<&ReachedServer>,
+    on: StudyPlace<'_>,
     command: &[String],
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Option<String>, Error> {
+    let server = match on {
+        StudyPlace::Here(server) => server,
+        StudyPlace::Workers(_) => None,
+    };
     check_endpoint(journal, server)?;
-    let ended = carry_out(journal, server, command, listener, stop, ask_password)?;
+    let carry_out = |journal: &mut Journal| match on {
+        StudyPlace::Here(server) => carry_out(journal, server, command, listener, stop, ask_password),
+        StudyPlace::Workers(workers) => workers::study_on_workers(journal, workers, listener, stop),
+    };
+    let ended = carry_out(journal)?;
     let begun = journal.suggested().map_err(wrong_study)?;
     let suggested = match (begun, journal.stored().suggested(journal.finished_starts())) {
         (Some(begun), _) => Some(begun),
@@ -52,7 +73,7 @@ pub fn study(
         (None, _) => None,
     };
     if let Some(mut suggested) = suggested {
-        carry_out(&mut suggested, server, command, listener, stop, ask_password)?;
+        carry_out(&mut suggested)?;
     }
     Ok(ended)
 }
@@ -84,44 +105,52 @@ fn carry_out(
     let mut blocks = count_begun_blocks(journal).max(journal.spec().blocks_least());
     loop {
         let todo = journal.todo(blocks);
-        let Some(start) = todo.first().copied() else {
+        if todo.is_empty() {
             if !wants_more(journal, blocks) {
                 return Ok(None);
             }
             blocks += 1;
             continue;
-        };
+        }
         if let Some(why) = is_over(journal) {
             return Ok(Some(why));
         }
-        let cell = &cells[start.cell];
-        if journal.spec().design().is_in_turns() {
-            let together = journal.spec().together(&todo, &cells);
-            listener.hear(News::Step(&describe_starts(journal, &together, &cells, todo.len())));
-            for done in starts_together(
-                journal,
-                &together,
-                &cells,
-                server,
-                &mut knobs,
-                (listener, stop, ask_password),
-            )? {
-                check_errors(journal.spec(), &cells[done.start.cell], &done)?;
-                journal.finish(done).map_err(wrong_study)?;
-            }
-            continue;
-        }
-        listener.hear(News::Step(&describe_start(journal, start, cell, blocks)));
-        let done = one_start(journal, start, cell, server, &mut knobs, &|plan| {
-            let plan = Plan { command: command.to_vec(), ..plan };
-            begin(&plan, &cell.setup, journal.spec(), start, listener, stop, ask_password)
-        })?;
-        if stop.is_asked() {
-            return Err(Error::Interrupted);
-        }
-        check_errors(journal.spec(), cell, &done)?;
-        journal.finish(done).map_err(wrong_study)?;
+        carry_out_next(journal, &todo, &cells, server, &mut knobs, command, (listener, stop, ask_password))?;
     }
+}
+
+/// Carries out the first start that is left, or those that are carried out together with it.
+fn carry_out_next(
+    journal: &mut Journal,
+    todo: &[Start],
+    cells: &[Cell],
+    server: Option<&ReachedServer>,
+    knobs: &mut KnownKnobs,
+    command: &[String],
+    (listener, stop, ask_password): (&dyn Listener, &Stop, &AskPassword),
+) -> Result<(), Error> {
+    let Some(start) = todo.first().copied() else { return Ok(()) };
+    let cell = &cells[start.cell];
+    if journal.spec().design().is_in_turns() {
+        let together = journal.spec().together(todo, cells);
+        listener.hear(News::Step(&describe_starts(journal, &together, cells, todo.len())));
+        let asks = (listener, stop, ask_password);
+        for done in starts_together(journal, &together, cells, server, knobs, asks)? {
+            check_errors(journal.spec(), &cells[done.start.cell], &done)?;
+            journal.finish(done).map_err(wrong_study)?;
+        }
+        return Ok(());
+    }
+    listener.hear(News::Step(&describe_start(journal, start, cell, todo.len())));
+    let done = one_start(journal, start, cell, server, knobs, &|plan| {
+        let plan = Plan { command: command.to_vec(), ..plan };
+        begin(&plan, &cell.setup, journal.spec(), start, listener, stop, ask_password)
+    })?;
+    if stop.is_asked() {
+        return Err(Error::Interrupted);
+    }
+    check_errors(journal.spec(), cell, &done)?;
+    journal.finish(done).map_err(wrong_study)
 }
 
 /// Returns the answer from the starts that have ended.
@@ -194,6 +223,7 @@ fn one_start(
     Ok(StartRecord {
         start,
         run: outcome.run,
+        host: String::new(),
         version: outcome.measurement.version,
         seconds: began.elapsed().as_secs_f64(),
         measured_s: outcome.measurement.measured_s,
@@ -235,6 +265,7 @@ fn starts_together(
     let record = |((start, unknown_knobs), measurement): ((&Start, Vec<String>), Measurement)| StartRecord {
         start: *start,
         run: String::new(),
+        host: String::new(),
         version: measurement.version,
         seconds,
         measured_s: measurement.measured_s,
@@ -308,9 +339,9 @@ fn check_errors(spec: &Spec, cell: &Cell, done: &StartRecord) -> Result<(), Erro
 }
 
 /// Describes which start comes, and how long the study still takes: at most, before the first start has ended.
-fn describe_start(journal: &Journal, start: Start, cell: &Cell, blocks: u32) -> String {
+fn describe_start(journal: &Journal, start: Start, cell: &Cell, todo: usize) -> String {
     let spec = journal.spec();
-    let (done, todo) = (journal.finished_starts().len(), journal.todo(blocks).len());
+    let done = journal.finished_starts().len();
     let (bound, seconds) = match done {
         0 => ("at most", spec.measured_s_of_start() * todo as f64),
         done => ("about", journal.seconds() / done as f64 * todo as f64),

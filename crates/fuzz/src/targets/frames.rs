@@ -75,14 +75,13 @@ pub fn frames(bytes: &[u8]) {
         damage(&mut choices, &mut sent);
     }
     let Ok(frame) = Frame::from_bytes(HOST, &sent) else { return };
-    let Ok(entries) = frame.entries(HOST) else { return };
     let folder = folders::temporary();
     let dir = folder.path().join("here");
     let options = Options { reserve_bytes: 0, own_cost: false, ..Options::default() };
     let here = Recorder::create(&dir, options).expect("a folder of this test's own");
-    let mut replay = Replay::new(here.clone(), HOST, false);
+    let mut replay = Replay::new(here.clone(), HOST, false, choices.byte().is_multiple_of(2));
     let shift = choices.number() as i64;
-    for entry in entries {
+    for entry in frame.entries(HOST).flatten() {
         // What is no entry of a recorder's is refused.
         let _ = replay.entry(entry, |t_ns| t_ns.saturating_add(shift));
     }

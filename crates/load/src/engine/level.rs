@@ -1,6 +1,5 @@
 //! A running level, and how it is stopped.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, PoisonError};
@@ -19,7 +18,7 @@ use crate::measure::tally::{Sizes, TransactionTally};
 use crate::measure::usage::Usage;
 use crate::outcome::{
     ArrivalsOutcome, CONNECT, EndpointOutcome, EngineUse, Failure, InFlight, Interval, KindOutcome,
-    LevelOutcome, Live, ROLLBACK, TransactionOutcome, UserTime,
+    LevelOutcome, Live, ROLLBACK, TransactionOutcome,
 };
 
 const POLL: Duration = Duration::from_millis(1);
@@ -130,32 +129,12 @@ impl Running {
             None => usage_at_end.until(&usage_at_end, 0, self.cpus_allowed),
         };
         let mut outcome = LevelOutcome {
-            users: self.users,
             begin_ns: self.begin_ns,
-            window_begin_ns,
-            window_end_ns,
-            transactions: 0,
-            queries: 0,
-            errors_by_code: BTreeMap::new(),
-            retries: 0,
-            response: Default::default(),
-            service: Default::default(),
-            by_transaction: Vec::new(),
-            kinds: Vec::new(),
-            bins_100ms: Vec::new(),
-            lost_ns_by_code: BTreeMap::new(),
-            retried: Default::default(),
-            engine: self.engine.clone(),
-            arrivals: None,
-            in_flight: InFlight::default(),
-            user_time: UserTime::default(),
-            last_answer_ns: None,
-            endpoints: Vec::new(),
             client_limit: self.shared.client_limit(),
             client,
             failure: self.shared.failure(),
             reconnects: self.shared.reconnects.load(Relaxed),
-            intervals_lost: 0,
+            ..LevelOutcome::nothing(self.users, self.engine.clone(), (window_begin_ns, window_end_ns))
         };
         if let Some(collected) = collected {
             self.fill(&mut outcome, collected);

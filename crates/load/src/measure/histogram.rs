@@ -1,5 +1,7 @@
 //! A compact log-linear histogram of times.
 
+use serde::{Deserialize, Serialize};
+
 /// Sub-buckets of an octave, as a power of two: 128, so that a bucket is at most 1/128 of its lower bound wide.
 const SUB_BITS: u32 = 7;
 const SUB_BUCKETS: u64 = 1 << SUB_BITS;
@@ -9,7 +11,8 @@ const BUCKETS: usize = ((TOP_BITS - SUB_BITS + 1) as usize) << SUB_BITS;
 
 /// Counts of times in nanoseconds, 1 ns to 73 minutes, in 4,608 buckets (36 KiB). Buckets are exact below 256 ns. From
 /// there each is at most 1/128 (0.8 %) wide. Sum, smallest and largest are exact.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SparseHistogram", into = "SparseHistogram")]
 pub struct Histogram {
     counts: Box<[u64]>,
     count: u64,
@@ -121,6 +124,50 @@ impl Histogram {
     }
 }
 
+/// A histogram as it is sent: the buckets that hold something, by their number.
+#[derive(Serialize, Deserialize)]
+struct SparseHistogram {
+    buckets: Vec<(u16, u64)>,
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl From<Histogram> for SparseHistogram {
+    fn from(histogram: Histogram) -> SparseHistogram {
+        let Histogram { counts, sum_ns, min_ns, max_ns, .. } = histogram;
+        let filled = counts.iter().zip(0u16..).filter(|(count, _)| **count > 0);
+        SparseHistogram {
+            buckets: filled.map(|(count, bucket)| (bucket, *count)).collect(),
+            sum_ns,
+            min_ns,
+            max_ns,
+        }
+    }
+}
+
+impl TryFrom<SparseHistogram> for Histogram {
+    type Error = String;
+
+    fn try_from(sparse: SparseHistogram) -> Result<Histogram, String> {
+        let mut histogram = Histogram::new();
+        for (bucket, count) in sparse.buckets {
+            let place = histogram.counts.get_mut(usize::from(bucket));
+            let place = place.ok_or_else(|| format!("a histogram has no bucket {bucket}"))?;
+            let sums = (place.checked_add(count), histogram.count.checked_add(count));
+            let (Some(of_bucket), Some(of_all)) = sums else {
+                return Err("a histogram counts more than it can".to_string());
+            };
+            (*place, histogram.count) = (of_bucket, of_all);
+        }
+        if histogram.count > 0 {
+            (histogram.sum_ns, histogram.min_ns, histogram.max_ns) =
+                (sparse.sum_ns, sparse.min_ns, sparse.max_ns);
+        }
+        Ok(histogram)
+    }
+}
+
 impl std::fmt::Debug for Histogram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Histogram")
@@ -209,6 +256,19 @@ mod tests {
             let counted: u64 = merged.buckets().map(|(_, count)| count).sum();
             prop_assert_eq!(counted, both.len() as u64);
             prop_assert!(merged.buckets().is_sorted_by(|left, right| left.0 < right.0));
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_what_arrives_and_a_wrong_bucket_is_refused() {
+        for values in [&[][..], &[1, 1, 300, 1_000_000, u64::MAX >> 20]] {
+            let json = serde_json::to_string(&of(values)).unwrap();
+            assert_eq!(serde_json::from_str::<Histogram>(&json).unwrap(), of(values));
+        }
+        for buckets in ["[[65535,1]]", "[[1,18446744073709551615],[1,1]]", "[[1,18446744073709551615],[2,1]]"]
+        {
+            let json = format!(r#"{{"buckets":{buckets},"sum_ns":1,"min_ns":1,"max_ns":1}}"#);
+            assert!(serde_json::from_str::<Histogram>(&json).is_err(), "{buckets}");
         }
     }
 

@@ -56,7 +56,7 @@ fn what_another_host_recorded_is_recorded_here_on_this_clock_and_under_its_name(
     let here = Recorder::create(&dir, Options { own_cost: false, ..Options::default() }).unwrap();
     // Its numbers are taken by others here.
     here.series(&key("client", "load", "backlog"));
-    let mut replay = Replay::new(here.clone(), "db", false);
+    let mut replay = Replay::new(here.clone(), "db", false, true);
     for entry in received() {
         assert_eq!(replay.entry(entry, |t_ns| t_ns + SHIFT_NS).unwrap(), None);
     }
@@ -85,7 +85,7 @@ fn stacks() -> Vec<u8> {
 fn what_no_recorder_makes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let here = Recorder::create(&folder.path().join("here"), Options::default()).unwrap();
-    let mut replay = Replay::new(here.clone(), "db", false);
+    let mut replay = Replay::new(here.clone(), "db", false, true);
     let rows = |source: &str, row: &[&str]| TextRows {
         source: source.to_string(),
         t_ns: 1,
@@ -106,6 +106,12 @@ fn what_no_recorder_makes_is_refused() {
     for entry in forged {
         let text = format!("{entry:?}");
         assert!(replay.entry(entry, |t_ns| t_ns).is_err(), "{text}");
+    }
+    // A host without the server sends no threads of it, not even true ones.
+    let mut other = Replay::new(here.clone(), "load", false, false);
+    let batch = Entry::Batch { stream: layout::STACKS.to_string(), ipc: stacks() };
+    for entry in [Entry::States(StatesInterval::default()), batch] {
+        assert!(other.entry(entry, |t_ns| t_ns).is_err());
     }
     here.discard().unwrap();
 }

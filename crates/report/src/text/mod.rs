@@ -4,6 +4,7 @@ pub(crate) mod budget;
 pub(crate) mod comparison;
 pub(crate) mod engine;
 pub(crate) mod files;
+pub(crate) mod generators;
 pub(crate) mod layout;
 pub(crate) mod level;
 pub(crate) mod nodes;

@@ -13,6 +13,7 @@ pub(crate) fn finished_starts(
         Some(LevelRecord { users, measures, ..LevelRecord::default() })
     };
     let record = |start: &Start| StartRecord {
+        host: String::new(),
         start: *start,
         run: String::new(),
         version: "1.2".to_string(),

@@ -1,0 +1,463 @@
+//! A load that several hosts send together: the same level, begun and ended at the same times.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::task::{AbortHandle, JoinSet};
+use whyso_clock::{ClockLine, monotonic_ns};
+use whyso_hub::{
+    Answer, Bus, HostName, LoadOrder, LoadPhase, LoadRequest, LoadState, LoadStep, Order, RecordingId,
+};
+use whyso_load::{
+    Cause, EngineKind, EngineUse, Failure, Interval, IntervalMerge, LevelOutcome, LevelSpec, Live, Tuning,
+};
+use whyso_record::Recorder;
+use whyso_record::data::{Kind, Reading, SeriesKey, Status, Value};
+
+use super::recorded::RecordedPart;
+use crate::Error;
+
+/// From an order until what it orders: every host has it by then.
+const LEAD: Duration = Duration::from_millis(250);
+/// Between two questions of how far a host is.
+const ASK_INTERVAL: Duration = Duration::from_millis(200);
+/// Bound on connecting the users.
+const OPEN_TIME_MAX: Duration = Duration::from_secs(120);
+/// A host that does not answer for this long has failed.
+const SILENT_TIME_MAX: Duration = Duration::from_secs(20);
+/// Bound on a level's last word, after it was asked to end.
+const OUTCOME_TIME_MAX: Duration = Duration::from_secs(45);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Hosts with their users connected. Dropping it disconnects them.
+pub(crate) struct Generators {
+    orders: LoadOrders,
+    hosts: Vec<GeneratorHost>,
+}
+
+/// How hosts are reached.
+#[derive(Clone)]
+pub(super) struct LoadOrders {
+    pub(super) handle: Handle,
+    pub(super) bus: Bus,
+    pub(super) load: RecordingId,
+    pub(super) recorder: Recorder,
+}
+
+/// A host that sends a part of the load.
+#[derive(Clone)]
+struct GeneratorHost {
+    name: HostName,
+    /// The server runs there, too.
+    has_server: bool,
+    /// Its place among the hosts that record: its clock is known there.
+    place: usize,
+    parts: Arc<Mutex<Vec<RecordedPart>>>,
+    progress: Arc<Mutex<HostProgress>>,
+}
+
+/// How far a host is, by its last answer. Times are of this clock.
+#[derive(Default)]
+struct HostProgress {
+    phase: LoadPhase,
+    level: u32,
+    live: Live,
+    is_over: bool,
+    failure: Option<String>,
+    seen: u64,
+    intervals: Vec<Interval>,
+    outcome: Option<LevelOutcome>,
+    answered_at: Option<Instant>,
+}
+
+/// What a host of the load is to send.
+pub(super) struct GeneratorPlan {
+    pub(super) name: HostName,
+    pub(super) has_server: bool,
+    pub(super) place: usize,
+    pub(super) request: LoadRequest,
+}
+
+impl LoadOrders {
+    /// Gives each host its step at the same time, and takes in the answers.
+    fn give(&self, hosts: &[GeneratorHost], steps: Vec<LoadStep>) -> Result<(), Error> {
+        self.handle.block_on(async {
+            let mut asked = JoinSet::new();
+            for (host, step) in hosts.iter().cloned().zip(steps) {
+                let (bus, load) = (self.bus.clone(), self.load.clone());
+                asked.spawn(async move { ask(&bus, &load, &host, step).await });
+            }
+            while let Some(answered) = asked.join_next().await {
+                answered.map_err(|error| Error::Failed(error.to_string()))??;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Generators {
+    /// Connects the users on all hosts.
+    ///
+    /// # Errors
+    /// A host can't be reached, may not do this, or can't connect.
+    pub(super) fn open(
+        orders: LoadOrders,
+        parts: &Arc<Mutex<Vec<RecordedPart>>>,
+        plans: Vec<GeneratorPlan>,
+    ) -> Result<Generators, Error> {
+        let host = |plan: &GeneratorPlan| GeneratorHost {
+            name: plan.name.clone(),
+            has_server: plan.has_server,
+            place: plan.place,
+            parts: Arc::clone(parts),
+            progress: Arc::default(),
+        };
+        let hosts: Vec<GeneratorHost> = plans.iter().map(host).collect();
+        let generators = Generators { orders, hosts };
+        let steps = plans.into_iter().map(|plan| LoadStep::Open(Box::new(plan.request))).collect();
+        generators.orders.give(&generators.hosts, steps)?;
+        let begun = Instant::now();
+        loop {
+            let is_ready = |host: &GeneratorHost| lock(&host.progress).phase == LoadPhase::Ready;
+            if generators.hosts.iter().all(is_ready) {
+                return Ok(generators);
+            }
+            for host in &generators.hosts {
+                let progress = lock(&host.progress);
+                if progress.phase == LoadPhase::Over {
+                    let why = progress.failure.clone().unwrap_or_else(|| "it has ended".to_string());
+                    return Err(Error::Failed(format!("{} can't load: {why}", host.name)));
+                }
+            }
+            if begun.elapsed() > OPEN_TIME_MAX {
+                let seconds = OPEN_TIME_MAX.as_secs();
+                return Err(Error::Failed(format!(
+                    "the users were not connected within {seconds} s: ask for fewer"
+                )));
+            }
+            std::thread::sleep(ASK_INTERVAL);
+            generators.orders.give(&generators.hosts, vec![LoadStep::State; generators.hosts.len()])?;
+        }
+    }
+
+    /// Begins a level on all hosts.
+    ///
+    /// # Errors
+    /// A host can't be reached, or refuses.
+    pub(crate) fn begin(&mut self, level: &LevelSpec) -> Result<HostsLevel, Error> {
+        let at_ns = monotonic_ns() + LEAD.as_nanos() as i64;
+        let mut hosts = Vec::new();
+        let mut steps = Vec::new();
+        for (host, users) in self.hosts.iter().zip(shares(level.users, self.hosts.len())) {
+            // Levels are numbered on each host by itself.
+            let number = lock(&host.progress).level + 1;
+            if users > 0 {
+                let spec = level.share(users);
+                steps.push(LoadStep::Level { number, spec, at_ns: host.there(at_ns)? });
+                hosts.push(host.clone());
+            }
+        }
+        for host in &hosts {
+            let mut progress = lock(&host.progress);
+            let HostProgress { level, seen, answered_at, .. } = *progress;
+            let level = level + 1;
+            *progress = HostProgress { level, seen, answered_at, ..HostProgress::default() };
+        }
+        self.orders.give(&hosts, steps)?;
+        sleep_until(at_ns);
+        let askers = hosts.iter().map(|host| {
+            let LoadOrders { handle, bus, load, .. } = self.orders.clone();
+            handle.spawn(keep_asking(bus, load, host.clone())).abort_handle()
+        });
+        Ok(HostsLevel {
+            orders: self.orders.clone(),
+            askers: askers.collect(),
+            merge: IntervalMerge::new(hosts.len()),
+            hosts,
+            users: level.users,
+            begin_ns: at_ns,
+            is_stopped: false,
+        })
+    }
+}
+
+impl Drop for Generators {
+    fn drop(&mut self) {
+        // A host that does not hear it disconnects by itself, as nobody asks any more.
+        let _ = self.orders.give(&self.hosts, vec![LoadStep::Close; self.hosts.len()]);
+    }
+}
+
+/// How many of the users each host has: as evenly as it goes.
+fn shares(users: u32, hosts: usize) -> Vec<u32> {
+    let hosts = u32::try_from(hosts.max(1)).unwrap_or(u32::MAX);
+    (0..hosts).map(|place| users / hosts + u32::from(place < users % hosts)).collect()
+}
+
+/// The most users that a host has in a level of this many.
+pub(super) fn share_max(users_max: u32, hosts: usize) -> u32 {
+    shares(users_max, hosts).into_iter().max().unwrap_or(users_max)
+}
+
+async fn ask(bus: &Bus, load: &RecordingId, host: &GeneratorHost, step: LoadStep) -> Result<(), Error> {
+    let seen = lock(&host.progress).seen;
+    let order = Order::Load(LoadOrder { load: load.clone(), step, seen });
+    let Answer::Load(state) = bus.order(&host.name, &order).await? else {
+        return Err(whyso_hub::Error::Silent { host: host.name.to_string() }.into());
+    };
+    host.take(*state);
+    Ok(())
+}
+
+/// Asks how far a host is until it has given its outcome, or the task is aborted.
+async fn keep_asking(bus: Bus, load: RecordingId, host: GeneratorHost) {
+    while lock(&host.progress).outcome.is_none() {
+        tokio::time::sleep(ASK_INTERVAL).await;
+        // A host that stays silent is found by the time of its last answer.
+        if let Err(Error::Hub(whyso_hub::Error::AgentRefuses { why, .. })) =
+            ask(&bus, &load, &host, LoadStep::State).await
+        {
+            lock(&host.progress).failure.get_or_insert(why);
+        }
+    }
+}
+
+impl GeneratorHost {
+    fn line(&self) -> Option<ClockLine> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).get(self.place)?.line()
+    }
+
+    /// What its clock shows at a time of this one.
+    fn there(&self, here_ns: i64) -> Result<i64, Error> {
+        let line =
+            self.line().ok_or_else(|| Error::Failed(format!("the clock of {} is not known", self.name)))?;
+        Ok(here_ns.saturating_add(line.offset_at(here_ns)))
+    }
+
+    fn take(&self, state: LoadState) {
+        let Some(line) = self.line() else { return };
+        let mut progress = lock(&self.progress);
+        progress.answered_at = Some(Instant::now());
+        if state.level < progress.level {
+            // An answer to what was asked before.
+            return;
+        }
+        progress.phase = state.phase;
+        progress.live = state.live;
+        progress.is_over = state.is_over;
+        if progress.failure.is_none() {
+            progress.failure = state.failure;
+        }
+        for (number, interval) in state.intervals {
+            if number > progress.seen {
+                progress.seen = number;
+                progress.intervals.push(interval.on_clock(|t_ns| line.here(t_ns)));
+            }
+        }
+        if let Some(outcome) = state.outcome {
+            progress.outcome = Some(outcome.on_clock(|t_ns| line.here(t_ns)));
+        }
+    }
+}
+
+fn lock(progress: &Mutex<HostProgress>) -> MutexGuard<'_, HostProgress> {
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn sleep_until(at_ns: i64) {
+    std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(monotonic_ns()).max(0) as u64));
+}
+
+/// A level that runs on several hosts. Dropping it ends it, and forgets its result.
+pub(crate) struct HostsLevel {
+    orders: LoadOrders,
+    /// Those that have users in it.
+    hosts: Vec<GeneratorHost>,
+    askers: Vec<AbortHandle>,
+    merge: IntervalMerge,
+    users: u32,
+    begin_ns: i64,
+    is_stopped: bool,
+}
+
+impl HostsLevel {
+    fn order(&self, step: impl Fn(u32, i64) -> LoadStep) -> Result<(), Error> {
+        let at_ns = monotonic_ns() + LEAD.as_nanos() as i64;
+        let step = |host: &GeneratorHost| Ok(step(lock(&host.progress).level, host.there(at_ns)?));
+        let steps = self.hosts.iter().map(step).collect::<Result<Vec<_>, Error>>()?;
+        self.orders.give(&self.hosts, steps)?;
+        sleep_until(at_ns);
+        Ok(())
+    }
+
+    /// What could not be ordered is a failure of the first host.
+    fn complain(&self, error: &Error) {
+        if let Some(host) = self.hosts.first() {
+            lock(&host.progress).failure.get_or_insert(error.to_string());
+        }
+    }
+
+    pub(crate) fn begin_measuring(&self) {
+        if let Err(error) = self.order(|level, at_ns| LoadStep::Measure { level, at_ns }) {
+            self.complain(&error);
+        }
+    }
+
+    pub(crate) fn live(&self) -> Live {
+        let mut sum = Live::default();
+        for host in &self.hosts {
+            let live = lock(&host.progress).live;
+            sum.transactions += live.transactions;
+            sum.queries += live.queries;
+            sum.errors += live.errors;
+        }
+        sum
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure().is_some()
+    }
+
+    /// The first host that failed, and why.
+    fn failure(&self) -> Option<String> {
+        self.hosts.iter().find_map(|host| {
+            let progress = lock(&host.progress);
+            if progress.outcome.is_some() {
+                return None;
+            }
+            let is_silent = progress.answered_at.is_some_and(|at| at.elapsed() > SILENT_TIME_MAX);
+            let silent =
+                || is_silent.then(|| format!("it has not answered for {} s", SILENT_TIME_MAX.as_secs()));
+            let why = progress.failure.clone().or_else(silent)?;
+            Some(format!("{}: {why}", host.name))
+        })
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.hosts.iter().all(|host| lock(&host.progress).is_over)
+    }
+
+    pub(crate) fn take_intervals(&mut self) -> Vec<Interval> {
+        for (place, host) in self.hosts.iter().enumerate() {
+            let intervals = std::mem::take(&mut lock(&host.progress).intervals);
+            for interval in intervals {
+                record_rate(&self.orders.recorder, host.name.as_str(), &interval);
+                self.merge.put(place, interval);
+            }
+        }
+        std::iter::from_fn(|| self.merge.next_whole()).collect()
+    }
+
+    pub(crate) fn stop_with_intervals(mut self) -> (LevelOutcome, Vec<Interval>) {
+        let mut problem = self.failure();
+        self.is_stopped = true;
+        if let Err(error) = self.order(|level, at_ns| LoadStep::Stop { level, at_ns }) {
+            problem = problem.or(Some(error.to_string()));
+        }
+        let asked = Instant::now();
+        let has_ended = |host: &GeneratorHost| {
+            let progress = lock(&host.progress);
+            let is_silent = progress.answered_at.is_some_and(|at| at.elapsed() > SILENT_TIME_MAX);
+            let could_not_begin = progress.failure.is_some() && progress.phase != LoadPhase::Running;
+            progress.outcome.is_some() || is_silent || could_not_begin
+        };
+        while asked.elapsed() < OUTCOME_TIME_MAX && !self.hosts.iter().all(has_ended) {
+            std::thread::sleep(CHECK_INTERVAL);
+        }
+        let mut intervals = self.take_intervals();
+        let merge = std::mem::replace(&mut self.merge, IntervalMerge::new(0));
+        intervals.extend(merge.rest());
+        let mut parts = Vec::new();
+        for host in &self.hosts {
+            match lock(&host.progress).outcome.take() {
+                Some(mut outcome) => {
+                    if let Some(failure) = &mut outcome.failure {
+                        failure.message = format!("{}: {}", host.name, failure.message);
+                    }
+                    parts.push((host.name.to_string(), outcome));
+                }
+                None => problem = problem.or(Some(format!("{}: its result did not arrive", host.name))),
+            }
+        }
+        let nothing = || LevelOutcome::nothing(self.users, nowhere(), (self.begin_ns, monotonic_ns()));
+        let mut outcome = LevelOutcome::merge(parts).unwrap_or_else(nothing);
+        for generator in &mut outcome.generators {
+            let has_server =
+                self.hosts.iter().any(|host| host.has_server && host.name.as_str() == generator.host);
+            // There, the server is what the load's threads wait for.
+            if !has_server && generator.invalid_why.is_none() {
+                generator.invalid_why = generator.client.starved_why();
+            }
+        }
+        if outcome.failure.is_none() {
+            outcome.failure = problem.map(|message| Failure {
+                at_ns: monotonic_ns(),
+                cause: Cause::ConnectionLost,
+                message,
+            });
+        }
+        (outcome, intervals)
+    }
+}
+
+impl Drop for HostsLevel {
+    fn drop(&mut self) {
+        self.askers.iter().for_each(AbortHandle::abort);
+        if !self.is_stopped {
+            // A host that does not hear it ends by itself, as nobody asks any more.
+            let _ = self.order(|level, at_ns| LoadStep::Stop { level, at_ns });
+        }
+    }
+}
+
+/// The engine of a level of which no host gave a result.
+fn nowhere() -> EngineUse {
+    EngineUse { kind: EngineKind::Auto, loops: 0, why: String::new(), tuning: Tuning::default() }
+}
+
+/// What a host's part of the load did in a second, as series of that host: like those of the load as a whole.
+fn record_rate(recorder: &Recorder, host: &str, interval: &Interval) {
+    let seconds = (interval.end_ns - interval.begin_ns) as f64 / 1e9;
+    let Some(all) = interval.rows.first().filter(|_| seconds > 0.05) else { return };
+    let mean_ms = match all.count {
+        0 => None,
+        count => Some(all.response_sum_ns as f64 / count as f64 / 1e6),
+    };
+    let mut values = BTreeMap::new();
+    values.insert(("per_s", "1/s"), all.count as f64 / seconds);
+    if let Some(mean_ms) = mean_ms {
+        values.insert(("mean_ms", "ms"), mean_ms);
+    }
+    let values = values.into_iter().map(|((metric, unit), value)| {
+        let key = SeriesKey {
+            host: host.to_string(),
+            source: "load".to_string(),
+            metric: metric.to_string(),
+            instance: all.statement.clone(),
+            kind: Kind::Gauge,
+            unit: unit.to_string(),
+        };
+        (recorder.series(&key), Value::Float(value))
+    });
+    recorder.reading(Reading {
+        source: "load".to_string(),
+        begin_ns: interval.begin_ns,
+        end_ns: interval.end_ns,
+        status: Status::Ok,
+        values: values.collect(),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_dealt_out_evenly_and_none_is_lost() {
+        assert_eq!(shares(7, 3), [3, 2, 2]);
+        assert_eq!(shares(1, 2), [1, 0]);
+        assert_eq!((share_max(7, 3), share_max(4, 2)), (3, 2));
+    }
+}
