@@ -4,7 +4,8 @@ import type { Line } from '../charts/timechart.ts';
 import type { Kind, SeriesHead } from '../data/model.ts';
 import type { DataSource, LinesRequest } from '../data/source.ts';
 import { moved, type Mode } from './derive.ts';
-import type { Desk, MetricPick, Span } from './desk.svelte.ts';
+import { EVERY_HOST, type MetricPick, type Span } from './chartspec.ts';
+import type { Desk } from './desk.svelte.ts';
 import { unitOf } from './units.ts';
 
 /** What of a desk a chart over time needs. */
@@ -50,7 +51,8 @@ export const MODES: [Mode, string, string][] = [
 /** Positions of a metric's instances. */
 export function instancesOf(series: SeriesHead[], pick: MetricPick): number[] {
   return series.flatMap((entry, number) => {
-    const isNamed = entry.source === pick.source && entry.metric === pick.metric && entry.host === pick.host;
+    const isHost = pick.host === EVERY_HOST || entry.host === pick.host;
+    const isNamed = entry.source === pick.source && entry.metric === pick.metric && isHost;
     return isNamed && (pick.instance === null || entry.instance === pick.instance) ? [number] : [];
   });
 }
@@ -82,12 +84,16 @@ export async function ofMetrics(source: DataSource, groups: number[][], how: Lin
       return { group, about, mode, lines: lines.filter((line) => line.series !== null && group.includes(line.series)), left: 0 };
     }),
   );
+  const manyHosts = new Set(read.map(({ about }) => about.host)).size > 1;
+  const manyMetrics = manyHosts ? new Set(read.map(({ about }) => about.metric)).size > 1 : there.length > 1;
   const strokes = read.flatMap(({ group, about, mode, lines }) =>
     lines.map(({ series, column }) => {
       const head = (series === null ? undefined : source.head.series[series]) ?? about;
       const unit = unitOf(head.kind, head.unit, mode, head.metric);
       const instance = series === null ? `sum of ${group.length}` : head.instance;
-      return { label: labelOf(head.metric, instance, there.length > 1, group.length > 1), suffix: unit.suffix, column: moved(column, unit.factor) };
+      const name = manyHosts && !manyMetrics && group.length === 1 ? '' : labelOf(head.metric, instance, manyMetrics, group.length > 1);
+      const label = manyHosts ? `${head.host} ${name}`.trim() : name;
+      return { label, suffix: unit.suffix, column: moved(column, unit.factor) };
     }),
   );
   const hidden = read.reduce((total, entry) => total + entry.left, 0);
