@@ -65,6 +65,7 @@ mod other_clients;
 mod others;
 mod pauses;
 pub mod pfs;
+pub mod programs;
 mod pfs_setup;
 mod processes;
 mod rates;
