@@ -4,7 +4,7 @@ import type { Head, SeriesHead } from '../data/model.ts';
 import { EVERY_HOST, type Chart, type MetricPick } from './chartspec.ts';
 import { machinesOf, serverHost, SERVER, type Machine } from './machines.ts';
 
-type Named = Pick<SeriesHead, 'host' | 'source' | 'metric' | 'instance' | 'flat'>;
+type NamedSeries = Pick<SeriesHead, 'host' | 'source' | 'metric' | 'instance' | 'flat'>;
 
 const CPU = ['user_ns', 'system_ns', 'iowait_ns', 'steal_ns', 'idle_ns'];
 
@@ -59,7 +59,7 @@ export function defaultCharts({ run, series }: Pick<Head, 'run' | 'series'>): Ch
 }
 
 /** Several metrics of one machine: those of them that were recorded. */
-export function machineCharts({ name, hosts }: Machine, series: Named[]): Chart[] {
+export function machineCharts({ name, hosts }: Machine, series: NamedSeries[]): Chart[] {
   const find = (source: string, metrics: string[], instance: string | null): MetricPick[] =>
     metrics.flatMap((metric) => {
       const match = series.find((entry) => hosts.includes(entry.host) && entry.source === source && entry.metric === metric && (instance === null || entry.instance === instance));

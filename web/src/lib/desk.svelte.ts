@@ -3,11 +3,11 @@
 import { SvelteSet } from 'svelte/reactivity';
 import type { DataSource } from '../data/source.ts';
 import type { Evidence, Level, SeriesName, LevelVerdict } from '../data/model.ts';
-import type { Chart, ChartSpec, MetricPick, Span } from './chartspec.ts';
+import { EVERY_HOST, type Chart, type ChartSpec, type MetricPick, type Span } from './chartspec.ts';
 import { defaultCharts, titleOf } from './chartsets.ts';
 import type { Mode } from './derive.ts';
 import { numbersIn, type Filter } from './filter.ts';
-import { machinesOf, type Machine } from './machines.ts';
+import { machinesOf, overHosts, type Machine } from './machines.ts';
 import { samplesOf, type Samples } from './samples.ts';
 import { FIRST_TAB, type TabId } from './tabs.ts';
 
@@ -175,7 +175,8 @@ export class Desk {
 
   add(pick: MetricPick): number {
     const id = this.#nextId++;
-    this.charts.unshift({ id, title: titleOf(pick, this.machines.length), picks: [pick], mode: 'rate', log: false, top: 5 });
+    const drawn = pick.host === EVERY_HOST ? overHosts(this.source.head.series, pick) : { pick, sum: false };
+    this.charts.unshift({ id, title: titleOf(pick, this.machines.length), picks: [drawn.pick], mode: 'rate', log: false, top: 5, sum: drawn.sum });
     return id;
   }
 
@@ -259,7 +260,7 @@ export class Desk {
     this.setCharts(charts);
     this.focused = -1;
     this.tab = 'time';
-    scrollTo('explorer');
+    scrollTo(`chart-${this.charts[0]?.id ?? -1}`);
   }
 
   #focus(id: number): void {

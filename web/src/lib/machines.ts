@@ -9,6 +9,9 @@ export const CLIENT = 'client';
 /** The host of the run's server where no agent recorded it. */
 export const SERVER = 'server';
 
+/** The instance that stands for all others of a metric. */
+const ALL = 'all';
+
 export type MachineRole = 'server' | 'load' | 'recorder' | 'other';
 
 export interface Machine {
@@ -25,11 +28,11 @@ export interface Machine {
   hasOwnClock: boolean;
 }
 
-type Recorded = Pick<RunInfo, 'levels' | 'ended'> & Partial<Pick<RunInfo, 'hosts' | 'nodes'>>;
+type MachineRun = Pick<RunInfo, 'levels' | 'ended'> & Partial<Pick<RunInfo, 'hosts' | 'nodes'>>;
 type SeriesName = Pick<SeriesHead, 'host' | 'source'>;
 
 /** Returns the machines, the server's first. */
-export function machinesOf(run: Recorded, series: SeriesName[]): Machine[] {
+export function machinesOf(run: MachineRun, series: SeriesName[]): Machine[] {
   const whole = { lost: 0, problem: '', hasOwnClock: false };
   const ownRole: MachineRole = isRecorded(run) ? 'recorder' : 'load';
   const hosts = run.hosts ?? [];
@@ -72,6 +75,14 @@ export function expanded(series: SeriesHead[], pick: MetricPick, first: string[]
   if (pick.host !== EVERY_HOST) return [pick];
   const hosts = hostsWith(series, pick, first);
   return hosts.length === 0 ? [pick] : hosts.map((host) => ({ ...pick, host }));
+}
+
+/** A metric over all hosts as a chart draws it: a line for each host, of the instance that is all of them or of the sum. */
+export function overHosts(series: SeriesHead[], { source, metric, instance }: MetricPick): { pick: MetricPick; sum: boolean } {
+  const found = series.filter((entry) => entry.source === source && entry.metric === metric && (instance === null || entry.instance === instance));
+  const all = instance ?? (found.some((entry) => entry.instance === ALL) ? ALL : null);
+  const hosts = new Set(found.map((entry) => entry.host));
+  return { pick: { host: EVERY_HOST, source, metric, instance: all }, sum: all === null && found.length > hosts.size };
 }
 
 /** What another recording calls the host: the machine of the server has a name of its own where an agent recorded it. */

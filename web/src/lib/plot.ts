@@ -104,10 +104,13 @@ export async function ofMetrics(source: DataSource, groups: number[][], how: Lin
   return { strokes: strokes.map((stroke, place) => ({ ...stroke, place })), left: hidden > 0 ? [`${hidden} less busy are not drawn`] : [] };
 }
 
+/** Instances that name no part of anything. */
+const WHOLE = ['', 'transaction'];
+
 export function labelOf(metric: string, instance: string, manyMetrics: boolean, manyInstances: boolean): string {
   const name = metric.replace(/_100ms$/, '');
   if (manyInstances) return manyMetrics ? `${name} ${instance}` : instance || 'all';
-  return manyMetrics || instance === '' || instance === 'transaction' ? name : `${name} ${instance}`;
+  return WHOLE.includes(instance) || (manyMetrics && instance === 'all') ? name : `${name} ${instance}`;
 }
 
 /** A run of several or a part of one, and where in it the axis begins. */

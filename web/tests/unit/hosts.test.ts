@@ -3,7 +3,7 @@ import type { Column, Head, RecordedHost, RunInfo, SeriesHead } from '../../src/
 import { BlockSource } from '../../src/data/source.ts';
 import { defaultCharts, machineCharts, titleOf } from '../../src/lib/chartsets.ts';
 import { EVERY_HOST } from '../../src/lib/chartspec.ts';
-import { expanded, hostIn, machinesOf, serverHost } from '../../src/lib/machines.ts';
+import { expanded, hostIn, machinesOf, overHosts, serverHost } from '../../src/lib/machines.ts';
 import { readUse, useOf } from '../../src/lib/machineuse.ts';
 import { groupsOf, search } from '../../src/lib/picker.ts';
 import { instancesOf, ofMetrics } from '../../src/lib/plot.ts';
@@ -95,6 +95,13 @@ describe('one metric over hosts', () => {
     expect(strokes.map(({ label, suffix, column }) => [label, suffix, column.v[0]])).toEqual([['db', 'CPUs', 1], ['load-1', 'CPUs', 2]]);
     const mixed = await ofMetrics(source, [[0], [2, 3]], how, stretch, new AbortController().signal);
     expect(mixed.strokes.map((stroke) => stroke.label)).toEqual(['load-1 user_ns', 'db reads vda', 'db reads vdb']);
+  });
+
+  it('is of the instance that is all of them, or of their sum', () => {
+    const more = [...list, series('db', 'cpu', 'user_ns', 'cpu0')];
+    expect(overHosts(more, { ...pick, host: 'db', instance: null })).toEqual({ pick, sum: false });
+    expect(overHosts(more, { ...pick, source: 'disk', metric: 'reads', instance: null })).toEqual({ pick: { ...pick, source: 'disk', metric: 'reads', instance: null }, sum: true });
+    expect(overHosts(more, { ...pick, instance: 'cpu0' }).pick.instance).toBe('cpu0');
   });
 
   it('is named by its host where there are several', () => {
