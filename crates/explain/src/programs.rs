@@ -70,7 +70,7 @@ impl Programs {
 
     /// Returns the programs of one machine, whose series these are. `None` where none was read.
     pub fn of(counters: &[Counter], gauges: &[Gauge], seconds: f64) -> Option<Programs> {
-        if !(seconds > 0.0) {
+        if seconds.is_nan() || seconds <= 0.0 {
             return None;
         }
         let sound = |counter: &&Counter| (0.0..1e24).contains(&counter.increase);

@@ -26,8 +26,7 @@ pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
     start,
 };
 
-/// On the server's machine, or on the one from which a server of another machine is watched. Every program there is a neighbour then: what it
-/// recorded is never of the server.
+/// Where the server is on another machine, the programs of this one are read: their host is that of the load.
 fn start(context: &StartContext<'_>) -> Vec<ScheduledSampler> {
     let generator = context.spec.generator_pid;
     if !context.server_is_here() {
