@@ -61,6 +61,8 @@ export interface Handlers {
   onpoint: (t: number | null) => void;
 }
 
+/** Width of a value axis, and of the room for half a label of time where there is none. */
+export const [AXIS, NO_AXIS] = [52, 22];
 const BAND_LABELS = 18;
 /** More samples than this in a pixel column, and a line becomes an envelope. */
 const DENSE = 1.5;
@@ -126,7 +128,7 @@ export class TimeChart {
       ...axis,
       scale,
       side,
-      size: isHidden ? 6 : 52,
+      size: isHidden ? NO_AXIS : AXIS,
       gap: 4,
       space: 26,
       grid: { show: side === 3, stroke: palette.grid, width: 1, filter: (_plot, splits) => splits.map((split) => (this.#isLabelled(split) ? split : null)) },
