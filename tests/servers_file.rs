@@ -31,7 +31,8 @@ fn live_server(served: &RunServer, name: &str) -> Value {
 fn record(served: &RunServer, name: &str, has_enough: impl Fn(&str) -> bool) -> Result<String, String> {
     let (status, why) = served.send("POST", &format!("/live/{name}/start"), "");
     assert!(status < 300, "{status} {why}");
-    let is_begun = || ["recording", "failed"].iter().any(|phase| live_server(served, name)["phase"] == *phase);
+    let is_begun =
+        || ["recording", "failed"].iter().any(|phase| live_server(served, name)["phase"] == *phase);
     assert!(wait_until(BOUND, is_begun), "{}", live_server(served, name));
     if live_server(served, name)["phase"] == "failed" {
         return Err(live_server(served, name)["words"].to_string());

@@ -101,8 +101,9 @@ impl Programs {
         each.sort_by(|a, b| b.cpus.total_cmp(&a.cpus).then_with(|| a.name.cmp(&b.name)));
         let of_cpus = || {
             let all = counters.iter().filter(sound).filter(|counter| counter.series.source == "cpu");
-            all.filter(|counter| counter.series.instance == "all")
-                .filter_map(|counter| Some((is_busy(&counter.series.metric)?, counter.increase / 1e9 / seconds)))
+            all.filter(|counter| counter.series.instance == "all").filter_map(|counter| {
+                Some((is_busy(&counter.series.metric)?, counter.increase / 1e9 / seconds))
+            })
         };
         let cpus = of_cpus().map(|(_, cpus)| cpus).sum::<f64>();
         let busy = of_cpus().filter(|(is_busy, _)| *is_busy).map(|(_, cpus)| cpus).sum::<f64>();

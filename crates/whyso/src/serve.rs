@@ -101,8 +101,7 @@ impl LiveRecorder for Records {
         progress: &(dyn Fn(RecordProgress<'_>) + Sync),
         stop: &Stop,
     ) -> Result<(), RecorderError> {
-        let outcome =
-            whyso_control::record(&plan_of(request)?, &ProgressListener(progress), stop, &|_| None);
+        let outcome = whyso_control::record(&plan_of(request)?, &ProgressListener(progress), stop, &|_| None);
         outcome?.failure.map_or(Ok(()), |why| Err(why.into()))
     }
 }
