@@ -90,8 +90,8 @@ describe('the hosts of a recording', () => {
       expect.stringMatching(/^the rest 0\.5 25 % the kernel/),
     ]);
     await page.getByRole('group', { name: 'host of the programs' }).getByRole('button', { name: 'client' }).click();
-    await rows.filter({ hasText: 'measures and records' }).waitFor();
-    expect((await texts())[0]).toMatch(/^whyso 0\.5 25 % measures and records$/);
+    await rows.filter({ hasText: 'loads and records' }).waitFor();
+    expect((await texts())[0]).toMatch(/^whyso 0\.5 25 % loads and records$/);
     await page.getByRole('button', { name: 'job-on-client' }).click();
     await page.locator('.chart.focused').waitFor();
     expect(await page.locator('.chart.focused h3').textContent()).toContain('cpu_ns of client');

@@ -103,7 +103,7 @@ describe('a run', () => {
     await page.locator('.bookmarks summary').click();
     const set = 'name = "Every CPU"\n[[chart]]\ntitle = "CPU of all"\nseries = [{ host = "*", source = "cpu", metric = "user_ns", instance = "all" }]\n';
     await page.locator('.bookmarks input[type=file]').setInputFiles({ name: 'cpu.toml', mimeType: 'text/plain', buffer: Buffer.from(set) });
-    await page.getByRole('button', { name: 'Every CPU' }).click();
+    await page.getByRole('button', { name: /^Every CPU/ }).click();
     const chart = page.locator('.chart', { has: page.getByRole('heading', { name: 'CPU of all' }) });
     await chart.locator('.legend b').waitFor();
     expect(await chart.locator('.legend b').textContent()).toContain('CPUs');
