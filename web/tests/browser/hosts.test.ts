@@ -90,11 +90,21 @@ describe('the hosts of a recording', () => {
       expect.stringMatching(/^the rest 0\.5 25 % the kernel/),
     ]);
     await page.getByRole('group', { name: 'host of the programs' }).getByRole('button', { name: 'client' }).click();
-    await rows.filter({ hasText: 'loads and records' }).waitFor();
+    await rows.filter({ hasText: 'loads and records' }).first().waitFor();
     expect((await texts())[0]).toMatch(/^whyso 0\.5 25 % loads and records$/);
     await page.getByRole('button', { name: 'job-on-client' }).click();
     await page.locator('.chart.focused').waitFor();
     expect(await page.locator('.chart.focused h3').textContent()).toContain('cpu_ns of client');
+    await page.close();
+  });
+
+  it('each have samplers that cost something', async () => {
+    const { page, complaints } = await open(browser, report.url);
+    await chooseTab(page, 'Settings');
+    const costs = page.locator('section', { has: page.getByRole('heading', { name: 'What watching cost' }) }).locator('td', { hasText: /^status/ });
+    await costs.filter({ hasText: 'status on db' }).waitFor();
+    expect((await costs.allTextContents()).toSorted()).toEqual(['status', 'status on db', 'status on load-1']);
+    expect(complaints).toEqual([]);
     await page.close();
   });
 

@@ -17,6 +17,7 @@ const rows: Row[] = [
     [host, 'net', 'received_bytes', 'e0', 2 ** 20, 'bytes'], [host, 'net', 'sent_bytes', 'e0', 3 * 2 ** 20, 'bytes'],
     [host, 'neighbours', 'cpu_ns', `job-on-${host}`, 0.3e9], [host, 'neighbours', 'resident_bytes', `job-on-${host}`, 2 ** 28, 'bytes'],
   ]),
+  ['db', 'watch', 'cpu_ns', 'status', 2e6], ['load-1', 'watch', 'cpu_ns', 'status', 1e6],
   ['db', 'disk', 'read_bytes', 'vda', 2 ** 21, 'bytes'], ['db', 'disk', 'write_bytes', 'vda', 2 ** 22, 'bytes'],
   ['db', 'server_process', 'run_ns', 'server', 1.1e9], ['client', 'generator_process', 'run_ns', 'generator', 0.5e9],
   ['db', 'clock', 'offset_ns', '', 86_400e9], ['db', 'clock', 'bound_ns', '', 180_000],
