@@ -355,7 +355,7 @@ fn programs_are_listed_by_their_cpu_time() {
         ("neighbours", "cpu_ns", "nightly-backup", |s| s * 400_000_000),
     ];
     let now_ns = monotonic_ns();
-    for (at, (source, metric, instance, value)) in (200..).zip(programs) {
+    for (at, (source, metric, instance, value)) in (SERIES.len() as u32..).zip(programs) {
         let [host, source, metric, instance] = ["server", source, metric, instance].map(str::to_string);
         let unit = "ns".to_string();
         let key = SeriesKey { host, source: source.clone(), metric, instance, kind: Kind::Counter, unit };
