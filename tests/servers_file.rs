@@ -53,32 +53,32 @@ fn a_server_is_recorded_with_an_add_on_and_a_preset_which_is_put_back() {
     assert!(started.status.success(), "{}", text(&started.stderr));
     let listed = json_of(&output(&mut place.whyso(&["server", "list", "--json"])));
     let dsn = listed["started"][0]["dsn"].as_str().unwrap().to_string();
-    let consumers = || {
+    let instruments = || {
         let socket = dsn.split("socket=").nth(1).unwrap();
         let user = dsn.trim_start_matches("mysql://").split('@').next().unwrap();
         let mut client = Command::new("mariadb");
-        let sql = "SELECT NAME, ENABLED FROM performance_schema.setup_consumers ORDER BY 1";
+        let sql = "SELECT NAME, ENABLED FROM performance_schema.setup_instruments ORDER BY 1";
         client.args(["--no-defaults", "--skip-ssl", "-N", "-u", user, "-S", socket, "-e", sql]);
         text(&output(&mut client).stdout)
     };
-    let before = consumers();
+    let before = instruments();
     fs::write(
         place.path().join("own.toml"),
         "name = \"answer\"\ntitle = \"t\"\ncommand = [\"echo\", \"42\"]\n[[column]]\nname = \"n\"\nunit = \"1\"\n",
     )
     .unwrap();
-    let more = "trace = false\ninterval_ms = 200\nadd_ons = [\"./own.toml\"]\npfs = \"statements\"\n";
+    let more = "trace = false\ninterval_ms = 200\nadd_ons = [\"./own.toml\"]\npfs = \"synch\"\n";
     let file = write(&place, &format!("[[server]]\nname = \"shop\"\ndsn = \"{dsn}\"\n{more}"));
     let served = RunServer::start(&place, &["--servers", &file]);
     let found = |run: &str, text: &str| {
         served.get(&format!("/runs/{run}/catalogue?find={text}")).1["found"].as_u64().unwrap_or(0)
     };
-    let run = record(&served, "shop", |run| found(run, "addon.answer") > 0 && before != consumers());
+    let run = record(&served, "shop", |run| found(run, "addon.answer") > 0 && before != instruments());
     let run = run.unwrap();
-    assert_eq!(before, consumers());
+    assert_eq!(before, instruments());
     let about: Value =
         serde_json::from_slice(&fs::read(place.runs().join(run).join("run.json")).unwrap()).unwrap();
-    assert_eq!(about["spec"]["performance_schema"]["asked"], "statements", "{}", about["spec"]);
+    assert_eq!(about["spec"]["performance_schema"]["asked"], "synch", "{}", about["spec"]);
     drop(served);
     assert!(output(&mut place.whyso(&["server", "stop", "shop"])).status.success());
 }
