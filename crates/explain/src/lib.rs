@@ -67,6 +67,7 @@ mod pauses;
 pub mod pfs;
 mod pfs_setup;
 mod processes;
+pub mod programs;
 mod rates;
 mod regime;
 mod service_level;

@@ -5,6 +5,8 @@ use crate::model::{Counter, Machine, SeriesName};
 
 /// Sampler of other programs.
 const SOURCE: &str = "neighbours";
+/// Host of series about the machine of the load, where the server is on another one.
+const GENERATOR: &str = "client";
 /// Of the CPUs that the server may use: a program that used less is not named.
 const NAMED_MIN: f64 = 0.02;
 const NAMED_MAX: usize = 3;
@@ -43,7 +45,10 @@ impl<'a> Neighbours<'a> {
         let named = |metric: &'static str| {
             level.counters.iter().filter(move |counter: &&'a Counter| {
                 let series = &counter.series;
-                series.source == SOURCE && series.metric == metric && (0.0..1e24).contains(&counter.increase)
+                series.source == SOURCE
+                    && series.host != GENERATOR
+                    && series.metric == metric
+                    && (0.0..1e24).contains(&counter.increase)
             })
         };
         let cpus = |counter: &Counter| counter.increase / 1e9 / level.seconds;

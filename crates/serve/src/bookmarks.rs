@@ -12,7 +12,7 @@ use crate::error::{Answer, Refusal};
 use crate::series::Mode;
 
 /// The sets that ship, from the folder `charts`.
-const SHIPPED: [&str; 9] = [
+const SHIPPED: [&str; 10] = [
     include_str!("../../../charts/innodb-redo.toml"),
     include_str!("../../../charts/buffer-pool.toml"),
     include_str!("../../../charts/locks.toml"),
@@ -22,6 +22,7 @@ const SHIPPED: [&str; 9] = [
     include_str!("../../../charts/io.toml"),
     include_str!("../../../charts/connections.toml"),
     include_str!("../../../charts/host.toml"),
+    include_str!("../../../charts/hosts.toml"),
 ];
 
 const NAME_CHARACTERS_MAX: usize = 80;
@@ -84,6 +85,7 @@ impl Chart {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct MetricName {
+    /// The name of a host; "server": the machine of the server; "*": each host that has the metric.
     #[serde(default = "MetricName::host")]
     #[schema(default = MetricName::host)]
     host: String,

@@ -33,6 +33,19 @@ pub enum ServersFileError {
     Interval(String),
     #[error("disk_max of {server}: {why}")]
     DiskMax { server: String, why: String },
+    #[error("{0} needs either a dsn or a process")]
+    Target(String),
+    #[error("process of {0} must be a name, or the number of a process")]
+    Process(String),
+    #[error("{setting} of {server} is for a server, and a process is none: leave it out")]
+    OfServer { server: String, setting: &'static str },
+    #[error("{setting} of {server} needs {needed}: set it, or leave out {setting}")]
+    Needs { server: String, setting: &'static str, needed: &'static str },
+    #[error("{server} has more than {most} add-ons")]
+    AddOns { server: String, most: usize },
+    /// Of what the recorder takes.
+    #[error("{server}: {why}")]
+    Setting { server: String, why: String },
 }
 
 /// Why the server could not start, or stopped.

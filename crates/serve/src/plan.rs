@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::access::Token;
-use crate::live::{LiveRecorder, LiveServer};
+use crate::recorder::LiveRecorder;
+use crate::servers_file::LiveServer;
 
 /// The settings of `whyso serve`.
 #[derive(Clone)]

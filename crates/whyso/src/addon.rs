@@ -32,15 +32,7 @@ pub(crate) struct OthersArgs {
 
 impl OthersArgs {
     pub(crate) fn add_ons(&self) -> Result<Vec<AddOn>> {
-        let mut found: Vec<AddOn> = Vec::new();
-        for asked in &self.add_on {
-            let addon = AddOn::find(asked).map_err(Error::AddOn)?;
-            if found.iter().any(|before| before.name == addon.name) {
-                return Err(Error::Plan(format!("two add-ons are named {}: rename one", addon.name)).into());
-            }
-            found.push(addon);
-        }
-        Ok(found)
+        find_all(&self.add_on)
     }
 
     /// Returns where samples go. Warns on standard error if other machines can read them.
@@ -55,6 +47,22 @@ impl OthersArgs {
         }
         wanted
     }
+}
+
+/// Returns the add-ons of these files and names.
+///
+/// # Errors
+/// One can't be read, or two have one name.
+pub(crate) fn find_all(named: &[String]) -> Result<Vec<AddOn>> {
+    let mut found: Vec<AddOn> = Vec::new();
+    for asked in named {
+        let addon = AddOn::find(asked).map_err(Error::AddOn)?;
+        if found.iter().any(|before| before.name == addon.name) {
+            return Err(Error::Plan(format!("two add-ons are named {}: rename one", addon.name)).into());
+        }
+        found.push(addon);
+    }
+    Ok(found)
 }
 
 #[derive(Args, Debug)]

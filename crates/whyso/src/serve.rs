@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use whyso_control::{Listener, News, RecordPlan, RecordTarget, RelayTargets, StackSampling};
+use whyso_control::{Listener, Literals, News, RecordPlan, RecordTarget, RelayTargets, StackSampling};
 use whyso_model::Stop;
 use whyso_serve::{
-    LiveRecorder, LiveServer, RecordProgress, RecordRequest, RecorderError, ServePlan, Server, Token,
+    LiveRecorder, LiveServer, LiveTarget, PfsSetup, RecordProgress, RecordRequest, RecorderError, ServePlan,
+    Server, Token,
 };
+use whyso_server::knobs::pfs::{PfsRequest, parse_object};
 
 /// Threads that serve sockets; recordings are read by others.
 const THREADS: usize = 2;
@@ -37,7 +39,7 @@ pub(crate) struct ServeArgs {
     /// Folder that holds your own sets of charts [default: charts in the folder of recordings]
     #[arg(long, value_name = "DIR")]
     charts: Option<PathBuf>,
-    /// File that names servers that may be recorded from the page, readable by you alone (see docs/how-to/serve.md)
+    /// File that names servers and processes that may be recorded from the page, readable by you alone (see docs/how-to/serve.md)
     #[arg(long, value_name = "FILE")]
     servers: Option<PathBuf>,
 }
@@ -52,7 +54,10 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
         studies: args.studies.clone(),
         charts: args.charts.clone().unwrap_or_else(|| args.runs.join("charts")),
         verdicts: whyso_server::cache_dir().ok().map(|cache| cache.join("verdicts.json")),
-        servers: args.servers.as_deref().map_or(Ok(Vec::new()), LiveServer::from_file)?,
+        servers: match &args.servers {
+            Some(path) => LiveServer::from_file(path, &Records)?,
+            None => Vec::new(),
+        },
         recorder: Arc::new(Records),
         listen: args.listen,
         token: token.clone(),
@@ -85,35 +90,60 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
 struct Records;
 
 impl LiveRecorder for Records {
+    fn check(&self, request: &RecordRequest) -> Result<(), RecorderError> {
+        plan_of(request)?;
+        Ok(())
+    }
+
     fn record(
         &self,
         request: &RecordRequest,
         progress: &(dyn Fn(RecordProgress<'_>) + Sync),
         stop: &Stop,
     ) -> Result<(), RecorderError> {
-        let plan = RecordPlan {
-            target: RecordTarget::Server(request.dsn.clone()),
-            nodes: Vec::new(),
-            length: None,
-            command: Vec::new(),
-            toggle: false,
-            interval: request.interval,
-            trace: request.trace,
-            stacks: if request.stacks { StackSampling::Full } else { StackSampling::Off },
-            sql: None,
-            add_ons: Vec::new(),
-            relay: RelayTargets::default(),
-            taps: whyso_control::Taps::default(),
-            hosts: None,
-            pfs: None,
-            out: request.runs.clone(),
-            labels: whyso_record::Labels::default(),
-            bytes_max: Some(request.bytes_max),
-            command_line: request.command_line.clone(),
-        };
-        let outcome = whyso_control::record(&plan, &ProgressListener(progress), stop, &|_| None);
+        let outcome = whyso_control::record(&plan_of(request)?, &ProgressListener(progress), stop, &|_| None);
         outcome?.failure.map_or(Ok(()), |why| Err(why.into()))
     }
+}
+
+/// The plan of a recording. It reads files of add-ons, and reaches nothing.
+fn plan_of(request: &RecordRequest) -> Result<RecordPlan> {
+    let literals = if request.keep_literals { Literals::Kept } else { Literals::Replaced };
+    Ok(RecordPlan {
+        target: match &request.target {
+            LiveTarget::Server(dsn) => RecordTarget::Server(dsn.clone()),
+            LiveTarget::Processes(named) => RecordTarget::Processes(named.clone()),
+        },
+        nodes: Vec::new(),
+        length: None,
+        command: Vec::new(),
+        toggle: false,
+        interval: request.interval,
+        trace: request.trace,
+        stacks: if request.stacks { StackSampling::Full } else { StackSampling::Off },
+        sql: request.trace_sql.then_some(literals),
+        add_ons: crate::addon::find_all(&request.add_ons)?,
+        relay: RelayTargets::default(),
+        taps: whyso_control::Taps::default(),
+        hosts: None,
+        pfs: request.pfs.as_ref().map(pfs_request).transpose()?,
+        out: request.runs.clone(),
+        labels: whyso_record::Labels::default(),
+        bytes_max: Some(request.bytes_max),
+        command_line: request.command_line.clone(),
+    })
+}
+
+fn pfs_request(setup: &PfsSetup) -> Result<PfsRequest> {
+    let wanted = PfsRequest {
+        preset: setup.preset.parse()?,
+        timing: setup.timing.as_deref().map(str::parse).transpose()?,
+        users: setup.users.clone(),
+        hosts: setup.hosts.clone(),
+        objects: setup.objects.iter().map(|named| parse_object(named)).collect::<Result<_, _>>()?,
+    };
+    wanted.check()?;
+    Ok(wanted)
 }
 
 /// Passes on what a recording reports.

@@ -39,6 +39,12 @@ export interface Drawing {
   marked: { from: number; to: number } | null;
   log: boolean;
   view: { from: number; to: number };
+  /** Lines of charts next to this one, with which it shares its value axes; absent: its own. */
+  scaledBy?: Line[];
+  /** Another chart shows the value axis. */
+  isAxisHidden?: boolean;
+  /** A place on the axis as text; absent: minutes and seconds. */
+  timeText?: (t: number, step_s: number) => string;
 }
 
 export interface Palette {
@@ -55,6 +61,8 @@ export interface Handlers {
   onpoint: (t: number | null) => void;
 }
 
+/** Width of a value axis, and of the room for half a label of time where there is none. */
+export const [AXIS, NO_AXIS] = [52, 22];
 const BAND_LABELS = 18;
 /** More samples than this in a pixel column, and a line becomes an envelope. */
 const DENSE = 1.5;
@@ -76,7 +84,7 @@ export class TimeChart {
   constructor(element: HTMLElement, drawing: Drawing, size: { width: number; height: number }, handlers: Handlers) {
     this.#element = element;
     this.#drawing = drawing;
-    this.#suffixes = suffixesOf(drawing.lines);
+    this.#suffixes = suffixesOf(drawing.scaledBy ?? drawing.lines);
     this.#plot = new uPlot(this.#options(size, handlers), this.#axisData(), element);
     this.#plot.over.addEventListener('dblclick', () => handlers.onreset());
     this.#plot.over.addEventListener('mouseleave', () => handlers.onpoint(null));
@@ -88,7 +96,7 @@ export class TimeChart {
 
   draw(drawing: Drawing): void {
     this.#drawing = drawing;
-    this.#suffixes = suffixesOf(drawing.lines);
+    this.#suffixes = suffixesOf(drawing.scaledBy ?? drawing.lines);
     this.#plot.setData(this.#axisData(), false);
     this.#plot.setScale('x', { min: drawing.view.from, max: drawing.view.to });
   }
@@ -109,22 +117,23 @@ export class TimeChart {
   }
 
   #linesOf(scale: number): Line[] {
-    return this.#drawing.lines.filter((line) => Math.min(1, this.#suffixes.indexOf(line.suffix)) === scale);
+    return (this.#drawing.scaledBy ?? this.#drawing.lines).filter((line) => Math.min(1, this.#suffixes.indexOf(line.suffix)) === scale);
   }
 
   #options(size: { width: number; height: number }, handlers: Handlers): uPlot.Options {
     const palette = readPalette(this.#element);
     const axis = { stroke: palette.muted, font: chartFont(), ticks: { show: false }, border: { show: false } };
+    const isHidden = this.#drawing.isAxisHidden ?? false;
     const valueAxis = (scale: string, side: 1 | 3): uPlot.Axis => ({
       ...axis,
       scale,
       side,
-      size: 52,
+      size: isHidden ? NO_AXIS : AXIS,
       gap: 4,
       space: 26,
       grid: { show: side === 3, stroke: palette.grid, width: 1, filter: (_plot, splits) => splits.map((split) => (this.#isLabelled(split) ? split : null)) },
       show: side === 3 || this.#suffixes.length > 1,
-      values: (_plot, splits) => this.#valueLabels(splits),
+      values: (_plot, splits) => (isHidden ? splits.map(() => '') : this.#valueLabels(splits)),
     });
     const range = (scale: number) => (): uPlot.Range.MinMax => this.#range(scale);
     const distr = this.#drawing.log ? 3 : 1;
@@ -150,8 +159,8 @@ export class TimeChart {
           gap: 4,
           space: 70,
           grid: { show: false },
-          incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200],
-          values: (_plot, splits, _axis, _space, step) => splits.map((split) => clock(split, step)),
+          incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800, 2592000],
+          values: (_plot, splits, _axis, _space, step) => splits.map((split) => (this.#drawing.timeText ?? clock)(split, step)),
         },
         valueAxis('y', 3),
         valueAxis('y2', 1),

@@ -3,35 +3,15 @@
 import { SvelteSet } from 'svelte/reactivity';
 import type { DataSource } from '../data/source.ts';
 import type { Evidence, Level, SeriesName, LevelVerdict } from '../data/model.ts';
+import { EVERY_HOST, type Chart, type ChartSpec, type MetricPick, type Span } from './chartspec.ts';
+import { defaultCharts, titleOf } from './chartsets.ts';
 import type { Mode } from './derive.ts';
 import { numbersIn, type Filter } from './filter.ts';
+import { machinesOf, overHosts, type Machine } from './machines.ts';
 import { samplesOf, type Samples } from './samples.ts';
 import { FIRST_TAB, type TabId } from './tabs.ts';
 
-export interface Span {
-  from: number;
-  to: number;
-}
-
-/** One metric on a chart: all its instances, or the one named. */
-export interface MetricPick {
-  host: string;
-  source: string;
-  metric: string;
-  instance: string | null;
-}
-
-export interface ChartSpec {
-  id: number;
-  title: string;
-  picks: MetricPick[];
-  mode: Mode;
-  log: boolean;
-  /** Instances drawn of each metric, the busiest first. */
-  top: number;
-  /** One line, of the sum of all. */
-  sum?: boolean;
-}
+export type { Chart, ChartSpec, MetricPick, Span } from './chartspec.ts';
 
 /** The filter of threads, as the user types and ticks it. It applies to every view of threads. */
 export class ThreadFilter {
@@ -195,17 +175,23 @@ export class Desk {
 
   add(pick: MetricPick): number {
     const id = this.#nextId++;
-    this.charts.unshift({ id, title: pick.metric, picks: [pick], mode: 'rate', log: false, top: 5 });
+    const drawn = pick.host === EVERY_HOST ? overHosts(this.source.head.series, pick) : { pick, sum: false };
+    this.charts.unshift({ id, title: titleOf(pick, this.machines.length), picks: [drawn.pick], mode: 'rate', log: false, top: 5, sum: drawn.sum });
     return id;
+  }
+
+  /** The machines of the recording, the server's first. */
+  get machines(): Machine[] {
+    return machinesOf(this.source.head.run, this.source.head.series);
   }
 
   /** Those that a run opens with. */
   openFirstCharts(): void {
-    this.setCharts(defaultCharts(this.source.head.series));
+    this.setCharts(defaultCharts(this.source.head));
   }
 
   /** These charts, and no others. */
-  setCharts(charts: Omit<ChartSpec, 'id'>[]): void {
+  setCharts(charts: Chart[]): void {
     this.charts = charts.map((chart) => ({ ...chart, id: this.#nextId++ }));
   }
 
@@ -269,6 +255,14 @@ export class Desk {
     return this.add({ host: series.host, source: series.source, metric: series.metric, instance });
   }
 
+  /** Shows these charts, and no others. */
+  openCharts(charts: Chart[]): void {
+    this.setCharts(charts);
+    this.focused = -1;
+    this.tab = 'time';
+    scrollTo(`chart-${this.charts[0]?.id ?? -1}`);
+  }
+
   #focus(id: number): void {
     this.focused = id;
     this.tab = 'time';
@@ -300,44 +294,4 @@ function stayAt(element: HTMLElement): void {
   });
   observer.observe(document.body);
   setTimeout(() => observer.disconnect(), SETTLES_MS);
-}
-
-type MetricInstance = { source: string; metric: string; instance: string; host: string; flat: boolean };
-
-/** The charts that a run opens with: those of them whose metrics were recorded. */
-function defaultCharts(series: MetricInstance[]): Omit<ChartSpec, 'id'>[] {
-  const charts: Omit<ChartSpec, 'id'>[] = [];
-  const add = (title: string, picks: MetricPick[], more: Partial<ChartSpec> = {}) => {
-    if (picks.length > 0) charts.push({ title, picks, mode: 'rate', log: false, top: 5, ...more });
-  };
-  const find = (source: string, metrics: string[], instance: string | null): MetricPick[] =>
-    metrics.flatMap((metric) => {
-      const match = series.find(
-        (recorded) => recorded.source === source && recorded.metric === metric && (instance === null || recorded.instance === instance),
-      );
-      return match ? [{ host: match.host, source, metric, instance }] : [];
-    });
-  const first = (...choices: MetricPick[][]): MetricPick[] => choices.find((picks) => picks.length > 0) ?? [];
-
-  add(
-    'Throughput',
-    first(find('load', ['transactions_per_s_100ms'], 'transaction'), find('load', ['per_s'], 'transaction')),
-  );
-  add('Latency of a transaction', find('load', ['latency_mean_ms', 'latency_p95_ms', 'latency_p99_ms'], 'transaction'), {
-    log: true,
-  });
-  const cpu = ['user_ns', 'system_ns', 'iowait_ns', 'steal_ns', 'idle_ns'];
-  add('CPU of the machine', first(...['', 'all', 'total', 'cpu'].map((instance) => find('cpu', cpu, instance))));
-  const rows = ['Innodb_rows_read', 'Innodb_rows_inserted', 'Innodb_rows_updated', 'Innodb_rows_deleted'];
-  add('InnoDB rows', find('status', rows, null), { log: true });
-  add('Disk writes', first(find('disk', ['write_bytes'], null), find('disk', ['written_bytes'], null)), { top: 3 });
-  add('Threads running', find('status', ['Threads_running'], null));
-  if (charts.length > 0) return charts;
-
-  // None of those were recorded: whatever moves is better than nothing.
-  const moving = new Map(series.filter((entry) => !entry.flat).map((entry) => [`${entry.host} ${entry.source} ${entry.metric}`, entry]));
-  for (const { host, source, metric } of [...moving.values()].slice(0, 4)) {
-    add(metric, [{ host, source, metric, instance: null }]);
-  }
-  return charts;
 }

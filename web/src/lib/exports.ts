@@ -24,7 +24,11 @@ export function csvOf(lines: Line[], view: Span): string {
   return `${rows.join('\n')}\n`;
 }
 
-const WIDTH = 960;
+const WIDTH_ALONE = 960;
+/** Of one of several drawings next to each other, and how many are in a row. */
+const [PANEL_WIDTH, PANELS_IN_ROW] = [420, 4];
+/** Of the title above them. */
+const PANELS_TOP = 26;
 /** Of the plot with its axes. */
 const PLOT_HEIGHT = 290;
 const [LEFT, BOTTOM] = [64, 34];
@@ -37,9 +41,18 @@ const RIGHTS = [16, 64] as const;
 /** More samples than this a pixel are drawn as an envelope. */
 const DENSE = 1.5;
 
+interface DrawingOptions {
+  width?: number;
+  /** Lines of drawings next to this one, with which it shares its value axes. */
+  scaledBy?: Line[] | undefined;
+  timeText?: ((t: number, step_s: number) => string) | undefined;
+  /** Distinguishes it from other drawings of one file. */
+  id?: string;
+}
+
 /** The chart as the page draws it: on a white page, with its axes and its legend. */
-export function svgOf(title: string, lines: Line[], view: Span, log: boolean): string {
-  const suffixes = suffixesOf(lines);
+export function svgOf(title: string, lines: Line[], view: Span, log: boolean, { width: WIDTH = WIDTH_ALONE, scaledBy = lines, timeText = clock, id = 'plot' }: DrawingOptions = {}): string {
+  const suffixes = suffixesOf(scaledBy);
   const isRight = (line: Line) => suffixes.indexOf(line.suffix) > 0;
   const right = WIDTH - (suffixes.length > 1 ? RIGHTS[1] : RIGHTS[0]);
   const x = linear(view.from, view.to, LEFT, right);
@@ -48,7 +61,7 @@ export function svgOf(title: string, lines: Line[], view: Span, log: boolean): s
   const HEIGHT = TOP + PLOT_HEIGHT - 14;
   const parts: string[] = [];
   const axes = (suffixes.length > 1 ? [false, true] : [false]).map((onRight) => {
-    const [low, high] = valueRange(lines.filter((line) => isRight(line) === onRight).map((line) => line.column), view, log);
+    const [low, high] = valueRange(scaledBy.filter((line) => isRight(line) === onRight).map((line) => line.column), view, log);
     const y = (log ? log10 : linear)(low, high, HEIGHT - BOTTOM, TOP);
     for (const tick of log ? logTicks(low, high) : steps(low, high, 5)) {
       const [edge, anchor] = onRight ? [right + 6, 'start'] : [LEFT - 6, 'end'];
@@ -57,11 +70,13 @@ export function svgOf(title: string, lines: Line[], view: Span, log: boolean): s
     }
     return y;
   });
-  for (const tick of steps(view.from, view.to, 8, CLOCK_STEPS)) {
-    parts.push(`<text x="${at(x(tick))}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${escapeHtml(clock(tick))}</text>`);
+  const ticks = steps(view.from, view.to, Math.round(WIDTH / 120), CLOCK_STEPS);
+  const step = (ticks[1] ?? 1) - (ticks[0] ?? 0);
+  for (const tick of ticks) {
+    parts.push(`<text x="${at(x(tick))}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${escapeHtml(timeText(tick, step))}</text>`);
   }
   lines.forEach((line, index) => {
-    parts.push(shape(line, view, x, axes[isRight(line) ? 1 : 0] as Scale, right - LEFT));
+    parts.push(shape(line, view, x, axes[isRight(line) ? 1 : 0] as Scale, right - LEFT, id));
     const { text, left, row } = entries[index] as LegendEntry;
     const y = LEGEND_TOP + LEGEND_ROW * row;
     parts.push(`<rect x="${at(left)}" y="${y - 6}" width="12" height="4" fill="${line.color}"/><text x="${at(left + 16)}" y="${y}">${escapeHtml(text)}</text>`);
@@ -70,8 +85,22 @@ export function svgOf(title: string, lines: Line[], view: Span, log: boolean): s
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#5d6873">` +
     `<rect width="100%" height="100%" fill="#fdfdfc"/><text x="${LEFT}" y="18" font-size="14" font-weight="600" fill="#1b2127">${escapeHtml(title)}</text>` +
-    `<clipPath id="plot"><rect x="${LEFT}" y="${TOP - 2}" width="${right - LEFT}" height="${foot - TOP + 4}"/></clipPath>` +
+    `<clipPath id="${id}"><rect x="${LEFT}" y="${TOP - 2}" width="${right - LEFT}" height="${foot - TOP + 4}"/></clipPath>` +
     `${parts.join('')}<line x1="${LEFT}" x2="${right}" y1="${foot}" y2="${foot}" stroke="#5d6873"/></svg>\n`
+  );
+}
+
+/** Charts next to each other, with one value axis for all. */
+export function panelsSvg(title: string, panels: { name: string; lines: Line[] }[], view: Span, log: boolean, timeText?: (t: number, step_s: number) => string): string {
+  const scaledBy = panels.flatMap((panel) => panel.lines);
+  const columns = Math.min(PANELS_IN_ROW, panels.length);
+  const drawn = panels.map(({ name, lines }, place) => svgOf(name, lines, view, log, { width: PANEL_WIDTH, scaledBy, timeText, id: `plot-${place}` }));
+  const height = Math.max(0, ...drawn.map((svg) => Number(/ height="(\d+)"/.exec(svg)?.[1] ?? 0)));
+  const placed = drawn.map((svg, place) => svg.replace('<svg ', `<svg x="${(place % columns) * PANEL_WIDTH}" y="${PANELS_TOP + Math.floor(place / columns) * height}" `));
+  const [width, all] = [columns * PANEL_WIDTH, PANELS_TOP + Math.ceil(panels.length / columns) * height];
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${all}" viewBox="0 0 ${width} ${all}" font-family="system-ui, sans-serif">` +
+    `<rect width="100%" height="100%" fill="#fdfdfc"/><text x="${LEFT}" y="18" font-size="15" font-weight="600" fill="#1b2127">${escapeHtml(title)}</text>${placed.join('')}</svg>\n`
   );
 }
 
@@ -111,7 +140,7 @@ function drawable(column: Column, { from, to }: Span, pixels: number): Column {
   return { t, v: of((bucket) => bucket.median), band: { min: of((bucket) => bucket.min), q1: of((bucket) => bucket.q1), q3: of((bucket) => bucket.q3), max: of((bucket) => bucket.max) } };
 }
 
-function shape(line: Line, view: Span, x: Scale, y: Scale, pixels: number): string {
+function shape(line: Line, view: Span, x: Scale, y: Scale, pixels: number, clip: string): string {
   const { t, v, band } = drawable(line.column, view, pixels);
   const gap = gapLength(t);
   let path = '';
@@ -131,11 +160,11 @@ function shape(line: Line, view: Span, x: Scale, y: Scale, pixels: number): stri
     shades.push(`<rect x="${at(x(time) - wide / 2)}" y="${at(top)}" width="${at(wide)}" height="${at(Math.max(0.5, foot - top))}"/>`);
   }
   const shade = shades.length > 0 ? `<g fill="${line.color}" fill-opacity="0.2">${shades.join('')}</g>` : '';
-  return `<g clip-path="url(#plot)">${shade}<path d="${path}" fill="none" stroke="${line.color}" stroke-width="1.4" stroke-linejoin="round"/></g>`;
+  return `<g clip-path="url(#${clip})">${shade}<path d="${path}" fill="none" stroke="${line.color}" stroke-width="1.4" stroke-linejoin="round"/></g>`;
 }
 
 /** Steps of time that are whole on a clock, in seconds. */
-const CLOCK_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+const CLOCK_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400, 172_800, 604_800];
 
 /** Multiples of a round step between two values, about `count` of them. */
 function steps(from: number, to: number, count: number, round?: number[]): number[] {

@@ -1,11 +1,15 @@
 /** Finding a metric among thousands by typing parts of its name. Pure. */
 
 import type { SeriesHead } from '../data/model.ts';
+import { EVERY_HOST } from './chartspec.ts';
 
-/** A metric with all its instances. */
+/** A metric with all its instances, of one host or of every host that has it. */
 export interface Group {
   key: string;
+  /** A host's name, or `EVERY_HOST`. */
   host: string;
+  /** Hosts that have it. */
+  hosts: number;
   source: string;
   metric: string;
   instances: number;
@@ -13,7 +17,8 @@ export interface Group {
   flat: boolean;
 }
 
-export function groupsOf(series: SeriesHead[]): Group[] {
+/** `overHosts`: a metric of several hosts is also a group of all of them, before those of one host each. */
+export function groupsOf(series: SeriesHead[], overHosts = false): Group[] {
   const groups = new Map<string, Group>();
   for (const entry of series) {
     const key = JSON.stringify([entry.host, entry.source, entry.metric]);
@@ -22,10 +27,23 @@ export function groupsOf(series: SeriesHead[]): Group[] {
       group.instances++;
       group.flat &&= entry.flat;
     } else {
-      groups.set(key, { key, host: entry.host, source: entry.source, metric: entry.metric, instances: 1, flat: entry.flat });
+      groups.set(key, { key, host: entry.host, hosts: 1, source: entry.source, metric: entry.metric, instances: 1, flat: entry.flat });
     }
   }
-  return [...groups.values()];
+  const each = [...groups.values()];
+  if (!overHosts) return each;
+  const ofMetric = new Map<string, Group[]>();
+  for (const group of each) {
+    const key = JSON.stringify([group.source, group.metric]);
+    ofMetric.set(key, [...(ofMetric.get(key) ?? []), group]);
+  }
+  return [...ofMetric.values()].flatMap((same): Group[] => {
+    const [first] = same;
+    if (!first || same.length === 1) return same;
+    const instances = Math.max(...same.map((group) => group.instances));
+    const all = { ...first, key: `${EVERY_HOST} ${first.key}`, host: EVERY_HOST, hosts: same.length, instances, flat: same.every((group) => group.flat) };
+    return [all, ...same];
+  });
 }
 
 /** Groups in which every typed word occurs, best first: a metric that begins with it, one that holds it, then the source. */

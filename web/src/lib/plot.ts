@@ -1,14 +1,19 @@
 /** What a chart over time draws: lines of one run's metrics, or of one metric in several runs. Pure, except for the sources that are read. */
 
 import type { Line } from '../charts/timechart.ts';
-import type { Kind, SeriesHead } from '../data/model.ts';
+import type { Column, Kind, SeriesHead } from '../data/model.ts';
 import type { DataSource, LinesRequest } from '../data/source.ts';
 import { moved, type Mode } from './derive.ts';
-import type { Desk, MetricPick, Span } from './desk.svelte.ts';
+import { EVERY_HOST, type MetricPick, type Span } from './chartspec.ts';
+import type { Desk } from './desk.svelte.ts';
+import { lowerBound } from './envelope.ts';
 import { unitOf } from './units.ts';
 
 /** What of a desk a chart over time needs. */
-export type TimeDesk = Pick<Desk, 'view' | 'marked' | 'dark' | 'showSpan' | 'showAll'>;
+export type TimeDesk = Pick<Desk, 'view' | 'marked' | 'dark' | 'showSpan' | 'showAll'> & {
+  /** A place on the axis as text; absent: minutes and seconds of the run. `step_s`: between it and the next. */
+  timeText?: (t: number, step_s: number) => string;
+};
 
 /** A window, and for how many pixels it is drawn. */
 export type Stretch = Pick<LinesRequest, 'from' | 'to' | 'px'>;
@@ -50,7 +55,8 @@ export const MODES: [Mode, string, string][] = [
 /** Positions of a metric's instances. */
 export function instancesOf(series: SeriesHead[], pick: MetricPick): number[] {
   return series.flatMap((entry, number) => {
-    const isNamed = entry.source === pick.source && entry.metric === pick.metric && entry.host === pick.host;
+    const isHost = pick.host === EVERY_HOST || entry.host === pick.host;
+    const isNamed = entry.source === pick.source && entry.metric === pick.metric && isHost;
     return isNamed && (pick.instance === null || entry.instance === pick.instance) ? [number] : [];
   });
 }
@@ -82,50 +88,71 @@ export async function ofMetrics(source: DataSource, groups: number[][], how: Lin
       return { group, about, mode, lines: lines.filter((line) => line.series !== null && group.includes(line.series)), left: 0 };
     }),
   );
+  const manyHosts = new Set(read.map(({ about }) => about.host)).size > 1;
+  const manyMetrics = manyHosts ? new Set(read.map(({ about }) => about.metric)).size > 1 : there.length > 1;
   const strokes = read.flatMap(({ group, about, mode, lines }) =>
     lines.map(({ series, column }) => {
       const head = (series === null ? undefined : source.head.series[series]) ?? about;
       const unit = unitOf(head.kind, head.unit, mode, head.metric);
       const instance = series === null ? `sum of ${group.length}` : head.instance;
-      return { label: labelOf(head.metric, instance, there.length > 1, group.length > 1), suffix: unit.suffix, column: moved(column, unit.factor) };
+      const name = manyHosts && !manyMetrics && group.length === 1 ? '' : labelOf(head.metric, instance, manyMetrics, group.length > 1);
+      const label = manyHosts ? `${head.host} ${name}`.trim() : name;
+      return { label, suffix: unit.suffix, column: moved(column, unit.factor) };
     }),
   );
   const hidden = read.reduce((total, entry) => total + entry.left, 0);
   return { strokes: strokes.map((stroke, place) => ({ ...stroke, place })), left: hidden > 0 ? [`${hidden} less busy are not drawn`] : [] };
 }
 
+/** Instances that name no part of anything. */
+const WHOLE = ['', 'transaction'];
+
 export function labelOf(metric: string, instance: string, manyMetrics: boolean, manyInstances: boolean): string {
   const name = metric.replace(/_100ms$/, '');
   if (manyInstances) return manyMetrics ? `${name} ${instance}` : instance || 'all';
-  return manyMetrics || instance === '' || instance === 'transaction' ? name : `${name} ${instance}`;
+  return WHOLE.includes(instance) || (manyMetrics && instance === 'all') ? name : `${name} ${instance}`;
 }
 
-/** A run of several, and where in it the axis begins. */
+/** A run of several or a part of one, and where in it the axis begins. */
 export interface Side {
   name: string;
   source: DataSource;
   begin: number;
+  /** The metric as this run calls it. */
+  pick: MetricPick;
+  /** The part, in the run's seconds; absent: all of the run, also what was before and after the window. */
+  only?: Span;
 }
 
 /** One metric, the sum of its instances, in each of several runs. */
-export async function ofRuns(sides: Side[], pick: MetricPick, mode: Mode, { from, to, px }: Stretch, signal: AbortSignal): Promise<Picture> {
-  const left: string[] = [];
+export async function ofRuns(sides: Side[], mode: Mode, { from, to, px }: Stretch, signal: AbortSignal): Promise<Picture> {
+  const missing = new Set<string>();
   const read = await Promise.all(
-    sides.map(async ({ name, source, begin }, place): Promise<Stroke[]> => {
+    sides.map(async ({ name, source, begin, pick, only }, place): Promise<Stroke[]> => {
       const instances = instancesOf(source.head.series, pick);
       const about = source.head.series[instances[0] ?? -1];
       if (!about) {
-        left.push(`${name}: not recorded`);
+        missing.add(`${name}: not recorded`);
         return [];
       }
       const sum = instances.length > 1;
       const shown = modeOf(mode, about.kind, sum);
-      const { lines } = await source.lines(instances, { from: from + begin, to: to + begin, px, mode: shown, top: 0, sum }, signal);
+      const window = { from: Math.max(from + begin, only?.from ?? -Infinity), to: Math.min(to + begin, only?.to ?? Infinity) };
+      if (window.from >= window.to) return [];
+      const { lines } = await source.lines(instances, { ...window, px, mode: shown, top: 0, sum }, signal);
       const unit = unitOf(about.kind, about.unit, shown, about.metric);
-      return lines.map(({ column }) => ({ label: name, suffix: unit.suffix, column: moved(column, unit.factor, begin), place }));
+      return lines.map(({ column }) => ({ label: name, suffix: unit.suffix, column: moved(only ? within(column, only) : column, unit.factor, begin), place }));
     }),
   );
-  return { strokes: read.flat(), left };
+  return { strokes: read.flat(), left: [...missing] };
+}
+
+/** Only what is in a span: what is next to it is of another part. */
+function within({ t, v, band }: Column, { from, to }: Span): Column {
+  const [begin, end] = [lowerBound(t, from), lowerBound(t, to)];
+  const part = (values: Float64Array) => values.subarray(begin, end);
+  if (!band) return { t: part(t), v: part(v) };
+  return { t: part(t), v: part(v), band: { min: part(band.min), q1: part(band.q1), q3: part(band.q3), max: part(band.max) } };
 }
 
 /** Returns the pixels for lines in a chart of this width. */

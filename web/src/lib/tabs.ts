@@ -2,9 +2,10 @@
 
 import type { Head } from '../data/model.ts';
 import { functionSeries } from './functions.ts';
+import { machinesOf } from './machines.ts';
 import { processOf } from './runkind.ts';
 
-export type TabId = 'time' | 'levels' | 'functions' | 'threads' | 'statements' | 'locks' | 'counters' | 'findings' | 'settings';
+export type TabId = 'time' | 'levels' | 'hosts' | 'functions' | 'threads' | 'statements' | 'locks' | 'counters' | 'findings' | 'settings';
 
 export interface Tab {
   id: TabId;
@@ -14,6 +15,7 @@ export interface Tab {
 const NAMES: Record<TabId, string> = {
   time: 'Over time',
   levels: 'Levels',
+  hosts: 'Hosts',
   functions: 'Functions',
   threads: 'Threads',
   statements: 'Statements',
@@ -25,6 +27,10 @@ const NAMES: Record<TabId, string> = {
 
 export const FIRST_TAB: TabId = 'time';
 
+/** The tab of hosts where there is one machine: then it has the programs only. */
+const PROGRAMS = 'Programs';
+const PROGRAM_SOURCES = ['neighbours', 'server_process'];
+
 /** Names of parts in links of before there were tabs. */
 const OLD_NAMES: Record<string, TabId> = { explorer: 'time', profile: 'threads', tables: 'statements' };
 
@@ -32,10 +38,12 @@ const OLD_NAMES: Record<string, TabId> = { explorer: 'time', profile: 'threads',
 export function tabsOf(head: Head, isExplained: boolean): Tab[] {
   const { run, explanation } = head;
   const isProcess = processOf(run) !== null;
+  const hasSeveral = machinesOf(run, head.series).length > 1;
   const hasKinds = run.levels.some((level) => level.result.by_statement.length > 0 || (level.result.by_transaction?.length ?? 0) > 0);
   const has: Record<TabId, boolean> = {
     time: true,
     levels: !isProcess && (run.levels.length > 0 || (explanation.budgets?.length ?? 0) > 0),
+    hosts: hasSeveral || head.series.some((entry) => PROGRAM_SOURCES.includes(entry.source)),
     functions: head.flame !== undefined || functionSeries(head.series).length > 0,
     threads: head.threads !== undefined || head.timeline !== undefined,
     statements: head.statements !== undefined || (!isProcess && hasKinds),
@@ -45,7 +53,7 @@ export function tabsOf(head: Head, isExplained: boolean): Tab[] {
     settings: true,
   };
   const ids = Object.keys(NAMES) as TabId[];
-  return ids.filter((id) => id === FIRST_TAB || (isExplained && has[id])).map((id) => ({ id, name: NAMES[id] }));
+  return ids.filter((id) => id === FIRST_TAB || (isExplained && has[id])).map((id) => ({ id, name: id === 'hosts' && !hasSeveral ? PROGRAMS : NAMES[id] }));
 }
 
 /** Returns the tab that the part of an address after its # names; null if it names none. */

@@ -12,7 +12,7 @@ export interface Unit {
 }
 
 /** CPU time per second is how many CPUs were kept busy; that is clearer than "s/s". */
-const CPU_TIME = /^(user|nice|system|iowait|irq|softirq|steal|idle|guest|cpu|run|runqueue)_ns$/;
+const CPU_TIME = /^(user|nice|system|iowait|irq|softirq|steal|idle|guest|cpu|clients_cpu|unclear_cpu|run|runqueue)_ns$/;
 
 /** The unit in which a series is shown in a mode. */
 export function unitOf(kind: Kind, unit: string, mode: Mode, metric = ''): Unit {

@@ -1,8 +1,11 @@
-/** Several runs on one time axis, which begins where the shown part of each run begins. */
+/** Several runs on one time axis: from where the shown part of each begins, by the time of day, or by the wall's clock. */
 
 import type { Level } from '../data/model.ts';
 import { axisOf } from '../lib/axis.ts';
-import type { MetricPick, Span } from '../lib/desk.svelte.ts';
+import type { MetricPick, Span } from '../lib/chartspec.ts';
+import { daysOf, midnightOf, onWall, timeOfDay, unixTime, wallText, type AxisKind, type Segment } from '../lib/wallclock.ts';
+import { workloadOf } from '../lib/summary.ts';
+import { clock, count } from '../lib/words.ts';
 import type { ServedSource } from './source.svelte.ts';
 
 export interface ComparedRun {
@@ -14,6 +17,21 @@ export interface ComparedRun {
   source: ServedSource;
 }
 
+/** A part of a run as a chart draws it. */
+export interface PlacedPart {
+  run: ComparedRun;
+  /** What distinguishes it from the others. */
+  name: string;
+  segment: Segment;
+}
+
+/** Parts that a chart draws: more lines are not distinguished. */
+const PARTS_MAX = 62;
+/** Why a setting is in a run's plan: `SettingReason::ASKED` of the crate model. */
+const ASKED = 'asked for';
+/** On either side of what is shown of the wall's clock. */
+const MARGIN = 0.01;
+
 const seconds = (source: ServedSource, ns: number) => (ns - source.head.origin_ns) / 1e9;
 
 export class CompareDesk {
@@ -23,6 +41,10 @@ export class CompareDesk {
   dark: boolean = $state(false);
   /** Place on the axis of levels; null: all of each run. */
   at: number | null = $state(null);
+  /** What the axis counts. */
+  axis: AxisKind = $state('begin');
+  /** A chart for each part next to each other, with one value axis. */
+  isSideBySide: boolean = $state(false);
 
   constructor(runs: ComparedRun[]) {
     this.runs = runs;
@@ -53,13 +75,48 @@ export class CompareDesk {
     return { from: 0, to: Math.max(1, seconds(run.source, run.source.head.end_ns)) };
   }
 
-  /** Where in a run the axis begins. */
-  beginOf(run: ComparedRun): number {
-    return this.windowOf(run).from;
+  /** The parts of the runs as they lie on the axis. */
+  get parts(): PlacedPart[] {
+    const { axis } = this;
+    const all = this.runs.flatMap((run): PlacedPart[] => {
+      const { head } = run.source;
+      const window = this.windowOf(run);
+      const placed = (segment: Segment): PlacedPart => ({ run, name: segment.day === '' ? run.name : `${segment.day} · ${run.name}`, segment });
+      if (axis === 'day') return daysOf(head, window).map(placed);
+      const segment = axis === 'wall' ? onWall(head, window, this.#base) : { ...window, begin: window.from, day: '' };
+      return segment ? [placed(segment)] : [];
+    });
+    return all.slice(0, PARTS_MAX);
   }
+
+  /** What is not on the axis, as text. */
+  get left(): string[] {
+    if (this.axis === 'begin') return [];
+    const without = this.runs.filter((run) => run.source.head.run.anchors.length === 0);
+    const words = without.map((run) => `${run.name}: its time of day is not known`);
+    const days = this.axis === 'day' ? this.runs.reduce((sum, run) => sum + daysOf(run.source.head, this.windowOf(run)).length, 0) : 0;
+    return days > PARTS_MAX ? [...words, `${count(days - PARTS_MAX, 'day')} more are not drawn`] : words;
+  }
+
+  /** Midnight of the first day, from which the axis of the wall's clock counts, in seconds of local time. */
+  get #base(): number {
+    const begins = this.runs.flatMap((run) => unixTime(run.source.head, this.windowOf(run).from) ?? []);
+    return begins.length === 0 ? 0 : midnightOf(Math.min(...begins));
+  }
+
+  /** A place on the axis as text; `step_s`: between it and the next. */
+  timeText = (x: number, step_s: number): string => {
+    if (this.axis === 'begin') return clock(x, step_s);
+    return this.axis === 'day' ? timeOfDay(x, step_s) : wallText(x, step_s, this.#base);
+  };
 
   choose(at: number | null): void {
     this.at = at;
+    this.showAll();
+  }
+
+  chooseAxis(axis: AxisKind): void {
+    this.axis = axis;
     this.showAll();
   }
 
@@ -68,9 +125,25 @@ export class CompareDesk {
   }
 
   showAll(): void {
-    const lengths = this.runs.map((run) => this.windowOf(run)).map(({ from, to }) => to - from);
-    this.view = { from: 0, to: Math.max(0.1, ...lengths) };
+    const segments = this.parts.map((part) => part.segment);
+    if (this.axis === 'begin' || segments.length === 0) {
+      this.view = { from: 0, to: Math.max(0.1, ...segments.map(({ from, to }) => to - from)) };
+      return;
+    }
+    const from = Math.min(...segments.map((segment) => segment.from - segment.begin));
+    const to = Math.max(...segments.map((segment) => segment.to - segment.begin));
+    const margin = Math.max(1, to - from) * MARGIN;
+    this.view = { from: from - margin, to: to + margin };
   }
+}
+
+/** What distinguishes a run from others of its workload: the settings that were asked for, otherwise its workload. */
+export function detailOf({ source, window }: ComparedRun): string {
+  const { run } = source.head;
+  const asked = run.spec.settings.filter(({ why }) => why === '' || why.startsWith(ASKED)).map(({ name, value }) => `${name}=${value}`);
+  const what = asked.length > 0 ? asked.join(', ') : workloadOf(run);
+  const level = window ? run.levels.find((candidate) => seconds(source, candidate.window.begin_ns) < window.to && window.from < seconds(source, candidate.window.end_ns)) : undefined;
+  return level && level.users > 0 ? `${axisOf(run).name(level)} · ${what}` : what;
 }
 
 /** What is drawn before the reader chooses: those of them that a run has. */

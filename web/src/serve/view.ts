@@ -1,12 +1,9 @@
 /** The view of a run, as the address has it. Pure. */
 
+import type { Chart, MetricPick, Span } from '../lib/chartspec.ts';
 import type { Mode } from '../lib/derive.ts';
-import type { ChartSpec, MetricPick, Span } from '../lib/desk.svelte.ts';
 
 const MODES: Mode[] = ['rate', 'per_transaction', 'raw'];
-
-/** A chart without its number. */
-export type Chart = Omit<ChartSpec, 'id'>;
 
 type ChartTuple = [title: string, picks: [string, string, string, string | null][], mode: Mode, top: number, log: 0 | 1, sum: 0 | 1];
 

@@ -80,13 +80,22 @@ it('a metric of several runs is on one axis, and a run without it is named', asy
     requests.push(request);
     return BlockSource.prototype.lines.call(one, numbers, request);
   };
-  const sides = [{ name: 'other', source: new FixedSource([], []), begin: 0 }, { name: 'one', source: one, begin: 100 }];
-  const { strokes, left } = await ofRuns(sides, { host: 'server', source: 'status', metric: 'm', instance: null }, 'rate', stretch, signal);
+  const pick = { host: 'server', source: 'status', metric: 'm', instance: null };
+  const sides = [{ name: 'other', source: new FixedSource([], []), begin: 0, pick }, { name: 'one', source: one, begin: 100, pick }];
+  const { strokes, left } = await ofRuns(sides, 'rate', stretch, signal);
   expect(requests[0]).toMatchObject({ from: 100, to: 110, sum: false });
   expect([...(strokes[0]?.column.t ?? [])]).toEqual([0, 1]);
   // Its colour stays that of the second run.
   expect(strokes[0]?.place).toBe(1);
   expect(left).toEqual(['other: not recorded']);
+});
+
+it('a part of a run has nothing of what is next to it, and is not read where it is out of sight', async () => {
+  const run = new FixedSource([series('m')], [column([1, 2, 3, 4, 5], [98, 99, 100, 101, 102])]);
+  const pick = { host: 'server', source: 'status', metric: 'm', instance: null };
+  const of = (begin: number) => ({ name: 'day', source: run, begin, pick, only: { from: 99, to: 101 } });
+  const { strokes } = await ofRuns([of(99), of(50)], 'rate', stretch, signal);
+  expect(strokes.map((stroke) => [stroke.place, [...stroke.column.t], [...stroke.column.v]])).toEqual([[0, [0, 1], [2, 3]]]);
 });
 
 it('a sum is a gap where one is missing', () => {

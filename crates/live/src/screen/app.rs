@@ -24,10 +24,11 @@ pub(super) enum Tab {
     Views,
     Metrics,
     Events,
+    Programs,
 }
 
 impl Tab {
-    pub(super) const ALL: [Tab; 8] = [
+    pub(super) const ALL: [Tab; 9] = [
         Tab::Why,
         Tab::Waits,
         Tab::Statements,
@@ -36,6 +37,7 @@ impl Tab {
         Tab::Views,
         Tab::Metrics,
         Tab::Events,
+        Tab::Programs,
     ];
 
     pub(super) fn title(self) -> &'static str {
@@ -48,6 +50,16 @@ impl Tab {
             Tab::Metrics => "Metrics",
             Tab::Events => "Events",
             Tab::Why => "Why",
+            Tab::Programs => "Programs",
+        }
+    }
+
+    /// The same where there is little room.
+    pub(super) fn short_title(self) -> &'static str {
+        match self {
+            Tab::Statements => "SQL",
+            Tab::Connections => "Conns",
+            _ => self.title(),
         }
     }
 }
@@ -185,7 +197,7 @@ impl App {
             KeyCode::Char('n') => self.prompt = Some(Prompt::Note(String::new())),
             KeyCode::Char('/') => self.prompt = Some(Prompt::Filter(self.table().filter.clone())),
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.help = true,
-            KeyCode::Char(digit @ '1'..='8') => self.tab = digit as usize - '1' as usize,
+            KeyCode::Char(digit @ '1'..='9') => self.tab = digit as usize - '1' as usize,
             KeyCode::Tab => self.tab = (self.tab + 1) % Tab::ALL.len(),
             KeyCode::BackTab => self.tab = (self.tab + Tab::ALL.len() - 1) % Tab::ALL.len(),
             KeyCode::Char(' ' | 'p') => self.at_ns = if self.is_paused() { None } else { Some(span_ns.1) },

@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 const WIDTH_MAX: u16 = 110;
 
 const KEYS: [(&str, &str); 21] = [
-    ("1 … 8, Tab", "what the table shows"),
+    ("1 … 9, Tab", "what the table shows"),
     ("↑ ↓ PgUp PgDn", "select a line"),
     ("Enter", "show the selected line whole"),
     ("e", "the plan of the selected statement: EXPLAIN, which executes nothing"),

@@ -360,8 +360,11 @@ impl<'a> Screen<'a> {
                 true => Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD),
                 false => Style::new(),
             };
-            let margin = if area.width < WIDE { "" } else { " " };
-            spans.push(Span::styled(format!("{margin}{} {} ", at + 1, tab.title()), style));
+            let (margin, title) = match area.width < WIDE {
+                true => ("", tab.short_title()),
+                false => (" ", tab.title()),
+            };
+            spans.push(Span::styled(format!("{margin}{} {title} ", at + 1), style));
         }
         let filter = &self.app.table().filter;
         if !filter.is_empty() {

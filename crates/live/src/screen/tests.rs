@@ -346,6 +346,43 @@ fn of_several_servers_one_is_shown_at_a_time() {
 }
 
 #[test]
+fn programs_are_listed_by_their_cpu_time() {
+    let history = watched(10);
+    let programs: [(&str, &str, &str, fn(i64) -> i64); 4] = [
+        ("cpu", "user_ns", "all", |s| s * 1_500_000_000),
+        ("cpu", "idle_ns", "all", |s| s * 500_000_000),
+        ("server_process", "run_ns", "server", |s| s * 900_000_000),
+        ("neighbours", "cpu_ns", "nightly-backup", |s| s * 400_000_000),
+    ];
+    let now_ns = monotonic_ns();
+    for (at, (source, metric, instance, value)) in (SERIES.len() as u32..).zip(programs) {
+        let [host, source, metric, instance] = ["server", source, metric, instance].map(str::to_string);
+        let unit = "ns".to_string();
+        let key = SeriesKey { host, source: source.clone(), metric, instance, kind: Kind::Counter, unit };
+        history.series(SeriesId(at), &key);
+        for second in 0..=10 {
+            let t_ns = now_ns - (10 - second) * S;
+            history.reading(&Reading {
+                source: source.clone(),
+                begin_ns: t_ns - 1000,
+                end_ns: t_ns,
+                status: Status::Ok,
+                values: vec![(SeriesId(at), Value::Int(value(second)))],
+            });
+        }
+    }
+    let about = About::default();
+    let mut screen = Screen::new(&history, &about, &Still);
+    press(&mut screen, KeyCode::Char('9'));
+    let text = drawn(&mut screen, 120, 40);
+    let table = &text[text.find("on 2 CPUs").unwrap_or_else(|| panic!("{text}"))..];
+    let place = |words: &str| table.find(words).unwrap_or_else(|| panic!("{words}: {table}"));
+    assert!(place("the server") < place("nightly-backup"), "{table}");
+    assert!(place("nightly-backup") < place("the rest"), "{table}");
+    assert!(table.contains("0.9") && table.contains("45 %") && table.contains("20 %"), "{table}");
+}
+
+#[test]
 fn the_servers_answer_lies_over_the_screen_until_a_key_closes_it() {
     let history = watched(10);
     with_digests(&history);
@@ -376,7 +413,7 @@ fn eighty_columns_have_room_for_every_tab_the_state_and_how_to_end() {
     };
     let mut screen = Screen::new(&history, &about, &Still);
     let text = drawn(&mut screen, 80, 24);
-    for words in ["8 Events", "not recorded", "q ends"] {
+    for words in ["8 Events", "9 Programs", "not recorded", "q ends"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(drawn(&mut screen, 140, 40).contains("10.11.19-MariaDB"));

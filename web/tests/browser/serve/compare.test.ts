@@ -55,6 +55,46 @@ describe('a comparison of two runs', () => {
     expect(complaints).toEqual([]);
   });
 
+  for (const width of [1280, 800]) {
+    it(`draws runs side by side on one value axis, at ${width} pixels, and again by the address`, async () => {
+      const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`, width);
+      await drawn(page);
+      await page.getByRole('button', { name: 'side by side' }).click();
+      const panels = page.locator('.chart').first().locator('figure');
+      await panels.nth(1).locator('b', { hasText: 'mean' }).waitFor();
+      expect(await panels.count()).toBe(2);
+      const captions = await panels.locator('figcaption').allTextContents();
+      expect(captions[0]).toContain(`first: ${ID}`);
+      expect(captions[1]).toContain('innodb_flush_log_at_trx_commit=0');
+      // Both plots are as wide; only the first has labels of values.
+      const boxes = await panels.locator('.u-over').evaluateAll((overs) => overs.map((over) => over.getBoundingClientRect().width));
+      expect(Math.abs((boxes[0] ?? 0) - (boxes[1] ?? 1e3))).toBeLessThan(2);
+      const picture = await page.locator('.chart').first().evaluate((chart) => chart.classList.contains('wide'));
+      expect(picture).toBe(true);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+      const again = await session.at(new URL(page.url()).pathname + new URL(page.url()).search, width);
+      await again.page.locator('.chart figure').nth(1).waitFor();
+      expect([...complaints, ...again.complaints]).toEqual([]);
+    });
+  }
+
+  it('draws a line for each day by the time of day, and each run where it was in time', async () => {
+    const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`);
+    await drawn(page);
+    await page.getByRole('button', { name: 'time of day' }).click();
+    const names = page.locator('.chart').first().locator('.legend .name');
+    await names.filter({ hasText: ' · first: ' }).first().waitFor();
+    expect((await names.allTextContents()).every((name) => /^\w{3} \d+ \w{3,4} · (first|second): /.test(name))).toBe(true);
+    expect(new URL(page.url()).searchParams.get('axis')).toBe('day');
+    const plot = page.locator('.chart .u-over').first();
+    await plot.hover({ position: { x: 200, y: 40 } });
+    await page.locator('#explorer .muted', { hasText: /^\d\d:\d\d:\d\d$/ }).waitFor();
+    await page.getByRole('button', { name: 'date and time' }).click();
+    await page.waitForURL((url) => url.searchParams.get('axis') === 'wall');
+    await names.filter({ hasText: /^second: / }).first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it('is shown again by the link of one of its charts', async () => {
     const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`);
     await drawn(page);

@@ -98,6 +98,18 @@ describe('a run', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('draws a set that means every host', async () => {
+    const { page, complaints } = await session.runPage();
+    await page.locator('.bookmarks summary').click();
+    const set = 'name = "Every CPU"\n[[chart]]\ntitle = "CPU of all"\nseries = [{ host = "*", source = "cpu", metric = "user_ns", instance = "all" }]\n';
+    await page.locator('.bookmarks input[type=file]').setInputFiles({ name: 'cpu.toml', mimeType: 'text/plain', buffer: Buffer.from(set) });
+    await page.getByRole('button', { name: /^Every CPU/ }).click();
+    const chart = page.locator('.chart', { has: page.getByRole('heading', { name: 'CPU of all' }) });
+    await chart.locator('.legend b').waitFor();
+    expect(await chart.locator('.legend b').textContent()).toContain('CPUs');
+    expect(complaints).toEqual([]);
+  });
+
   it('takes a note at the pointer', async () => {
     const { page } = await session.runPage();
     await page.locator('#explorer h2').click();

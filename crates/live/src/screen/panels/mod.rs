@@ -4,6 +4,7 @@ mod connections;
 mod events;
 mod locks;
 mod metrics;
+mod programs;
 mod sampled;
 mod views;
 mod why;
@@ -37,6 +38,7 @@ pub(super) fn listing(shown: &TabData, app: &App) -> Listing {
         Tab::Connections => connections::listing(shown, window, app.shows_observer()),
         Tab::Views => views::listing(shown, app.view(), app),
         Tab::Metrics => metrics::listing(shown, window),
+        Tab::Programs => programs::listing(shown, window),
         Tab::Events => events::listing(shown, window.end_ns),
         Tab::Why => why::listing(shown),
     }

@@ -78,7 +78,8 @@ struct Sums {
 }
 
 pub(crate) struct Neighbours {
-    server: Pid,
+    /// `None`: this machine has no server that is watched.
+    server: Option<Pid>,
     /// whyso itself, and what it started.
     own: u32,
     /// Other nodes of the server's cluster.
@@ -96,7 +97,7 @@ pub(crate) struct Neighbours {
 
 impl Neighbours {
     pub(crate) fn new(
-        server: Pid,
+        server: Option<Pid>,
         own: u32,
         opts: Option<&mysql_async::Opts>,
         machine: Machine,
@@ -129,7 +130,7 @@ impl Neighbours {
     fn enter(
         &mut self,
         all: &[Stat],
-        server: u32,
+        server: Option<u32>,
         now_ns: i64,
         relation: &mut dyn FnMut(u32) -> Relation,
         disk_bytes: &dyn Fn(u32) -> Option<u64>,
@@ -141,10 +142,10 @@ impl Neighbours {
         let mut busy: Vec<(u64, &Stat)> = Vec::new();
         self.by_name.values_mut().for_each(|sums| sums.resident_pages = 0);
         let nodes = self.nodes.get();
-        let heads: Vec<u32> = [server, self.own].into_iter().chain(nodes.iter().copied()).collect();
+        let heads: Vec<u32> = server.into_iter().chain([self.own]).chain(nodes.iter().copied()).collect();
         for stat in all {
             let head = families.head_of(stat.pid, &heads);
-            let is_tested = head.is_some_and(|head| head == server || nodes.contains(&head));
+            let is_tested = head.is_some_and(|head| Some(head) == server || nodes.contains(&head));
             if stat.is_kernels || stat.pid == self.own || is_tested {
                 continue;
             }
@@ -261,17 +262,20 @@ impl Sampler for Neighbours {
 
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         let now_ns = monotonic_ns();
-        let Some(server) = self.server.get().filter(|_| self.pace.due(now_ns)) else {
+        let server = self.server.as_ref().and_then(Pid::get);
+        if server.is_some() != self.server.is_some() || !self.pace.due(now_ns) {
             batch.nothing_to_read();
             return Ok(());
-        };
+        }
         let cpu_before_ns = thread_cpu_ns();
         let all = processes::all(&mut self.buffer)
             .map_err(|error| Failure::quick(format!("cannot list processes in /proc: {error}")))?;
         let address = self.address.clone();
         let mut peers: Option<Peers> = None;
-        let mut relation =
-            |pid: u32| peers.get_or_insert_with(|| Peers::read(server, &address)).relation(pid);
+        let mut relation = |pid: u32| match server {
+            Some(server) => peers.get_or_insert_with(|| Peers::read(server, &address)).relation(pid),
+            None => Relation::Stranger,
+        };
         self.enter(&all, server, now_ns, &mut relation, &processes::disk_bytes);
         if self.followed.values().any(|process| process.who == Some(ProcessKind::Unclear)) {
             batch.absent(
@@ -309,11 +313,11 @@ mod tests {
 
     fn sampler() -> Neighbours {
         let machine = Machine { tick_ns: 10_000_000, page_bytes: 4096 };
-        Neighbours::new(Pid::new(Some(SERVER)), OWN, None, machine)
+        Neighbours::new(Some(Pid::new(Some(SERVER))), OWN, None, machine)
     }
 
     fn enter(sampler: &mut Neighbours, all: &[Stat], at_s: i64, relation: fn(u32) -> Relation) {
-        sampler.enter(all, SERVER, at_s * S, &mut { relation }, &|_| None);
+        sampler.enter(all, Some(SERVER), at_s * S, &mut { relation }, &|_| None);
     }
 
     fn ticks(sampler: &Neighbours, who: ProcessKind) -> BTreeMap<&str, u64> {
@@ -357,6 +361,19 @@ mod tests {
         assert_eq!(ticks(&sampler, ProcessKind::Client), BTreeMap::from([("app", 240)]));
         assert_eq!(ticks(&sampler, ProcessKind::Unclear), BTreeMap::from([("job", 120)]));
         assert_eq!(sampler.by_name["loop"].resident_pages, 10);
+    }
+
+    #[test]
+    fn on_a_machine_without_the_server_every_program_is_counted_except_whyso() {
+        let machine = Machine { tick_ns: 10_000_000, page_bytes: 4096 };
+        let mut sampler = Neighbours::new(None, OWN, None, machine);
+        for at_s in 1..=4 {
+            let ticks = 960 + 40 * at_s as u64;
+            let all = [stat(OWN, "whyso", 1, ticks), stat(21, "app", OWN, ticks), stat(30, "loop", 1, ticks)];
+            sampler.enter(&all, None, at_s * S, &mut |_| Relation::Stranger, &|_| None);
+        }
+        assert_eq!(ticks(&sampler, ProcessKind::Neighbour), BTreeMap::from([("loop", 120)]));
+        assert_eq!(ticks(&sampler, ProcessKind::Client), BTreeMap::from([("app", 120)]));
     }
 
     #[test]
