@@ -74,7 +74,16 @@ impl Error {
         match error {
             Of::PermissionDenied { .. } | Of::Unauthenticated { .. } => Error::Refused(place.to_string()),
             Of::NotFound { .. } => Error::NoBucket(place.to_string()),
-            other => Error::NoAnswer { place: place.to_string(), cause: last_cause(other) },
+            other => {
+                let cause = last_cause(other);
+                // Of some requests the status is only in the text.
+                let has_status = |status: &str| cause.contains(&format!("status code: {status}"));
+                match () {
+                    () if has_status("401") || has_status("403") => Error::Refused(place.to_string()),
+                    () if has_status("404") => Error::NoBucket(place.to_string()),
+                    () => Error::NoAnswer { place: place.to_string(), cause },
+                }
+            }
         }
     }
 }
@@ -85,5 +94,8 @@ fn last_cause(error: &dyn StdError) -> String {
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    cause.to_string().chars().filter(|letter| !letter.is_control()).take(CAUSE_MAX).collect()
+    let text = cause.to_string();
+    // The body of an answer may quote keys.
+    let before_body = text.split(": <").next().unwrap_or_default();
+    before_body.chars().filter(|letter| !letter.is_control()).take(CAUSE_MAX).collect()
 }
