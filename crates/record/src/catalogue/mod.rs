@@ -1,5 +1,5 @@
 //! The catalogue of a folder of recordings: a Parquet file with a row per run. It has the facts that a list needs, so that a list reads no
-//! `run.json`, and what each run's finished files hold, so that SQL over many runs opens only the files that it needs.
+//! `run.json`. It has what each run's finished files hold, too, so that SQL over many runs opens only the files that it needs.
 //!
 //! It is only a memory of what was read. A row counts if its `run.json` and manifest still have the identity that they had before they
 //! were read, see [`FileIdentity`]. So a catalogue that is damaged, foreign or old costs time, and never changes what is listed. A row
