@@ -22,6 +22,8 @@ if [[ -z ${FUZZ_TARGETS:-} ]]; then
 	# Ten minutes of CPU time, once. The test that needs it says so where it could not be had.
 	cargo build --release --locked --quiet
 	"$CARGO_TARGET_DIR/release/whyso" server fetch mysql-cluster || true
+	# Some minutes of CPU time, once, too.
+	if WHYSO_S3_SERVER=$(scripts/s3_server.sh); then export WHYSO_S3_SERVER; else unset WHYSO_S3_SERVER; fi
 	output=$(mktemp)
 	begin=$SECONDS
 	timeout "$TESTS_S_MAX" cargo test --release --workspace --locked --no-fail-fast --lib --bins --tests -- --ignored --nocapture 2>&1 | tee "$output" || status=1

@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 30] = [
+    let allowed: [(&str, &[&str]); 31] = [
         ("words", &["model"]),
         ("model", &[]),
         ("random", &[]),
@@ -75,6 +75,7 @@ fn data_goes_one_way() {
         ("sysbench", &["clock", "wire", "workload", "load", "words"]),
         ("server", &["model", "clock", "connect", "random"]),
         ("record", &["model", "clock", "series"]),
+        ("storage", &["record"]),
         ("watch", &["model", "clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
         ("hub", &["model", "clock", "load", "record"]),
@@ -195,12 +196,24 @@ fn the_load_does_not_run_on_tokio() {
     assert!(!manifest.split("[dev-dependencies]").next().unwrap().contains("\ntokio"));
 }
 
+/// What comes from storage is checked in one place.
+#[test]
+fn only_storage_speaks_to_storage() {
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let manifest = text(&folder.join("Cargo.toml"));
+        let uses =
+            manifest.lines().any(|line| line.starts_with("object_store") || line.starts_with("reqwest"));
+        assert!(!uses || folder.ends_with("storage"), "{} must not depend on object_store", folder.display());
+    }
+}
+
 #[test]
 fn only_record_names_the_files_of_a_recording() {
     let names = ["run.json", "series.parquet", "collections-", "samples-", "rollup-", "frames-", "waits-"];
     for name in [
         "query", "tracing", "control", "watch", "explain", "report", "load", "server", "live", "relay",
-        "serve",
+        "serve", "storage",
     ] {
         assert_absent(name, &names);
     }

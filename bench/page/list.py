@@ -41,7 +41,7 @@ def main():
 
 
 def round_of(program, folder, found):
-    catalogue = folder / ".whyso-catalogue"
+    catalogue = folder / "catalogue.parquet"
     catalogue.unlink(missing_ok=True)
     terminal(program, folder, "without a catalogue", found)
     terminal(program, folder, "again", found)
@@ -66,7 +66,7 @@ def terminal(program, folder, what, found):
 
 def served(program, folder, found):
     with tempfile.TemporaryDirectory() as cache:
-        (folder / ".whyso-catalogue").unlink(missing_ok=True)
+        (folder / "catalogue.parquet").unlink(missing_ok=True)
         environment = {**os.environ, "XDG_CACHE_HOME": cache}
         command = [program, "serve", "--runs", folder, "--listen", "127.0.0.1:0"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)

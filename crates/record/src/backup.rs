@@ -6,21 +6,15 @@ use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{FlockOperation, flock};
 use tar::{Archive, Builder, EntryType, Header};
 
+use crate::coming::{Coming, is_plain_name};
 use crate::error::{Error, Result};
 use crate::lock::is_locked;
-use crate::sweep::sweep;
 use crate::{layout, private};
 
 /// Files of one run; more is no recording.
-const FILES_MAX: usize = 100_000;
-/// What is being imported has this before its name.
-const COMING: &str = ".importing-";
-const COMING_MAX: usize = 100;
-/// A run's name in an archive, in bytes.
-const NAME_BYTES_MAX: usize = 200;
+pub(crate) const FILES_MAX: usize = 100_000;
 /// All that stands before a file's content: its header, and those of a long name.
 const HEADER_BYTES_MAX: u64 = 64 << 10;
 /// An archive ends with this many zeros at least. One that does not was cut off, possibly between two files.
@@ -57,7 +51,8 @@ pub fn backup_to(runs: &[PathBuf], mut out: impl Write) -> Result<u64> {
     Ok(bytes)
 }
 
-fn check(runs: &[PathBuf]) -> Result<()> {
+/// Refuses what is no recording, and what is being recorded.
+pub(crate) fn check(runs: &[PathBuf]) -> Result<()> {
     for dir in runs {
         if !dir.join(layout::RUN).is_file() {
             return Err(Error::NotARecording(dir.clone()));
@@ -78,20 +73,24 @@ fn is_left_over(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
+/// The files of a recording that belong to a copy of it, by name.
+pub(crate) fn files_of(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(dir)
+        .map_err(|cause| Error::io(dir, cause))?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && !is_left_over(path))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
 fn write_all(runs: &[PathBuf], out: &mut impl Write) -> Result<u64> {
     let mut archive = Builder::new(out);
     let mut bytes = 0;
     for dir in runs {
         let run = dir.file_name().map(PathBuf::from).ok_or_else(|| Error::NotARecording(dir.clone()))?;
-        let mut files: Vec<PathBuf> = fs::read_dir(dir)
-            .map_err(|cause| Error::io(dir, cause))?
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| {
-                fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && !is_left_over(path)
-            })
-            .collect();
-        files.sort();
+        let files = files_of(dir)?;
         for path in files {
             let io = |cause| Error::io(&path, cause);
             let content = private::open_file(&path).map_err(io)?;
@@ -164,53 +163,6 @@ pub fn import_from(archive: impl Read, named: &str, runs: &Path) -> Result<(Vec<
         }
         Ok((imported, there))
     })
-}
-
-/// The folder that an archive is unpacked into. It is locked while somebody does, and goes at the end.
-struct Coming {
-    dir: PathBuf,
-    _lock: File,
-}
-
-impl Coming {
-    fn create(runs: &Path) -> Result<Coming> {
-        remove_left_over(runs);
-        sweep(runs);
-        for number in 0..COMING_MAX {
-            let dir = runs.join(format!("{COMING}{number}"));
-            match private::create_new_folder(&dir) {
-                Err(cause) if cause.kind() == ErrorKind::AlreadyExists => continue,
-                created => created.map_err(|cause| Error::io(&dir, cause))?,
-            }
-            // Before it is locked, another import may take it for one that was left over.
-            let Ok(lock) = File::open(&dir) else { continue };
-            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && dir.is_dir() {
-                return Ok(Coming { dir, _lock: lock });
-            }
-        }
-        Err(Error::Backup(format!(
-            "{COMING_MAX} imports into {} are under way: try again later",
-            runs.display()
-        )))
-    }
-}
-
-impl Drop for Coming {
-    fn drop(&mut self) {
-        // What is left in it is of no use; why the import failed matters more than whether this worked.
-        let _ = fs::remove_dir_all(&self.dir);
-    }
-}
-
-/// Removes what imports left that were killed: nobody holds their locks.
-fn remove_left_over(runs: &Path) {
-    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
-        let is_coming = entry.file_name().as_encoded_bytes().starts_with(COMING.as_bytes());
-        let Some(lock) = is_coming.then(|| File::open(entry.path()).ok()).flatten() else { continue };
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 /// Imports only plain files in folders one deep. Anything else in an archive leads out of the folder, or belongs to no recording.
@@ -316,8 +268,8 @@ fn plain(path: &Path) -> Option<(String, String)> {
         })
         .collect();
     let [id, name] = parts?[..] else { return None };
-    let is_plain = |name: &str| name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control);
-    (is_plain(id) && is_plain(name) && !id.starts_with('.')).then(|| (id.to_string(), name.to_string()))
+    (is_plain_name(id) && is_plain_name(name) && !id.starts_with('.'))
+        .then(|| (id.to_string(), name.to_string()))
 }
 
 fn names(dir: &Path) -> Result<Vec<String>> {

@@ -47,6 +47,9 @@ pub enum Error {
     Label(String),
     #[error("{0}")]
     Backup(String),
+    /// A recording that comes from elsewhere or goes there.
+    #[error("{0}")]
+    Transfer(String),
     #[error("{0}")]
     Export(String),
 }

@@ -17,12 +17,16 @@ pub(crate) const LABELS: &str = "labels.json";
 pub(crate) const MANIFEST: &str = "manifest.jsonl";
 pub(crate) const PRUNED: &str = "pruned.json";
 pub(crate) const SERIES: &str = "series.parquet";
+/// What it is called among the streams.
+pub(crate) const SERIES_STREAM: &str = "series";
 pub(crate) const SERIES_WAL: &str = "series.wal";
 pub(crate) const RESERVE: &str = ".reserve";
 pub(crate) const TEMPORARY_PREFIX: &str = ".new-";
 /// In the folder that holds the runs.
-pub(crate) const CATALOGUE: &str = ".whyso-catalogue";
+pub(crate) const CATALOGUE: &str = "catalogue.parquet";
 pub(crate) const CATALOGUE_TEMPORARY_PREFIX: &str = ".whyso-catalogue-new-";
+/// The catalogue of older versions.
+pub(crate) const OLD_CATALOGUE: &str = ".whyso-catalogue";
 
 pub(crate) const COLLECTIONS: &str = "collections";
 pub(crate) const SAMPLES: &str = "samples";
@@ -51,6 +55,12 @@ const HOUR_NS: i64 = 3_600_000_000_000;
 /// Every stream of roll-ups.
 pub(crate) fn rollup_streams() -> impl Iterator<Item = &'static str> {
     ROLLUPS.iter().chain(&STATE_ROLLUPS).chain(&STACK_ROLLUPS).map(|(stream, _)| *stream)
+}
+
+/// How long the time of a row is that begins at its `t_ns`; 0 of streams whose rows have a moment, or a begin and an end.
+pub(crate) fn row_length_ns(stream: &str) -> i64 {
+    let mut buckets = ROLLUPS.iter().chain(&STACK_ROLLUPS);
+    buckets.find(|(rollup, _)| *rollup == stream).map_or(0, |(_, length_ns)| *length_ns)
 }
 
 /// Whether this version knows what a stream holds.

@@ -61,8 +61,10 @@ pub mod sql;
 
 mod backup;
 mod catalogue;
+mod coming;
 mod command_table;
 mod compact;
+mod elsewhere;
 mod entry;
 mod error;
 mod folder;
@@ -82,21 +84,24 @@ mod prune;
 mod read;
 mod replay;
 mod run_facts;
+mod segment_facts;
 mod sorted;
 mod stack_rollup;
 mod stack_table;
 mod state_table;
 mod sweep;
 mod table;
+mod transfer;
 mod wal;
 mod write;
 
 pub use backup::{backup_runs, backup_to, import_from, import_runs};
 pub use entry::{ENTRY_BYTES_MAX, Entry, EntryTap};
+pub use elsewhere::{CATALOGUE, RunsElsewhere};
 pub use error::{Error, Result};
 pub use keep::{prune_run, remove_run, stamp};
 pub use labels::{Labels, labels_of, set_labels};
-pub use list::{LoadedRun, RunSummary, list_runs, load_run, load_runs};
+pub use list::{LoadedRun, RunSummary, list_runs, load_run, load_runs, write_catalogue};
 pub use manifest::{CheckResult, check_run};
 pub use note_file::{NOTE, notes as notes_of};
 pub use notes::{add_note, change_note, note_now, note_on};
@@ -107,6 +112,7 @@ pub use read::{
 pub use replay::Replay;
 pub use run_facts::{BestLevel, RunFacts};
 pub use stack_rollup::{StackSum, UNKNOWN_THREAD};
+pub use transfer::{Arrival, DESCRIPTION_FILES, FILE_LIST, ListedFile, RunFiles, parse_file_list};
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 
 use std::path::{Path, PathBuf};

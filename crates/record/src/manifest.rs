@@ -22,16 +22,16 @@ const PIECE_BYTES: usize = 256 << 10;
 const CHECKED_MAX: usize = 100_000;
 
 #[derive(Deserialize, Serialize)]
-struct Line {
-    file: String,
+pub(crate) struct Line {
+    pub(crate) file: String,
     #[serde(flatten)]
-    digest: Digest,
+    pub(crate) digest: Digest,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
-struct Digest {
-    bytes: u64,
-    crc32c: u32,
+pub(crate) struct Digest {
+    pub(crate) bytes: u64,
+    pub(crate) crc32c: u32,
 }
 
 /// The line that lists a file with this content.
@@ -123,11 +123,13 @@ impl Manifest {
     }
 }
 
-fn listed(bytes: &[u8]) -> Option<Line> {
+/// The line with these bytes; `None` where it is damaged.
+pub(crate) fn listed(bytes: &[u8]) -> Option<Line> {
     serde_json::from_str(checked_json(bytes)?).ok()
 }
 
-fn digest_of(mut file: File) -> io::Result<Digest> {
+/// The digest of what is left of a file.
+pub(crate) fn digest_of(mut file: File) -> io::Result<Digest> {
     let mut digest = Digest { bytes: 0, crc32c: 0 };
     let mut piece = vec![0; PIECE_BYTES];
     loop {

@@ -109,7 +109,11 @@ pub(crate) struct ParquetFile {
 
 impl ParquetFile {
     pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
-        let file = private::open_file(path).map_err(|cause| Error::io(path, cause))?;
+        ParquetFile::of(path, private::open_file(path).map_err(|cause| Error::io(path, cause))?)
+    }
+
+    /// Reads the footer of a file that is open already. `path`: what errors call it.
+    pub(crate) fn of(path: &Path, file: File) -> Result<ParquetFile> {
         let file_bytes = file.metadata().map_err(|cause| Error::io(path, cause))?.len();
         let footer = unpanicked(path, || {
             let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
@@ -139,6 +143,10 @@ impl ParquetFile {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.file_bytes
     }
 
     /// A text of our own from the footer.

@@ -1,45 +1,157 @@
 //! SQL over every run: views for DuckDB.
+//!
+//! DuckDB opens a file only if a statement needs it. Facts about runs, levels and files come from the catalogue. Files with the same
+//! columns are read by one list of paths, of which DuckDB opens one to know the columns. A condition on `run` is a condition on paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::catalogue::{self, Entry};
+use crate::error::Result;
 use crate::layout;
-use crate::list::{LoadedRun, load_runs};
-use crate::run::{Purpose, RunEnd};
+use crate::list;
+use crate::segment_facts::SegmentFacts;
 
-/// Statements for DuckDB that make views over every run in a folder:
+/// Which runs and files the views are over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Ids of runs. `None`: every run.
+    pub runs: Option<BTreeSet<String>>,
+    /// Wall time in nanoseconds: what ended before it is left out, runs and files.
+    pub since_wall_ns: Option<i64>,
+    /// What began after it is left out.
+    pub until_wall_ns: Option<i64>,
+}
+
+/// Statements for DuckDB, and the file that they read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Views {
+    pub sql: String,
+    /// Content of the file `catalogue`: a catalogue of the runs in the views.
+    pub catalogue: Vec<u8>,
+    /// Runs in the views.
+    pub runs: usize,
+    /// Files in the views.
+    pub files: usize,
+}
+
+/// Returns statements for DuckDB that make views over the runs in a folder:
 ///
-/// - `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`, `stacks`, `waits`,
-///   `frames`, `commands`, `statements`, `events`, `profile_2min`, `profile_1h`;
+/// - `runs`, `levels`, `anchors`, `segments`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`,
+///   `stacks`, `waits`, `frames`, `commands`, `statements`, `events`, `profile_2min`, `profile_1h`;
 /// - `rows_<source>` for each source of text tables, and a view for every other stream;
 /// - `readings`, which joins the series with their values and times.
 ///
-/// Each has the run's id as `run`. The views read only sealed files; a run that lacks some is not in that view. A folder that can't be
-/// read gives empty views.
-pub fn views(runs_dir: &Path) -> String {
-    let runs = load_runs(runs_dir).unwrap_or_default();
-    let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for run in &runs {
-        let series = run.summary.path.join(layout::SERIES);
-        if series.is_file() {
-            files.entry("series".to_string()).or_default().push(series.display().to_string());
-        }
-        for segment in layout::live_segments(&run.summary.path).unwrap_or_default() {
-            if segment.sealed {
-                files.entry(segment.stream).or_default().push(segment.path.display().to_string());
-            }
+/// Each has the run's id as `run`. The views read only sealed files; a run that lacks some is not in that view. `catalogue`: where the
+/// caller writes [`Views::catalogue`].
+///
+/// # Errors
+/// The folder can't be read.
+pub fn views(runs_dir: &Path, selection: &Selection, catalogue: &Path) -> Result<Views> {
+    let mut listing = list::list(runs_dir, list::SHIPPED)?;
+    listing.entries.retain(|listed| selection.has_run(&listed.entry));
+    listing.read_segments();
+    let live = listing.entries.iter().filter(|listed| listed.is_live);
+    let live = live.map(|listed| listed.entry.name.clone()).collect();
+    let entries = listing.entries.into_iter().map(|listed| listed.entry).collect();
+    views_of(entries, &Source { folder: runs_dir, catalogue, live, here: None }, selection)
+}
+
+/// Where views read.
+pub(crate) struct Source<'s> {
+    /// Holds the runs' folders.
+    pub(crate) folder: &'s Path,
+    pub(crate) catalogue: &'s Path,
+    pub(crate) live: BTreeSet<String>,
+    /// Runs whose files are in the folder. `None`: all.
+    pub(crate) here: Option<BTreeSet<String>>,
+}
+
+impl Source<'_> {
+    fn is_here(&self, run: &str) -> bool {
+        self.here.as_ref().is_none_or(|here| here.contains(run))
+    }
+}
+
+/// Makes views over these entries. Their segments were read.
+pub(crate) fn views_of(mut entries: Vec<Entry>, source: &Source, selection: &Selection) -> Result<Views> {
+    for entry in &mut entries {
+        let offsets = entry.parts.wall_offsets();
+        if let Some(segments) = &mut entry.of_folder.segments {
+            segments.retain(|segment| selection.has_segment(segment, offsets));
         }
     }
-    let mut sql = String::new();
-    sql.push_str(&runs_view(&runs));
-    sql.push_str(&levels_view(&runs));
-    sql.push_str(&anchors_view(&runs));
+    entries.sort_by_key(|entry| (entry.facts.began_wall_ns.unwrap_or(0), entry.name.clone()));
+    let (mut columns, mut files): (BTreeMap<&str, BTreeSet<u32>>, usize) = (BTreeMap::new(), 0);
+    for entry in entries.iter().filter(|entry| source.is_here(&entry.name)) {
+        for segment in entry.of_folder.segments.iter().flatten() {
+            columns.entry(&segment.stream).or_default().insert(segment.columns);
+            files += 1;
+        }
+    }
+    let sql = statements(source, columns);
+    let all: Vec<&Entry> = entries.iter().collect();
+    Ok(Views { sql, catalogue: catalogue::encode(&all)?, runs: all.len(), files })
+}
+
+impl Selection {
+    pub(crate) fn has_run(&self, entry: &Entry) -> bool {
+        let is_named = self.runs.as_ref().is_none_or(|runs| runs.contains(&entry.name));
+        let begin = entry.facts.began_wall_ns;
+        // Without a last time it may have lasted until now.
+        let end = begin.zip(entry.facts.length_ns).map(|(begin, length)| begin.saturating_add(length));
+        // A recorder that died wrote its last time up to a minute before.
+        let end = end.filter(|_| entry.facts.ended.is_some());
+        is_named && self.has_time(begin, end)
+    }
+
+    fn has_segment(&self, segment: &SegmentFacts, wall_offsets: Option<(i64, i64)>) -> bool {
+        let wall = |t_ns: Option<i64>, offset: Option<i64>| Some(t_ns?.saturating_add(offset?));
+        let begin = wall(segment.begin_ns, wall_offsets.map(|offsets| offsets.0));
+        self.has_time(begin, wall(segment.end_ns, wall_offsets.map(|offsets| offsets.1)))
+    }
+
+    /// What is not known is not left out.
+    fn has_time(&self, begin: Option<i64>, end: Option<i64>) -> bool {
+        let ended_before = self.since_wall_ns.zip(end).is_some_and(|(since, end)| end < since);
+        let began_after = self.until_wall_ns.zip(begin).is_some_and(|(until, begin)| begin > until);
+        !ended_before && !began_after
+    }
+}
+
+fn list_of_texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> String {
+    texts.into_iter().map(|of| text(of)).collect::<Vec<_>>().join(", ")
+}
+
+fn statements(from: &Source, mut columns: BTreeMap<&str, BTreeSet<u32>>) -> String {
+    let source = format!("read_parquet({})", text(&from.catalogue.display().to_string()));
+    let folder = text(&from.folder.join("").display().to_string());
+    let still = match from.live.is_empty() {
+        true => "'died'".to_string(),
+        false => format!("CASE WHEN run IN ({}) THEN 'goes on' ELSE 'died' END", list_of_texts(&from.live)),
+    };
+    let is_here = match &from.here {
+        None => "true".to_string(),
+        Some(here) if here.is_empty() => "false".to_string(),
+        Some(here) => format!("run IN ({})", list_of_texts(here)),
+    };
+    let mut sql = format!(
+        "CREATE OR REPLACE VIEW runs AS SELECT run, {folder} || run AS path, make_timestamp_ns(coalesce(begin_wall_ns, 0)) AS began, \
+         coalesce(workload, '') AS workload, flavor, server_version, hostname, tool_version, \
+         CASE WHEN ended = '' THEN {still} ELSE ended END AS ended, why, bytes::BIGINT AS bytes, name, tags, \"set\", \
+         make_timestamp_ns(end_wall_ns) AS last, best_users, best_transactions_per_s, best_p95_ms FROM {source};\n\
+         CREATE OR REPLACE VIEW levels AS SELECT run, unnest(levels, recursive := true) FROM {source};\n\
+         CREATE OR REPLACE VIEW anchors AS SELECT run, unnest(anchors, recursive := true) FROM {source};\n\
+         CREATE OR REPLACE TEMP TABLE segments AS SELECT run, stream, file, begin_ns, end_ns, make_timestamp_ns(begin_wall_ns) AS began, \
+         make_timestamp_ns(end_wall_ns) AS last, rows, bytes, columns, {folder} || run || '/' || file AS path, {is_here} AS is_here\n  \
+         FROM (SELECT run, unnest(segments, recursive := true) FROM {source});\n"
+    );
     for (stream, empty) in EMPTY {
-        let files = files.remove(stream).unwrap_or_default();
-        sql.push_str(&view(stream, &files, empty));
+        let columns = columns.remove(stream).unwrap_or_default();
+        sql.push_str(&view(stream, &columns, empty));
     }
-    for (stream, files) in &files {
-        sql.push_str(&view(stream, files, ""));
+    for (stream, columns) in &columns {
+        sql.push_str(&view(stream, columns, ""));
     }
     sql.push_str(
         "CREATE OR REPLACE VIEW readings AS SELECT samples.run, host, series.source, metric, instance, kind, unit, t_begin_ns, t_end_ns,\n  \
@@ -104,16 +216,28 @@ const EMPTY: [(&str, &str); 15] = [
 
 const PROFILE: &str = "t_ns BIGINT, role VARCHAR, state VARCHAR, stack UINTEGER, count UBIGINT, weight_ns UBIGINT, length_ns UBIGINT";
 
-fn view(stream: &str, files: &[String], empty: &str) -> String {
+/// A view over the files of a stream. Those of each group of columns have their paths in a variable: a list in the statement would be
+/// longer than all else.
+fn view(stream: &str, columns: &BTreeSet<u32>, empty: &str) -> String {
     let name = identifier(&view_name(stream));
-    if files.is_empty() {
+    if columns.is_empty() {
         return empty_view(&name, empty);
     }
-    let files: Vec<String> = files.iter().map(|file| text(file)).collect();
-    format!(
-        "CREATE OR REPLACE VIEW {name} AS SELECT parse_path(filename)[-2] AS run, * EXCLUDE (filename)\nFROM read_parquet([{}], union_by_name = true, filename = true);\n",
-        files.join(",\n  ")
-    )
+    let (mut sql, mut parts) = (String::new(), Vec::new());
+    for columns in columns {
+        let variable = identifier(&format!("whyso_{stream}_{columns}"));
+        sql.push_str(&format!(
+            "SET VARIABLE {variable} = (SELECT list(path ORDER BY path) FROM segments WHERE is_here AND stream = {} AND columns = {columns});\n",
+            text(stream)
+        ));
+        parts.push(format!(
+            "SELECT parse_path(filename)[-2] AS run, * EXCLUDE (filename)\n  \
+             FROM read_parquet(getvariable({}), filename = true, hive_partitioning = false)",
+            text(&format!("whyso_{stream}_{columns}"))
+        ));
+    }
+    sql.push_str(&format!("CREATE OR REPLACE VIEW {name} AS {};\n", parts.join("\n  UNION ALL BY NAME ")));
+    sql
 }
 
 fn view_name(stream: &str) -> String {
@@ -144,100 +268,6 @@ fn empty_view(name: &str, columns: &str) -> String {
     format!("CREATE OR REPLACE VIEW {name} AS SELECT {} WHERE false;\n", selected.join(", "))
 }
 
-fn runs_view(runs: &[LoadedRun]) -> String {
-    let rows = runs.iter().map(|run| {
-        let (ended, why) = match &run.run.ended {
-            Some(RunEnd::Complete { .. }) => ("complete", ""),
-            Some(RunEnd::CutShort { why, .. }) => ("cut short", why.as_str()),
-            None if run.summary.live => ("goes on", ""),
-            None => ("died", ""),
-        };
-        let began_ns = run.run.anchors.first().map_or(0, |anchor| anchor.wall_ns);
-        vec![
-            text(&run.summary.id),
-            text(&run.summary.path.display().to_string()),
-            format!("make_timestamp_ns({began_ns})"),
-            text(run.run.spec.workload.as_deref().unwrap_or("")),
-            text(&run.run.server.flavor),
-            text(&run.run.server.version),
-            text(&run.run.host.hostname),
-            text(&run.run.tool_version),
-            text(ended),
-            text(why),
-            run.summary.bytes.to_string(),
-        ]
-    });
-    let columns = "path VARCHAR, began TIMESTAMP_NS, workload VARCHAR, flavor VARCHAR, server_version VARCHAR, hostname VARCHAR, tool_version VARCHAR, ended VARCHAR, why VARCHAR, bytes BIGINT";
-    values_view("runs", columns, rows)
-}
-
-fn levels_view(runs: &[LoadedRun]) -> String {
-    let rows = runs.iter().flat_map(|run| run.run.levels.iter().map(move |level| (run, level))).map(
-        |(run, level)| {
-            let result = &level.result;
-            let purpose = match level.purpose {
-                Purpose::Sweep => "sweep",
-                Purpose::Repeat => "repeat",
-                Purpose::Switch => "switch",
-            };
-            vec![
-                text(&run.summary.id),
-                level.index.to_string(),
-                level.users.to_string(),
-                text(purpose),
-                level.window.begin_ns.to_string(),
-                level.window.end_ns.to_string(),
-                result.transactions.to_string(),
-                result.queries.to_string(),
-                result.errors.to_string(),
-                number(result.transactions_per_s),
-                number(result.queries_per_s),
-                number(result.latency_ms.mean),
-                number(result.latency_ms.p95),
-                number(result.latency_ms.p99),
-                number(result.latency_ms.max),
-            ]
-        },
-    );
-    let columns = "level UINTEGER, users UINTEGER, purpose VARCHAR, begin_ns BIGINT, end_ns BIGINT, transactions UBIGINT, queries UBIGINT, errors UBIGINT, \
-        transactions_per_s DOUBLE, queries_per_s DOUBLE, mean_ms DOUBLE, p95_ms DOUBLE, p99_ms DOUBLE, max_ms DOUBLE";
-    values_view("levels", columns, rows)
-}
-
-fn anchors_view(runs: &[LoadedRun]) -> String {
-    let anchors = runs.iter().flat_map(|run| run.run.anchors.iter().map(move |anchor| (run, anchor)));
-    let rows = anchors.map(|(run, anchor)| {
-        vec![
-            text(&run.summary.id),
-            anchor.monotonic_ns.to_string(),
-            anchor.wall_ns.to_string(),
-            text(&anchor.boot_id),
-        ]
-    });
-    values_view("anchors", "monotonic_ns BIGINT, wall_ns BIGINT, boot_id VARCHAR", rows)
-}
-
-fn values_view(name: &str, columns: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
-    let rows: Vec<String> = rows.map(|cells| format!("({})", cells.join(", "))).collect();
-    if rows.is_empty() {
-        return empty_view(name, columns);
-    }
-    let typed = format!("run VARCHAR, {columns}");
-    let (mut names, mut casts) = (Vec::new(), Vec::new());
-    for column in typed.split(", ") {
-        if let Some((column, kind)) = column.split_once(' ') {
-            names.push(identifier(column));
-            casts.push(format!("{0}::{kind} AS {0}", identifier(column)));
-        }
-    }
-    format!(
-        "CREATE OR REPLACE VIEW {name} AS SELECT {} FROM (VALUES\n  {}) AS v({});\n",
-        casts.join(", "),
-        rows.join(",\n  "),
-        names.join(", ")
-    )
-}
-
 fn text(value: &str) -> String {
     // A NUL would end the statement for a C reader.
     format!("'{}'", value.replace('\0', "").replace('\'', "''"))
@@ -245,8 +275,4 @@ fn text(value: &str) -> String {
 
 fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('\0', "").replace('"', "\"\""))
-}
-
-fn number(value: f64) -> String {
-    if value.is_finite() { format!("{value:?}") } else { "NULL".to_string() }
 }

@@ -2,12 +2,16 @@
 
 use std::path::Path;
 
+use whyso_clock::Anchor;
 use whyso_record::data::{Event, Kind, LoadInterval, Reading, SeriesKey, Status, TextRows, Value};
 use whyso_record::export::{Filter, to_csv, to_parquet};
 use whyso_record::run::{RunEnd, RunInfo, Window};
+use whyso_record::sql::{Selection, Views};
 use whyso_record::{Options, Recorder, Recording, sql};
 
 const S: i64 = 1_000_000_000;
+/// The wall's time at the begin of the recordings.
+const WALL_NS: i64 = 1_790_000_000 * S;
 
 fn record(dir: &Path, with_load: bool) {
     let options = Options { reserve_bytes: 0, own_cost: false, ..Options::default() };
@@ -52,6 +56,13 @@ fn record(dir: &Path, with_load: bool) {
     recorder.set_run(&RunInfo {
         id,
         ended: Some(RunEnd::CutShort { at_ns: 1, why: "it's full".into() }),
+        anchors: [0, 20]
+            .map(|second| Anchor {
+                monotonic_ns: second * S,
+                wall_ns: WALL_NS + second * S,
+                boot_id: String::new(),
+            })
+            .to_vec(),
         ..RunInfo::default()
     });
     recorder.finish().unwrap();
@@ -84,24 +95,54 @@ fn an_export_holds_what_its_filter_takes() {
 #[test]
 fn every_view_is_there_whatever_the_runs_hold() {
     let folder = tempfile::tempdir().unwrap();
-    let empty = sql::views(folder.path());
+    let catalogue = Path::new("it's/catalogue.parquet");
+    let all = |runs: &Path| sql::views(runs, &Selection::default(), catalogue).unwrap();
+    let empty = all(folder.path()).sql;
     for view in
         ["runs", "levels", "anchors", "\"series\"", "\"samples\"", "\"load\"", "\"events\"", "readings"]
     {
         assert!(empty.contains(&format!("CREATE OR REPLACE VIEW {view} AS")), "{view}");
     }
-    assert!(!empty.contains("read_parquet"));
+    assert!(!empty.contains("getvariable"), "no file is opened where there is none");
     record(&folder.path().join("bare"), false);
     record(&folder.path().join("it's full"), true);
-    let views = sql::views(folder.path());
+    let Views { sql: views, runs, files, .. } = all(folder.path());
     assert!(views.contains("VIEW \"rows_digests\" AS"));
-    assert!(views.contains("it''s full/samples-000001.parquet'"));
-    assert!(views.contains("bare/samples-000001.parquet'"));
-    assert!(!views.contains("bare/load"));
-    // To be tried in a real DuckDB, where there is one: `KEEP_VIEWS=FILE`.
-    if let Ok(file) = std::env::var("KEEP_VIEWS") {
-        std::fs::write(file, views).unwrap();
-        let path = folder.keep();
-        println!("the folder {} stays", path.display());
-    }
+    assert!(views.contains("read_parquet('it''s/catalogue.parquet')"));
+    assert_eq!((runs, views.matches("getvariable('whyso_samples_").count()), (2, 1), "{views}");
+    assert!(files > 10, "{files}");
+}
+
+#[test]
+fn a_selection_leaves_out_runs_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = ["one", "two", "three"];
+    ids.iter().for_each(|id| record(&folder.path().join(id), *id == "two"));
+    let found = |selection: &Selection| {
+        let views = sql::views(folder.path(), selection, Path::new("catalogue.parquet")).unwrap();
+        (views.runs, views.files, views.sql.contains("rows_digests"))
+    };
+    let (runs, files, has_rows) = found(&Selection::default());
+    assert_eq!((runs, has_rows), (3, true));
+    let named = |ids: &[&str]| Selection {
+        runs: Some(ids.iter().map(|id| id.to_string()).collect()),
+        ..Selection::default()
+    };
+    let (one, two) = (found(&named(&["one"])), found(&named(&["two"])));
+    assert_eq!((one.0, two.0, one.2, two.2), (1, 1, false, true));
+    assert_eq!(one.1 * 2 + two.1, files);
+    assert_eq!(found(&named(&["one", "none"])), one);
+    assert_eq!(found(&named(&[])), (0, 0, false));
+
+    // Readings begin at WALL_NS and take 20 seconds, the load one second.
+    let from = |since: i64, until: i64| Selection {
+        since_wall_ns: Some(WALL_NS + since * S),
+        until_wall_ns: Some(WALL_NS + until * S),
+        ..Selection::default()
+    };
+    assert_eq!(found(&from(0, 20)).1, files);
+    let (runs, later, has_rows) = found(&from(10, 15));
+    assert!(runs == 3 && later < files && !has_rows, "{later} of {files}");
+    assert_eq!(found(&from(40, 50)).0, 0);
+    assert_eq!(found(&from(-20, -10)).0, 0);
 }

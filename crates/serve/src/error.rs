@@ -33,11 +33,11 @@ pub enum ServersFileError {
     Interval(String),
     #[error("disk_max of {server}: {why}")]
     DiskMax { server: String, why: String },
-    #[error("{0} needs either a dsn or a process")]
+    #[error("{0} needs a dsn, a process, or the hosts of a lab file, and one of them")]
     Target(String),
     #[error("process of {0} must be a name, or the number of a process")]
     Process(String),
-    #[error("{setting} of {server} is for a server, and a process is none: leave it out")]
+    #[error("{setting} of {server} is for a server by its dsn: leave it out")]
     OfServer { server: String, setting: &'static str },
     #[error("{setting} of {server} needs {needed}: set it, or leave out {setting}")]
     Needs { server: String, setting: &'static str, needed: &'static str },

@@ -12,6 +12,8 @@ pub enum LiveTarget {
     Server(String),
     /// Processes, by their name or number.
     Processes(String),
+    /// The hosts of a lab file, by their agents.
+    Hosts(PathBuf),
 }
 
 /// What the Performance Schema is to count during a recording, as the file has it.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -29,6 +29,9 @@ pub struct LiveServer {
     /// Name or number of processes of any kind, in place of a server.
     #[serde(default)]
     process: Option<Value>,
+    /// A lab file: its hosts are recorded by their agents.
+    #[serde(default)]
+    hosts: Option<String>,
     #[serde(default = "LiveServer::interval_ms")]
     interval_ms: u64,
     /// Whether to account for the time of its threads, if it runs here.
@@ -114,6 +117,9 @@ impl LiveServer {
                 return Err(ServersFileError::SameName(entry.name.clone()));
             }
             entry.check()?;
+            if let Some(hosts) = &mut entry.hosts {
+                *hosts = folder.join(&*hosts).to_string_lossy().into_owned();
+            }
             entry.add_ons.iter_mut().for_each(|add_on| *add_on = in_folder(folder, add_on));
             let request = entry.request(Path::new(""))?;
             recorder.check(&request).map_err(|why| ServersFileError::Setting {
@@ -141,7 +147,13 @@ impl LiveServer {
             return Err(ServersFileError::AddOns { server: of(), most: ADD_ONS_MAX });
         }
         let needs = |setting, needed| ServersFileError::Needs { server: of(), setting, needed };
-        if let LiveTarget::Processes(_) = self.target()? {
+        let target = self.target()?;
+        if let LiveTarget::Hosts(_) = target
+            && !self.add_ons.is_empty()
+        {
+            return Err(ServersFileError::OfServer { server: of(), setting: "add_ons" });
+        }
+        if !matches!(target, LiveTarget::Server(_)) {
             let of_server = [
                 (self.pfs.is_some(), "pfs"),
                 (self.trace_sql, "trace_sql"),
@@ -150,7 +162,7 @@ impl LiveServer {
             if let Some((_, setting)) = of_server.into_iter().find(|(is_set, _)| *is_set) {
                 return Err(ServersFileError::OfServer { server: of(), setting });
             }
-            if !self.trace {
+            if !self.trace && matches!(target, LiveTarget::Processes(_)) {
                 return Err(needs("process", "trace"));
             }
         }
@@ -173,13 +185,16 @@ impl LiveServer {
     }
 
     fn target(&self) -> Result<LiveTarget, ServersFileError> {
-        match (&self.dsn, &self.process) {
-            (Some(dsn), None) if !dsn.trim().is_empty() => Ok(LiveTarget::Server(dsn.clone())),
-            (None, Some(Value::String(name))) if !name.trim().is_empty() => {
+        match (&self.dsn, &self.process, &self.hosts) {
+            (Some(dsn), None, None) if !dsn.trim().is_empty() => Ok(LiveTarget::Server(dsn.clone())),
+            (None, Some(Value::String(name)), None) if !name.trim().is_empty() => {
                 Ok(LiveTarget::Processes(name.clone()))
             }
-            (None, Some(Value::Integer(pid))) if *pid > 0 => Ok(LiveTarget::Processes(pid.to_string())),
-            (None, Some(_)) => Err(ServersFileError::Process(self.name.clone())),
+            (None, Some(Value::Integer(pid)), None) if *pid > 0 => {
+                Ok(LiveTarget::Processes(pid.to_string()))
+            }
+            (None, Some(_), None) => Err(ServersFileError::Process(self.name.clone())),
+            (None, None, Some(file)) if !file.trim().is_empty() => Ok(LiveTarget::Hosts(PathBuf::from(file))),
             _ => Err(ServersFileError::Target(self.name.clone())),
         }
     }
@@ -278,8 +293,10 @@ mod tests {
             (format!("{SHOP}disk_max = \"much\"\n"), "disk_max"),
             (format!("{SHOP}password = \"x\"\n"), "unknown field"),
             ("[[server]]\nname = \"\"\ndsn = \"\"\n".to_string(), "needs a name"),
-            (format!("{SHOP}process = \"mysqld\"\n"), "shop needs either a dsn or a process"),
-            ("[[server]]\nname = \"x\"\n".to_string(), "x needs either a dsn or a process"),
+            (format!("{SHOP}process = \"mysqld\"\n"), "shop needs a dsn, a process, or the hosts"),
+            (format!("{SHOP}hosts = \"lab.toml\"\n"), "shop needs a dsn, a process, or the hosts"),
+            ("[[server]]\nname = \"x\"\nhosts = \"lab.toml\"\npfs = \"synch\"\n".to_string(), "pfs of x is for a server"),
+            ("[[server]]\nname = \"x\"\n".to_string(), "x needs a dsn, a process, or the hosts"),
             (format!("{SHOP}add_ons = [\"linux\", \"lunix\"]\n"), "shop: no add-on is called lunix"),
             (format!("{SHOP}pfs = \"all\"\n"), "shop: there is no such preset"),
             (format!("{SHOP}pfs_users = [\"app\"]\n"), "pfs_users of shop needs pfs"),

@@ -7,7 +7,7 @@ use crate::export_args::ExportArgs;
 use crate::load_args::LoadArgs;
 use crate::profile_args::{ClassesArgs, FunctionsArgs, RelativesArgs, SourceArgs, WakersArgs};
 use crate::record_args::RecordArgs;
-use crate::report_args::{ReportArgs, SnapshotsArgs, SqlArgs, WhyArgs};
+use crate::report_args::{ReportArgs, SnapshotsArgs, WhyArgs};
 use crate::run_args::RunArgs;
 use crate::server::BuildsArgs;
 use crate::statements::StatementsArgs;
@@ -100,8 +100,8 @@ pub(crate) enum Command {
     /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded or for pprof
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run
-    Sql(SqlArgs),
-    /// List the recorded runs; remove, prune, back up and import them
+    Sql(crate::sql::SqlArgs),
+    /// List the recorded runs; remove, prune, back up and import them; send them to storage, and fetch them
     Runs(crate::runs::RunsArgs),
     /// Draw series of a recorded run as an SVG picture: several windows side by side, on one scale
     Plot(crate::plot::PlotArgs),

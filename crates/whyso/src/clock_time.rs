@@ -39,7 +39,7 @@ impl FromStr for ClockTime {
 
 impl ClockTime {
     /// Wall time in nanoseconds, where the recording ended at `end_ns`.
-    fn wall_ns(self, end_ns: i64, zone: &TimeZone) -> Result<i64> {
+    pub(crate) fn wall_ns(self, end_ns: i64, zone: &TimeZone) -> Result<i64> {
         let end = Timestamp::from_nanosecond(i128::from(end_ns))?.to_zoned(zone.clone());
         let at = match self {
             ClockTime::Of(at) => at.to_zoned(zone.clone())?,

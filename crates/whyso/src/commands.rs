@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use whyso_control::Error;
@@ -20,7 +20,7 @@ use crate::export_args::{ExportArgs, ExportFormat};
 use crate::profile_args::ProfileArgs;
 use crate::profile_data::{METRICS, sample, sample_part};
 use crate::recordings::open;
-use crate::report_args::{ReportArgs, ReportFormat, SnapshotsArgs, SnapshotsCommand, SqlArgs};
+use crate::report_args::{ReportArgs, ReportFormat, SnapshotsArgs, SnapshotsCommand};
 
 /// The file that was asked for, or standard output.
 fn output(path: Option<&Path>) -> Result<Box<dyn Write>> {
@@ -191,24 +191,6 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
     out.write_all(&exported)?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-pub(crate) fn sql(args: &SqlArgs) -> Result<ExitCode> {
-    // Of many runs they are longer than an argument may be.
-    let mut views = tempfile::Builder::new().suffix(".sql").tempfile()?;
-    views.write_all(whyso_record::sql::views(&args.runs).as_bytes())?;
-    let mut duckdb = Command::new("duckdb");
-    duckdb.args(["-cmd", &format!(".read '{}'", views.path().display())]).env_remove("MYSQL_PWD");
-    if let Some(command) = &args.command {
-        duckdb.args(["-c", command]).stdin(Stdio::null());
-    }
-    match duckdb.status() {
-        Ok(status) => Ok(ExitCode::from(u8::from(!status.success()))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
-            "the DuckDB shell is not on the PATH: install it, for example with `pip install duckdb-cli`, and try again"
-        ),
-        Err(error) => Err(error).context("can't start the DuckDB shell"),
-    }
 }
 
 pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {

@@ -22,6 +22,7 @@ mod commands;
 mod compare;
 mod completions;
 mod config;
+mod elsewhere;
 mod exit_codes;
 mod export_args;
 mod help;
@@ -52,7 +53,9 @@ mod recordings;
 mod report_args;
 mod run;
 mod run_args;
+mod run_names;
 mod run_notes;
+mod run_transfer;
 mod runs;
 mod schema;
 mod serve;
@@ -60,6 +63,7 @@ mod server;
 mod server_show;
 mod setup_tracing;
 mod source;
+mod sql;
 mod sql_trace_args;
 mod stacks;
 mod statements;
@@ -139,7 +143,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Wakers(args) => profile::show_wakers(&args),
         Command::Statements(args) => statements::statements(&args),
         Command::Export(args) => commands::export(&args),
-        Command::Sql(args) => commands::sql(&args),
+        Command::Sql(args) => sql::sql(&args),
         Command::Runs(args) => runs::runs(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Serve(args) => serve::serve(&args),
@@ -218,7 +222,9 @@ fn status_of(error: &anyhow::Error) -> u8 {
     let query = error.downcast_ref::<whyso_query::Error>().is_some_and(whyso_query::Error::is_wrong_use);
     let serve = error.downcast_ref::<whyso_serve::Error>().is_some_and(whyso_serve::Error::is_wrong_use);
     let note = error.downcast_ref::<whyso_record::Error>().is_some_and(whyso_record::Error::is_wrong_use);
-    if query || serve || note { WRONG_USE } else { FAILED }
+    let storage =
+        error.downcast_ref::<whyso_storage::Error>().is_some_and(whyso_storage::Error::is_wrong_use);
+    if query || serve || note || storage { WRONG_USE } else { FAILED }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -41,7 +41,7 @@ impl RecordingOutputArgs {
 #[derive(Args, Debug)]
 pub(crate) struct RecordingOutputArgs {
     /// Folder that holds the recordings
-    #[arg(long = "runs", alias = "out", value_name = "DIR", default_value = crate::config::runs())]
+    #[arg(long = "runs", alias = "out", value_name = "DIR", default_value = crate::config::runs(), value_parser = crate::elsewhere::parse_folder)]
     pub(crate) out: PathBuf,
 
     /// What to call the run, such as "before the index"; `whyso runs label` changes it later

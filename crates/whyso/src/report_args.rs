@@ -71,16 +71,6 @@ pub(crate) struct WhyArgs {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct SqlArgs {
-    /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = crate::config::runs())]
-    pub(crate) runs: PathBuf,
-    /// Run this statement and exit, instead of opening the shell
-    #[arg(long, short, value_name = "SQL")]
-    pub(crate) command: Option<String>,
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct SnapshotsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SnapshotsCommand>,

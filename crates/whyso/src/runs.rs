@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::answer::kept_answer;
+use crate::elsewhere;
 use crate::run_notes::run_notes;
+use crate::run_transfer::{self, PullArgs, PushArgs};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use whyso_control::Error;
@@ -17,7 +19,7 @@ use whyso_words::{bytes, count};
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
     command: Option<RunsCommand>,
-    /// Folder that holds the recordings
+    /// Folder that holds the recordings; to list them also a place such as s3://lab/runs
     #[arg(long, value_name = "DIR", default_value = crate::config::runs(), global = true)]
     runs: PathBuf,
     /// List only runs in which each of these words occurs: in the id, the name, the tags, the workload, the server, what was set, or the
@@ -98,9 +100,18 @@ enum RunsCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Send runs to storage that speaks S3; runs that are there already stay as they are
+    Push(PushArgs),
+    /// Fetch runs from storage into the folder of recordings; runs that are there already stay as they are
+    Pull(PullArgs),
+    /// Write the catalogue of the folder as it is now: a Parquet file with a row per run, for other tools
+    Catalogue,
 }
 
 pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
+    if !matches!(&args.command, None | Some(RunsCommand::List)) {
+        elsewhere::refuse_place(&args.runs)?;
+    }
     match &args.command {
         None | Some(RunsCommand::List) => list(args),
         Some(RunsCommand::Rm { run, yes }) => remove(args, run, *yes),
@@ -113,11 +124,14 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
         Some(RunsCommand::Check { run }) => check(args, run),
         Some(RunsCommand::Backup { run, output }) => backup(args, run, output),
         Some(RunsCommand::Import { file }) => import(args, file),
+        Some(RunsCommand::Push(push)) => run_transfer::push(push, &args.runs, args.json),
+        Some(RunsCommand::Pull(pull)) => run_transfer::pull(pull, &args.runs, args.json),
+        Some(RunsCommand::Catalogue) => catalogue(args),
     }
 }
 
 fn list(args: &RunsArgs) -> Result<ExitCode> {
-    let mut runs: Vec<(RunSummary, Option<Answer>)> = whyso_record::list_runs(&args.runs)?
+    let mut runs: Vec<(RunSummary, Option<Answer>)> = elsewhere::list_runs(&args.runs)?
         .into_iter()
         .map(|run| {
             let answer = kept_answer(&run.path);
@@ -330,6 +344,13 @@ fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
             words
         },
     )
+}
+
+fn catalogue(args: &RunsArgs) -> Result<ExitCode> {
+    let (path, number) = whyso_record::write_catalogue(&args.runs)?;
+    print_outcome(args, "runs-catalogue", serde_json::json!({ "file": path, "runs": number }), || {
+        format!("{}: {}", path.display(), count(number as u64, "run"))
+    })
 }
 
 fn print_outcome(

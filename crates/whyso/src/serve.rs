@@ -113,6 +113,7 @@ fn plan_of(request: &RecordRequest) -> Result<RecordPlan> {
         target: match &request.target {
             LiveTarget::Server(dsn) => RecordTarget::Server(dsn.clone()),
             LiveTarget::Processes(named) => RecordTarget::Processes(named.clone()),
+            LiveTarget::Hosts(_) => RecordTarget::Machine,
         },
         nodes: Vec::new(),
         length: None,
@@ -125,7 +126,10 @@ fn plan_of(request: &RecordRequest) -> Result<RecordPlan> {
         add_ons: crate::addon::find_all(&request.add_ons)?,
         relay: RelayTargets::default(),
         taps: whyso_control::Taps::default(),
-        hosts: None,
+        hosts: match &request.target {
+            LiveTarget::Hosts(file) => Some(crate::hosts_file::read(file)?),
+            LiveTarget::Server(_) | LiveTarget::Processes(_) => None,
+        },
         pfs: request.pfs.as_ref().map(pfs_request).transpose()?,
         out: request.runs.clone(),
         labels: whyso_record::Labels::default(),

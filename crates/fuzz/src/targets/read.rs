@@ -29,7 +29,9 @@ pub(super) fn everything(dir: &Path) {
     for summary in list_runs(runs).unwrap_or_default() {
         let _ = whyso_report::run_line(&summary);
     }
-    check_sql(&sql::views(runs));
+    if let Ok(views) = sql::views(runs, &sql::Selection::default(), Path::new("catalogue.parquet")) {
+        check_sql(&views.sql);
+    }
     let _ = check_run(dir);
     let _ = backup_to(&[dir.to_path_buf()], io::sink());
     let Some(recording) = tables(dir) else { return };

@@ -13,7 +13,9 @@ use tempfile::TempDir;
 use whyso_clock::Anchor;
 
 use super::*;
+use crate::folder::FileIdentity;
 use crate::run::{Level, LevelResult, Purpose, RunEnd, Window};
+use crate::{Options, Recorder};
 
 /// Longer than a tick of the kernel's clock, by which files get their times.
 const SHORT_QUIET: Duration = Duration::from_millis(25);
@@ -155,7 +157,7 @@ fn no_damage_to_the_catalogue_changes_the_list() {
         fs::write(&catalogue, &whole[..length]).unwrap();
         assert_eq!(list(runs, policy).unwrap().runs, expected, "{length} bytes");
     }
-    for foreign in [&b"\0\xff\n\n"[..], b"00000000 {}\n", &[whole.clone(), whole.clone()].concat()] {
+    for foreign in [&b"\0\xff\n\n"[..], b"PAR1PAR1", &[whole.clone(), whole.clone()].concat()] {
         fs::write(&catalogue, foreign).unwrap();
         assert_eq!(list(runs, EAGER).unwrap().runs, expected);
         // A damaged one was replaced by then.
@@ -163,18 +165,19 @@ fn no_damage_to_the_catalogue_changes_the_list() {
     }
 }
 
-/// The catalogue with its lines changed, and with the right checksums.
-fn forge(runs: &Path, change: impl Fn(&mut serde_json::Value)) {
-    let catalogue = catalogue_of(runs);
-    let mut forged = String::new();
-    for (at, line) in fs::read_to_string(&catalogue).unwrap().lines().enumerate() {
-        let mut value: serde_json::Value = serde_json::from_str(&line[9..]).unwrap();
-        if at > 0 {
-            change(&mut value);
-        }
-        forged.push_str(&crate::manifest::checked_line(&value.to_string()));
-    }
-    fs::write(&catalogue, forged).unwrap();
+/// The catalogue with its rows changed, and with the right checksum.
+fn forge(runs: &Path, change: impl Fn(&mut Entry)) {
+    let mut entries = Catalogue::read(runs).into_entries();
+    entries.iter_mut().for_each(change);
+    catalogue::write(runs, &entries.iter().collect::<Vec<_>>()).unwrap();
+}
+
+/// The identity of a file with another part.
+fn with_part(identity: FileIdentity, part: &str, add: i64) -> FileIdentity {
+    let mut json = serde_json::to_value(identity).unwrap();
+    let place = if part == "changed" { &mut json[part][1] } else { &mut json[part] };
+    *place = (place.as_i64().unwrap() + add).into();
+    serde_json::from_value(json).unwrap()
 }
 
 #[test]
@@ -183,47 +186,45 @@ fn a_catalogue_from_elsewhere_claims_nothing() {
     let runs = folder.path();
     let expected = loaded(runs);
     let policy = CataloguePolicy { uncatalogued_max: usize::MAX, quiet: SHORT_QUIET };
-    let forged = |change: &dyn Fn(&mut serde_json::Value)| {
+    let forged = |change: &dyn Fn(&mut Entry)| {
         fs::remove_file(catalogue_of(runs)).unwrap_or(());
         list(runs, EAGER).unwrap();
-        forge(runs, change);
+        forge(runs, |entry| {
+            entry.facts.hostname = "forged".into();
+            change(entry);
+        });
         list(runs, policy).unwrap()
     };
     // What this test forges is believed if everything else is right: otherwise it would test nothing.
-    let believed = forged(&|line| line["facts"]["hostname"] = "forged".into());
+    let believed = forged(&|_| {});
     assert_eq!((believed.read, believed.runs[0].facts.hostname.as_str()), (0, "forged"));
 
     // An archive can't choose these.
-    for (file, part) in [("run", "inode"), ("run", "device"), ("manifest", "inode"), ("manifest", "bytes")] {
-        let listing = forged(&|line| {
-            line["facts"]["hostname"] = "forged".into();
-            line[file][part] = (line[file][part].as_u64().unwrap() + 1).into();
-        });
-        assert_eq!((listing.read, listing.runs), (3, expected.clone()), "{file} {part}");
+    for part in ["inode", "device", "changed", "bytes"] {
+        let listing = forged(&|entry| entry.run = with_part(entry.run, part, 1));
+        assert_eq!((listing.read, listing.runs), (3, expected.clone()), "{part}");
+        let listing =
+            forged(&|entry| entry.manifest = entry.manifest.map(|manifest| with_part(manifest, part, 1)));
+        assert_eq!((listing.read, listing.runs), (3, expected.clone()), "{part} of the manifest");
     }
-    let listing = forged(&|line| {
-        line["facts"]["hostname"] = "forged".into();
-        line["run"]["changed"][1] = (line["run"]["changed"][1].as_i64().unwrap() ^ 1).into();
-    });
-    assert_eq!(listing.runs, expected);
 
     // Another folder, by a path.
     let other = folder_of(1);
     for name in ["../run-0", "/", "..", "", &other.path().join("run-0").to_string_lossy()] {
-        assert_eq!(forged(&|line| line["name"] = name.into()).runs, expected, "{name}");
+        assert_eq!(forged(&|entry| entry.name = name.into()).runs, expected, "{name}");
     }
 
     // Another user's, in a folder that both may write to. Only root can make one.
     let as_root = rustix::process::geteuid().is_root();
     if as_root {
         list(runs, EAGER).unwrap();
-        forge(runs, |line| line["facts"]["hostname"] = "forged".into());
+        forge(runs, |entry| entry.facts.hostname = "forged".into());
         chown(catalogue_of(runs), Some(12_345), None).unwrap();
         assert_eq!(list(runs, policy).unwrap().runs, expected);
     }
 
     // A link: neither read nor written through.
-    forged(&|line| line["facts"]["hostname"] = "forged".into());
+    forged(&|_| {});
     let elsewhere = other.path().join("elsewhere");
     fs::rename(catalogue_of(runs), &elsewhere).unwrap();
     let before = fs::read(&elsewhere).unwrap();
@@ -231,6 +232,37 @@ fn a_catalogue_from_elsewhere_claims_nothing() {
     assert_eq!(list(runs, EAGER).unwrap().runs, expected);
     assert_eq!(fs::read(&elsewhere).unwrap(), before);
     assert!(fs::symlink_metadata(catalogue_of(runs)).unwrap().is_file());
+}
+
+#[test]
+fn segments_are_read_again_once_a_file_of_the_run_has_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path();
+    let dir = runs.join("run");
+    Recorder::create(&dir, Options::default()).unwrap().finish().unwrap();
+    settle();
+    let files = || {
+        let mut listing = list(runs, EAGER).unwrap();
+        listing.read_segments();
+        let segments = listing.entries.remove(0).entry.of_folder.segments.unwrap();
+        segments.into_iter().map(|segment| segment.file).collect::<Vec<_>>()
+    };
+    let before = files();
+    assert!(before.contains(&layout::SERIES.to_string()), "{before:?}");
+    // As `whyso runs prune` does, which leaves the run.json and the manifest as they are.
+    fs::remove_file(dir.join(layout::SERIES)).unwrap();
+    let after = files();
+    assert_eq!(after.len() + 1, before.len(), "{after:?}");
+}
+
+#[test]
+fn a_catalogue_is_written_on_request_however_few_runs_there_are() {
+    let folder = folder_of(2);
+    let runs = folder.path();
+    // They have been quiet for less than the shipped bound: it waits.
+    assert_eq!(write_catalogue(runs).unwrap(), (catalogue_of(runs), 2));
+    assert_eq!(read_by(runs, SHIPPED), 0);
+    assert!(write_catalogue(&runs.join("nowhere")).is_err());
 }
 
 #[test]
@@ -286,7 +318,7 @@ fn many_that_list_at_once_spoil_nothing() {
     assert_eq!(list(runs, EAGER).unwrap().runs, loaded(runs));
     assert_eq!(read_by(runs, EAGER), 0);
     let left = fs::read_dir(runs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let left: Vec<String> = left.filter(|name| name.starts_with('.')).collect();
+    let left: Vec<String> = left.filter(|name| !name.starts_with("run-")).collect();
     assert_eq!(left, [layout::CATALOGUE]);
 }
 
