@@ -96,8 +96,8 @@ mod wal;
 mod write;
 
 pub use backup::{backup_runs, backup_to, import_from, import_runs};
-pub use entry::{ENTRY_BYTES_MAX, Entry, EntryTap};
 pub use elsewhere::{CATALOGUE, RunsElsewhere};
+pub use entry::{ENTRY_BYTES_MAX, Entry, EntryTap};
 pub use error::{Error, Result};
 pub use keep::{prune_run, remove_run, stamp};
 pub use labels::{Labels, labels_of, set_labels};

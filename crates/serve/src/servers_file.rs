@@ -190,9 +190,7 @@ impl LiveServer {
             (None, Some(Value::String(name)), None) if !name.trim().is_empty() => {
                 Ok(LiveTarget::Processes(name.clone()))
             }
-            (None, Some(Value::Integer(pid)), None) if *pid > 0 => {
-                Ok(LiveTarget::Processes(pid.to_string()))
-            }
+            (None, Some(Value::Integer(pid)), None) if *pid > 0 => Ok(LiveTarget::Processes(pid.to_string())),
             (None, Some(_), None) => Err(ServersFileError::Process(self.name.clone())),
             (None, None, Some(file)) if !file.trim().is_empty() => Ok(LiveTarget::Hosts(PathBuf::from(file))),
             _ => Err(ServersFileError::Target(self.name.clone())),
@@ -295,7 +293,10 @@ mod tests {
             ("[[server]]\nname = \"\"\ndsn = \"\"\n".to_string(), "needs a name"),
             (format!("{SHOP}process = \"mysqld\"\n"), "shop needs a dsn, a process, or the hosts"),
             (format!("{SHOP}hosts = \"lab.toml\"\n"), "shop needs a dsn, a process, or the hosts"),
-            ("[[server]]\nname = \"x\"\nhosts = \"lab.toml\"\npfs = \"synch\"\n".to_string(), "pfs of x is for a server"),
+            (
+                "[[server]]\nname = \"x\"\nhosts = \"lab.toml\"\npfs = \"synch\"\n".to_string(),
+                "pfs of x is for a server",
+            ),
             ("[[server]]\nname = \"x\"\n".to_string(), "x needs a dsn, a process, or the hosts"),
             (format!("{SHOP}add_ons = [\"linux\", \"lunix\"]\n"), "shop: no add-on is called lunix"),
             (format!("{SHOP}pfs = \"all\"\n"), "shop: there is no such preset"),
