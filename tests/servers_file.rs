@@ -125,7 +125,7 @@ fn what_is_wrong_in_the_file_is_one_sentence_before_anything_is_served() {
         ("pfs = \"synch\"\npfs_timing = \"maybe\"\n", "maybe"),
         ("pfs = \"synch\"\npfs_objects = [\".t\"]\n", ".t"),
         ("pfs = \"none\"\npfs_timing = \"yes\"\n", "shop: "),
-        ("process = \"mysqld\"\n", "either a dsn or a process"),
+        ("process = \"mysqld\"\n", "shop needs a dsn, a process, or the hosts"),
         ("trace_sql = true\ntrace = false\n", "trace_sql of shop needs trace"),
     ] {
         let file = write(&place, &format!("{server}{more}"));

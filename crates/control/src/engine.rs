@@ -12,7 +12,7 @@ use crate::hosts::{Generators, HostsLevel};
 pub(crate) enum Engine {
     Own(Box<whyso_load::Engine>),
     /// Of the agents of other hosts.
-    Hosts(Generators),
+    Hosts(Box<Generators>),
 }
 
 impl Engine {
@@ -34,7 +34,7 @@ impl Engine {
     pub(crate) fn begin(&mut self, level: &LevelSpec) -> Result<RunningLevel, Error> {
         Ok(match self {
             Engine::Own(engine) => RunningLevel::Own(Box::new(engine.level_with(level)?)),
-            Engine::Hosts(generators) => RunningLevel::Hosts(generators.begin(level)?),
+            Engine::Hosts(generators) => RunningLevel::Hosts(Box::new(generators.begin(level)?)),
         })
     }
 }
@@ -42,7 +42,7 @@ impl Engine {
 /// A level that runs. Dropping it stops it and forgets its result.
 pub(crate) enum RunningLevel {
     Own(Box<whyso_load::Running>),
-    Hosts(HostsLevel),
+    Hosts(Box<HostsLevel>),
 }
 
 impl RunningLevel {

@@ -238,7 +238,7 @@ impl PreparedRun<'_> {
             Some(hosts) => {
                 self.listener.hear(News::Step("connecting the users on the hosts of the load"));
                 let request = generators_request(self.plan, spec.limits.reconnect);
-                hosts.open_load(&request, &recording.recorder).map(Engine::Hosts)
+                hosts.open_load(&request, &recording.recorder).map(|load| Engine::Hosts(Box::new(load)))
             }
             None => connected.map_or_else(connect, Ok),
         };

@@ -172,7 +172,7 @@ impl Arrival {
                 return Err(self.refused(&format!("{} is not what was sent", file.name.escape_debug())));
             }
         }
-        if check_run(&folder)?.problems.first().is_some() {
+        if !check_run(&folder)?.problems.is_empty() {
             return Err(self.refused("its files are not what its manifest lists"));
         }
         let place = self.runs.join(&self.id);

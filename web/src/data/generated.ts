@@ -419,6 +419,17 @@ export type Format = number;
 /** Bounds, not an estimate with an interval of confidence; 1 is no gain. */
 export type Gain = { low: number, high: number };
 
+/** One host's part of a load that several hosts sent. */
+export type GeneratorResult = {
+  host: string;
+  users: number;
+  transactions: number;
+  transactions_per_s: number;
+  errors: number;
+  latency_ms: Latency;
+  client: Client;
+};
+
 /** One quantity per transaction at the best level and at the last. */
 export type Growth = {
   series: SeriesName;
@@ -616,6 +627,8 @@ export type LevelResult = {
   /** `None` in a closed loop. */
   arrivals: ArrivalsResult | null;
   endpoints: Array<EndpointResult>;
+  /** One for each host that sent a part of the load; empty where one process sent all of it. */
+  generators: Array<GeneratorResult>;
   /** What on the client's machine bounded the load, such as its local ports; empty where nothing did. */
   client_limit: string;
   /** One per requirement, in the order in which they were given. */

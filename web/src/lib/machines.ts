@@ -34,7 +34,8 @@ type SeriesName = Pick<SeriesHead, 'host' | 'source'>;
 /** Returns the machines, the server's first. */
 export function machinesOf(run: MachineRun, series: SeriesName[]): Machine[] {
   const whole = { lost: 0, problem: '', hasOwnClock: false };
-  const ownRole: MachineRole = isRecorded(run) ? 'recorder' : 'load';
+  const loaders = new Set(run.levels.flatMap((level) => (level.result.generators ?? []).map((part) => part.host)));
+  const ownRole: MachineRole = isRecorded(run) || loaders.size > 0 ? 'recorder' : 'load';
   const hosts = run.hosts ?? [];
   if (hosts.length === 0) {
     const hasServer = series.some((entry) => entry.host === SERVER && entry.source === 'cpu');
@@ -43,7 +44,7 @@ export function machinesOf(run: MachineRun, series: SeriesName[]): Machine[] {
   }
   const machines = hosts.map((host): Machine => ({
     name: host.name,
-    role: host.has_server ? 'server' : 'other',
+    role: host.has_server ? 'server' : loaders.has(host.name) ? 'load' : 'other',
     hosts: [host.name],
     lost: host.lost,
     // Until the end has arrived, nothing is missing.

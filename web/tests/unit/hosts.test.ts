@@ -48,6 +48,15 @@ describe('the machines of a recording', () => {
     expect(serverHost(lab)).toBe('db');
   });
 
+  it('are of the load where they sent a part of it, and then the own machine only records', () => {
+    const levels = [{ result: { generators: [{ host: 'load-1' }] } }] as unknown as RunInfo['levels'];
+    expect(machinesOf({ ...lab, levels }, []).map(({ name, role }) => [name, role])).toEqual([
+      ['db', 'server'],
+      ['load-1', 'load'],
+      ['client', 'recorder'],
+    ]);
+  });
+
   it('miss nothing while they are recorded', () => {
     expect(machinesOf({ ...lab, ended: null }, [])[0]).toMatchObject({ name: 'db', problem: '' });
   });

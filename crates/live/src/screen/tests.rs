@@ -348,14 +348,14 @@ fn of_several_servers_one_is_shown_at_a_time() {
 #[test]
 fn programs_are_listed_by_their_cpu_time() {
     let history = watched(10);
-    let programs: [(&str, &str, &str, fn(i64) -> i64); 4] = [
-        ("cpu", "user_ns", "all", |s| s * 1_500_000_000),
-        ("cpu", "idle_ns", "all", |s| s * 500_000_000),
-        ("server_process", "run_ns", "server", |s| s * 900_000_000),
-        ("neighbours", "cpu_ns", "nightly-backup", |s| s * 400_000_000),
+    let programs = [
+        ("cpu", "user_ns", "all", 1_500_000_000),
+        ("cpu", "idle_ns", "all", 500_000_000),
+        ("server_process", "run_ns", "server", 900_000_000),
+        ("neighbours", "cpu_ns", "nightly-backup", 400_000_000),
     ];
     let now_ns = monotonic_ns();
-    for (at, (source, metric, instance, value)) in (SERIES.len() as u32..).zip(programs) {
+    for (at, (source, metric, instance, per_s)) in (SERIES.len() as u32..).zip(programs) {
         let [host, source, metric, instance] = ["server", source, metric, instance].map(str::to_string);
         let unit = "ns".to_string();
         let key = SeriesKey { host, source: source.clone(), metric, instance, kind: Kind::Counter, unit };
@@ -367,7 +367,7 @@ fn programs_are_listed_by_their_cpu_time() {
                 begin_ns: t_ns - 1000,
                 end_ns: t_ns,
                 status: Status::Ok,
-                values: vec![(SeriesId(at), Value::Int(value(second)))],
+                values: vec![(SeriesId(at), Value::Int(second * per_s))],
             });
         }
     }
