@@ -310,7 +310,8 @@ impl Agent {
                 self.loads.insert(order.load.clone(), load);
             }
             LoadStep::Close => {
-                self.loads.remove(&order.load);
+                // It counts until its users are disconnected.
+                self.loads.get(&order.load).inspect(|load| load.close());
                 return Ok(Answer::Done);
             }
             _ => {}

@@ -66,6 +66,17 @@ struct Shared {
     intervals_lost: u64,
     outcome: Option<Box<LevelOutcome>>,
     asked_at: Instant,
+    /// Nobody needs it any more.
+    is_closed: bool,
+}
+
+/// Whatever ends the thread, the load is over then.
+struct OverAtLast(Arc<Mutex<Shared>>);
+
+impl Drop for OverAtLast {
+    fn drop(&mut self) {
+        lock(&self.0).phase = LoadPhase::Over;
+    }
 }
 
 impl Generator {
@@ -88,9 +99,11 @@ impl Generator {
             intervals_lost: 0,
             outcome: None,
             asked_at: Instant::now(),
+            is_closed: false,
         }));
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("generator".to_string()).spawn(move || {
+            let _over = OverAtLast(Arc::clone(&of_thread));
             let opened = open(&target, &request);
             match opened {
                 Ok(engine) => {
@@ -99,7 +112,6 @@ impl Generator {
                 }
                 Err(error) => lock(&of_thread).failure = Some(error.to_string()),
             }
-            lock(&of_thread).phase = LoadPhase::Over;
         });
         thread.map_err(|error| Error::Failed(format!("can't start a thread: {error}")))?;
         Ok(Generator { steps, shared })
@@ -110,9 +122,14 @@ impl Generator {
         lock(&self.shared).phase == LoadPhase::Over
     }
 
-    /// Whether somebody has asked for it lately.
+    /// Whether somebody has asked for it lately, and may ask again.
     pub fn is_asked(&self) -> bool {
         !is_unasked(&self.shared)
+    }
+
+    /// Ends the load. Its users are disconnected when [`Generator::is_over`] says so.
+    pub fn close(&self) {
+        lock(&self.shared).is_closed = true;
     }
 
     /// Takes a step, and returns how far the load is. A step that comes again is not taken twice.
@@ -214,6 +231,12 @@ fn open(target: &GeneratorTarget, request: &LoadRequest) -> Result<Engine, Error
     let runtime = runtime()?;
     runtime.block_on(async {
         let mut conn = login::log_in(&mut dsn, &|_| None).await?;
+        if !workload.only_reads() && !target.allow_writes && !matches!(source, Source::Builtin(_)) {
+            // It could name any schema.
+            return Err(Error::Plan(
+                "SQL of a commander's own writes, which the agent's file does not allow: give its target allow_writes = true".to_string(),
+            ));
+        }
         if !workload.only_reads() && !target.allow_writes {
             let doing = "looking for whyso's mark in the schema";
             if !answered(&dsn, doing, schema::is_marked(&mut conn, &dsn.schema)).await? {
@@ -318,7 +341,8 @@ fn fail(shared: &Mutex<Shared>, why: String) {
 }
 
 fn is_unasked(shared: &Mutex<Shared>) -> bool {
-    lock(shared).asked_at.elapsed() > UNASKED_TIME_MAX
+    let shared = lock(shared);
+    shared.is_closed || shared.asked_at.elapsed() > UNASKED_TIME_MAX
 }
 
 fn sleep_until(at_ns: i64) {

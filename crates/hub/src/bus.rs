@@ -431,13 +431,15 @@ pub(crate) async fn make_streams(own: &Token, settings: &HubSettings) -> Result<
     Ok(())
 }
 
-/// Lets a hub that runs forget all frames of a host.
+/// Lets a hub that runs forget all frames and results of a host.
 pub(crate) async fn forget_frames(own: &Token, name: &HostName) -> Result<()> {
     let bus = Bus::connect(own, false).await?;
     let failed = |error: &dyn std::fmt::Display| Error::Bus(error.to_string());
     let stream = bus.jetstream.get_stream_no_info(FRAMES).await.map_err(|error| failed(&error))?;
-    let purged = stream.purge().filter(subject::frames_of(name)).await;
-    purged.map(drop).map_err(|error| failed(&error))
+    for subjects in [subject::frames_of(name), subject::results_of(name)] {
+        stream.purge().filter(subjects).await.map_err(|error| failed(&error))?;
+    }
+    Ok(())
 }
 
 /// Trusts the hub's own certificate, and no other.

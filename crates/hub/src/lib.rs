@@ -36,4 +36,4 @@ pub use message::{
 };
 pub use nats_server::{HubServer, NATS_SERVER};
 pub use token::Token;
-pub use work::{AGENT_LOST_AFTER, ReceivedPart, Results, WorkPiece};
+pub use work::{AGENT_LOST_AFTER, PartReceipt, ReceivedPart, Results, WorkPiece};

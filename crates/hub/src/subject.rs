@@ -44,7 +44,8 @@ pub(crate) fn all_results(work: &RecordingId) -> String {
     format!("whyso.results.*.{work}.*.*")
 }
 
-fn results_of(host: &HostName) -> String {
+/// All results of a host.
+pub(crate) fn results_of(host: &HostName) -> String {
     format!("whyso.results.{host}.*.*.*")
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
-use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::message::{Acker, PublishMessage};
 use async_nats::jetstream::{self, AckKind};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
@@ -79,16 +79,19 @@ pub struct ReceivedPart {
     pub number: u32,
     pub attempt: u32,
     pub frame: Result<Frame>,
-    message: jetstream::Message,
+    pub receipt: PartReceipt,
 }
 
-impl ReceivedPart {
+/// Lets the hub forget a part. It holds nothing of what the part has.
+pub struct PartReceipt(Acker);
+
+impl PartReceipt {
     /// What it is a part of is kept, or is not needed: the hub may forget it.
     ///
     /// # Errors
     /// The hub can't be reached. Then it comes once more.
     pub async fn done(&self) -> Result<()> {
-        self.message.ack_with(AckKind::Ack).await.map_err(bus_error)
+        self.0.ack_with(AckKind::Ack).await.map_err(bus_error)
     }
 }
 
@@ -98,32 +101,43 @@ pub struct Results {
 }
 
 impl Results {
-    /// The next part; `None` where none came within `time_max`.
+    /// The next part; `None` where none came within `time_max`. One that names no piece is left out, and the hub forgets it.
     ///
     /// # Errors
     /// The hub can't be reached. It may be asked again.
     pub async fn next(&mut self, time_max: Duration) -> Result<Option<ReceivedPart>> {
-        let Ok(message) = tokio::time::timeout(time_max, self.messages.next()).await else { return Ok(None) };
-        let message = match message {
-            Some(message) => message.map_err(bus_error)?,
-            None => return Err(bus_error("the receiver of results was ended")),
-        };
-        let parts: Vec<&str> = message.subject.split('.').collect();
-        let [_, _, host, _, number, attempt] = parts[..] else {
-            return Err(bus_error("a result without a name"));
-        };
-        let host = HostName::new(host)?;
-        let number = number.parse().map_err(bus_error)?;
-        let attempt = attempt.parse().map_err(bus_error)?;
-        let frame = match message.payload.len() <= FRAME_BYTES_MAX {
-            true => Frame::from_bytes(host.as_str(), &message.payload),
-            false => {
-                let what = "a result that is too large".to_string();
-                Err(Error::Unreadable { host: host.to_string(), what })
-            }
-        };
-        Ok(Some(ReceivedPart { host, number, attempt, frame, message }))
+        loop {
+            let Ok(message) = tokio::time::timeout(time_max, self.messages.next()).await else {
+                return Ok(None);
+            };
+            let message = match message {
+                Some(message) => message.map_err(bus_error)?,
+                None => return Err(bus_error("the receiver of results was ended")),
+            };
+            let (message, acker) = message.split();
+            let receipt = PartReceipt(acker);
+            let Some((host, number, attempt)) = named(&message.subject) else {
+                // Where this fails it comes once more, and is left out once more.
+                let _ = receipt.done().await;
+                continue;
+            };
+            let frame = match message.payload.len() <= FRAME_BYTES_MAX {
+                true => Frame::from_bytes(host.as_str(), &message.payload),
+                false => {
+                    let what = "a result that is too large".to_string();
+                    Err(Error::Unreadable { host: host.to_string(), what })
+                }
+            };
+            return Ok(Some(ReceivedPart { host, number, attempt, frame, receipt }));
+        }
     }
+}
+
+/// Host, piece and attempt that a result's subject names.
+fn named(subject: &str) -> Option<(HostName, u32, u32)> {
+    let parts: Vec<&str> = subject.split('.').collect();
+    let [_, _, host, _, number, attempt] = parts[..] else { return None };
+    Some((HostName::new(host).ok()?, number.parse().ok()?, attempt.parse().ok()?))
 }
 
 impl Bus {

@@ -53,7 +53,7 @@ async fn work(token: Token, work: RecordingId, begun: Arc<AtomicU32>) {
 
 /// Receives results until all pieces are counted, or it is killed. `counted` is what outlives it, like a file.
 async fn command(bus: Bus, work: RecordingId, counted: Arc<std::sync::Mutex<Vec<u32>>>) {
-    let mut coming: BTreeMap<(String, u32, u32), Vec<whyso_hub::ReceivedPart>> = BTreeMap::new();
+    let mut coming: BTreeMap<(String, u32, u32), Vec<whyso_hub::PartReceipt>> = BTreeMap::new();
     let mut results = loop {
         match bus.results(&work).await {
             Ok(results) => break results,
@@ -74,7 +74,7 @@ async fn command(bus: Bus, work: RecordingId, counted: Arc<std::sync::Mutex<Vec<
         };
         let is_counted = counted.lock().unwrap().contains(&part.number);
         if is_counted {
-            let _ = part.done().await;
+            let _ = part.receipt.done().await;
             continue;
         }
         let key = (part.host.to_string(), part.number, part.attempt);
@@ -84,12 +84,12 @@ async fn command(bus: Bus, work: RecordingId, counted: Arc<std::sync::Mutex<Vec<
             continue;
         }
         let (is_last, number) = (frame.is_last, part.number);
-        parts.push(part);
+        parts.push(part.receipt);
         if is_last {
             counted.lock().unwrap().push(number);
             // It may be killed before the hub hears that it can forget them.
-            for part in coming.remove(&key).unwrap() {
-                let _ = part.done().await;
+            for receipt in coming.remove(&key).unwrap() {
+                let _ = receipt.done().await;
             }
         }
     }

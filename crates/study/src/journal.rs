@@ -1,6 +1,6 @@
 //! What was done of a study: a folder that a crash at any moment leaves whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -328,18 +328,51 @@ impl Journal {
     /// # Errors
     /// The file can't be written.
     pub fn finish(&mut self, done: StartRecord) -> Result<(), Error> {
+        self.finish_all(vec![done])
+    }
+
+    /// Adds starts that have ended, in one write.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn finish_all(&mut self, done: Vec<StartRecord>) -> Result<(), Error> {
         let path = self.dir.join(STARTS);
-        let line = serde_json::to_string(&done).map_err(|error| Error::Spec(error.to_string()))?;
+        let lines = lines_of(&done)?;
         // A line that a crash cut has no end: this one must not become a part of it.
         let cut = fs::read(&path).is_ok_and(|before| before.last().is_some_and(|last| *last != b'\n'));
         let written = OpenOptions::new().append(true).create(true).open(&path).and_then(|mut file| {
             let begin = if cut { "\n" } else { "" };
-            file.write_all(format!("{begin}{line}\n").as_bytes())?;
+            file.write_all(format!("{begin}{lines}").as_bytes())?;
             file.sync_all()
         });
         written.map_err(|cause| Error::io(&path, cause))?;
         // As it will be read: the last digit of a number may differ from the one that was written.
-        self.done.push(serde_json::from_str(&line).unwrap_or(done));
+        for (line, done) in lines.lines().zip(done) {
+            self.done.push(serde_json::from_str(line).unwrap_or(done));
+        }
+        Ok(())
+    }
+
+    /// Forgets the starts of units that were carried out in part: a unit is done on one machine as a whole.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn forget_unfinished_units(&mut self) -> Result<(), Error> {
+        let units: BTreeSet<u32> = self.done.iter().map(|done| done.start.unit()).collect();
+        let is_unfinished = |unit: &u32| self.todo(*unit).iter().any(|start| start.unit() == *unit);
+        let unfinished: BTreeSet<u32> = units.into_iter().filter(is_unfinished).collect();
+        if unfinished.is_empty() {
+            return Ok(());
+        }
+        let kept: Vec<StartRecord> =
+            self.done.iter().filter(|done| !unfinished.contains(&done.start.unit())).cloned().collect();
+        let (path, begun) = (self.dir.join(STARTS), self.dir.join(".starts.jsonl"));
+        let written = File::create(&begun).and_then(|mut file| {
+            file.write_all(lines_of(&kept).map_err(io::Error::other)?.as_bytes())?;
+            file.sync_all()
+        });
+        written.and_then(|()| fs::rename(&begun, &path)).map_err(|cause| Error::io(&path, cause))?;
+        self.done = kept;
         Ok(())
     }
 
@@ -358,6 +391,16 @@ impl Journal {
         }
         Ok(())
     }
+}
+
+/// A line for each start.
+fn lines_of(done: &[StartRecord]) -> Result<String, Error> {
+    let mut lines = String::new();
+    for record in done {
+        lines += &serde_json::to_string(record).map_err(|error| Error::Spec(error.to_string()))?;
+        lines.push('\n');
+    }
+    Ok(lines)
 }
 
 /// Reads a file. A study may come from elsewhere: a pipe may never answer, and a link may lead out of the folder.
@@ -447,6 +490,25 @@ mod tests {
         fs::rename(dir.join(SPEC), dir.join("elsewhere.json")).unwrap();
         std::os::unix::fs::symlink("elsewhere.json", dir.join(SPEC)).unwrap();
         assert!(Journal::open(&dir).is_err());
+    }
+
+    #[test]
+    fn a_block_that_was_done_in_part_is_forgotten_and_whole_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("study");
+        let mut journal = Journal::create(&dir, stored(3)).unwrap();
+        let unit = |journal: &Journal, unit: u32| {
+            journal.todo(3).into_iter().filter(|start| start.unit() == unit).collect::<Vec<_>>()
+        };
+        let (first, second) = (unit(&journal, 1), unit(&journal, 2));
+        journal.finish_all(first.iter().map(|start| record_of(*start)).collect()).unwrap();
+        finish(&mut journal, second[0]);
+        journal.forget_unfinished_units().unwrap();
+        for journal in [&journal, &Journal::open(&dir).unwrap()] {
+            let done: Vec<Start> = journal.finished_starts().iter().map(|done| done.start).collect();
+            assert_eq!(done, first);
+            assert_eq!(unit(journal, 2).len(), second.len());
+        }
     }
 
     proptest! {

@@ -23,6 +23,10 @@ use crate::Error;
 const LEAD: Duration = Duration::from_millis(250);
 /// Between two questions of how far a host is.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
+/// The same between levels.
+const IDLE_ASK_INTERVAL: Duration = Duration::from_secs(1);
+/// Hosts whose windows begin or end this much apart did not send one load.
+const EDGES_APART_NS_MAX: i64 = 100_000_000;
 /// Bound on connecting the users.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(120);
 /// A host that does not answer for this long has failed.
@@ -35,6 +39,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct Generators {
     orders: LoadOrders,
     hosts: Vec<GeneratorHost>,
+    /// One a host, for as long as the load lasts: a host that nobody asks ends it.
+    askers: Vec<AbortHandle>,
 }
 
 /// How hosts are reached.
@@ -115,13 +121,18 @@ impl Generators {
             progress: Arc::default(),
         };
         let hosts: Vec<GeneratorHost> = plans.iter().map(host).collect();
-        let generators = Generators { orders, hosts };
+        let mut generators = Generators { orders, hosts, askers: Vec::new() };
         let steps = plans.into_iter().map(|plan| LoadStep::Open(Box::new(plan.request))).collect();
         generators.orders.give(&generators.hosts, steps)?;
         let begun = Instant::now();
         loop {
             let is_ready = |host: &GeneratorHost| lock(&host.progress).phase == LoadPhase::Ready;
             if generators.hosts.iter().all(is_ready) {
+                let askers = generators.hosts.iter().map(|host| {
+                    let LoadOrders { handle, bus, load, .. } = generators.orders.clone();
+                    handle.spawn(keep_asking(bus, load, host.clone())).abort_handle()
+                });
+                generators.askers = askers.collect();
                 return Ok(generators);
             }
             for host in &generators.hosts {
@@ -167,13 +178,8 @@ impl Generators {
         }
         self.orders.give(&hosts, steps)?;
         sleep_until(at_ns);
-        let askers = hosts.iter().map(|host| {
-            let LoadOrders { handle, bus, load, .. } = self.orders.clone();
-            handle.spawn(keep_asking(bus, load, host.clone())).abort_handle()
-        });
         Ok(HostsLevel {
             orders: self.orders.clone(),
-            askers: askers.collect(),
             merge: IntervalMerge::new(hosts.len()),
             hosts,
             users: level.users,
@@ -185,6 +191,7 @@ impl Generators {
 
 impl Drop for Generators {
     fn drop(&mut self) {
+        self.askers.iter().for_each(AbortHandle::abort);
         // A host that does not hear it disconnects by itself, as nobody asks any more.
         let _ = self.orders.give(&self.hosts, vec![LoadStep::Close; self.hosts.len()]);
     }
@@ -211,10 +218,11 @@ async fn ask(bus: &Bus, load: &RecordingId, host: &GeneratorHost, step: LoadStep
     Ok(())
 }
 
-/// Asks how far a host is until it has given its outcome, or the task is aborted.
+/// Asks how far a host is until the task is aborted.
 async fn keep_asking(bus: Bus, load: RecordingId, host: GeneratorHost) {
-    while lock(&host.progress).outcome.is_none() {
-        tokio::time::sleep(ASK_INTERVAL).await;
+    loop {
+        let is_running = lock(&host.progress).phase == LoadPhase::Running;
+        tokio::time::sleep(if is_running { ASK_INTERVAL } else { IDLE_ASK_INTERVAL }).await;
         // A host that stays silent is found by the time of its last answer.
         if let Err(Error::Hub(whyso_hub::Error::AgentRefuses { why, .. })) =
             ask(&bus, &load, &host, LoadStep::State).await
@@ -275,7 +283,6 @@ pub(crate) struct HostsLevel {
     orders: LoadOrders,
     /// Those that have users in it.
     hosts: Vec<GeneratorHost>,
-    askers: Vec<AbortHandle>,
     merge: IntervalMerge,
     users: u32,
     begin_ns: i64,
@@ -382,7 +389,15 @@ impl HostsLevel {
             }
         }
         let nothing = || LevelOutcome::nothing(self.users, nowhere(), (self.begin_ns, monotonic_ns()));
+        let edges: Vec<(i64, i64)> =
+            parts.iter().map(|(_, part)| (part.window_begin_ns, part.window_end_ns)).collect();
         let mut outcome = LevelOutcome::merge(parts).unwrap_or_else(nothing);
+        let of_all = (outcome.window_begin_ns, outcome.window_end_ns);
+        for (generator, edges) in outcome.generators.iter_mut().zip(edges) {
+            if let Some(why) = not_together(of_all, edges) {
+                generator.invalid_why.get_or_insert(why);
+            }
+        }
         for generator in &mut outcome.generators {
             let has_server =
                 self.hosts.iter().any(|host| host.has_server && host.name.as_str() == generator.host);
@@ -404,12 +419,22 @@ impl HostsLevel {
 
 impl Drop for HostsLevel {
     fn drop(&mut self) {
-        self.askers.iter().for_each(AbortHandle::abort);
         if !self.is_stopped {
             // A host that does not hear it ends by itself, as nobody asks any more.
             let _ = self.order(|level, at_ns| LoadStep::Stop { level, at_ns });
         }
     }
+}
+
+/// Why a host's window is not that of all hosts; `None` where it is.
+fn not_together((all_begin_ns, all_end_ns): (i64, i64), (begin_ns, end_ns): (i64, i64)) -> Option<String> {
+    let (late_ns, early_ns) = (begin_ns - all_begin_ns, all_end_ns - end_ns);
+    let ms = |ns: i64| ns / 1_000_000;
+    if late_ns > EDGES_APART_NS_MAX {
+        return Some(format!("its window began {} ms later than that of another host", ms(late_ns)));
+    }
+    (early_ns > EDGES_APART_NS_MAX)
+        .then(|| format!("its window ended {} ms earlier than that of another host", ms(early_ns)))
 }
 
 /// The engine of a level of which no host gave a result.
@@ -453,6 +478,14 @@ fn record_rate(recorder: &Recorder, host: &str, interval: &Interval) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_that_heard_an_order_late_is_named() {
+        let all = (0, 10_000_000_000);
+        assert_eq!(not_together(all, (50_000_000, 9_950_000_000)), None);
+        assert!(not_together(all, (5_000_000_000, 10_000_000_000)).unwrap().contains("5000 ms later"));
+        assert!(not_together(all, (0, 9_000_000_000)).unwrap().contains("1000 ms earlier"));
+    }
 
     #[test]
     fn users_are_dealt_out_evenly_and_none_is_lost() {

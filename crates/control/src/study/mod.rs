@@ -3,6 +3,7 @@
 mod cluster;
 mod endpoints;
 mod machine;
+mod machines;
 mod measurement;
 mod pfs_counts;
 mod plan;

@@ -30,15 +30,45 @@ pub fn check_study_of_others(study: &StoredStudy) -> Result<(), Error> {
     }
     for cell in spec.cells() {
         found.extend(cell.setup.preload.iter().map(|library| format!("the library {library}")));
+        if !whyso_workload::builtin_names().contains(&cell.setup.workload.as_str()) {
+            found.push(format!("the SQL of {}", cell.setup.workload));
+        }
+        let code = cell.setup.set.iter().filter(|(name, _)| may_name_code(name));
+        found.extend(code.map(|(name, value)| format!("{name} = {value}")));
         let paths = cell.setup.set.iter().filter(|(_, value)| value.to_string().contains('/'));
         found.extend(paths.map(|(name, value)| format!("{name} = {value}")));
     }
     match found.first() {
         None => Ok(()),
         Some(first) => Err(Error::Plan(format!(
-            "a study that names programs or paths is carried out on its own machine only, and this one names {first}: leave out --hosts"
+            "a study that names programs, paths or SQL is carried out on its own machine only, and this one names {first}: leave out --hosts"
         ))),
     }
+}
+
+/// Options of a server by which code could be run or files be written, in addition to those that name a path.
+const CODE: [&str; 14] = [
+    "plugin_dir",
+    "plugin_load",
+    "plugin_load_add",
+    "early_plugin_load",
+    "init_file",
+    "init_connect",
+    "init_slave",
+    "init_replica",
+    "lc_messages_dir",
+    "wsrep_notify_cmd",
+    "wsrep_provider",
+    "general_log_file",
+    "slow_query_log_file",
+    "log_error",
+];
+
+/// A server also takes the beginning of an option's name.
+fn may_name_code(name: &str) -> bool {
+    let plain = name.to_lowercase().replace('-', "_");
+    let plain = plain.strip_prefix("loose_").unwrap_or(&plain);
+    CODE.iter().any(|option| option.starts_with(plain))
 }
 
 /// Carries out one unit of a study on servers of whyso's own. `folder`: a new one for its recordings. Returns what was measured.
@@ -127,5 +157,39 @@ pub(super) fn describe_unit(unit: u32) -> String {
     match unit {
         0 => "the pair".to_string(),
         block => format!("block {block}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use whyso_study::Spec;
+
+    use super::*;
+
+    fn checked(more: &str) -> Result<(), String> {
+        let text = format!(
+            "title = \"t\"\nquestion = \"q\"\nbaseline = \"one\"\n{more}\n[[variant]]\nname = \"one\"\n"
+        );
+        let spec = Spec::parse(&text, false).unwrap();
+        let study = StoredStudy { spec, files: BTreeMap::new(), notes: Vec::new(), endpoint: String::new() };
+        check_study_of_others(&study).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_study_of_another_machine_runs_and_writes_nothing_of_its_own() {
+        assert_eq!(checked("workload = \"oltp-point-select\"\nset = { sync_binlog = 1 }"), Ok(()));
+        for (more, word) in [
+            ("servers = [\"./evil\"]", "evil"),
+            ("workload = \"evil.sql\"", "SQL of evil.sql"),
+            ("set = { plugin_load_ad = \"evil\" }", "plugin_load_ad"),
+            ("set = { loose-wsrep-notify-cmd = \"sh\" }", "wsrep-notify-cmd"),
+            ("set = { tmpdir = \"/etc\" }", "tmpdir"),
+            ("add_ons = [\"linux\"]", "linux"),
+            ("data_dir = \"/etc\"", "/etc"),
+        ] {
+            assert!(checked(more).unwrap_err().contains(word), "{more}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A study whose blocks are carried out by the agents of other machines. Each block is done on one machine as a whole, so that a difference between machines
 //! is one between blocks. What is to be done lies in a queue of the hub. A block of a machine that is lost goes to another one, which begins it again.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -10,12 +11,12 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use whyso_hub::{
-    AGENT_LOST_AFTER, Answer, Bus, HostName, HostState, Order, ReceivedPart, RecordingId, Right, WorkOrder,
+    AGENT_LOST_AFTER, Answer, Bus, HostName, Order, PartReceipt, ReceivedPart, RecordingId, WorkOrder,
     WorkState, WorkStep,
 };
-use whyso_model::HostFacts;
 use whyso_study::{Journal, Start, StartRecord};
 
+use super::machines::workers_of;
 use super::unit::{check_study_of_others, describe_unit, unpack_unit};
 use super::{check_errors, count_begun_blocks, is_over, wants_more, wrong_study};
 use crate::hosts::HostsPlan;
@@ -23,6 +24,10 @@ use crate::progress::{Listener, News};
 use crate::runtime::runtime;
 use crate::{Error, Stop};
 
+/// Between two looks at what is to be queued.
+const QUEUE_INTERVAL: Duration = Duration::from_secs(5);
+/// A result of which no part has come for this long does not come any more.
+const COMING_TIME_MAX: Duration = Duration::from_secs(300);
 /// Bound on one wait for a part of a result.
 const PART_TIME: Duration = Duration::from_millis(300);
 /// Between two questions of what each worker does.
@@ -33,8 +38,6 @@ const LOST_AFTER: Duration = Duration::from_secs(45);
 const ALL_LOST_TIME_MAX: Duration = Duration::from_secs(600);
 /// The most bytes of a block's result.
 const RESULT_BYTES_MAX: u64 = 4 << 30;
-/// Memory of like machines differs by less than this share.
-const MEMORY_SHARE: f64 = 0.05;
 /// Before the name of a result that is not whole yet.
 const COMING: &str = ".coming-";
 
@@ -48,12 +51,14 @@ pub struct StudyWorkers {
 
 /// A result that has not arrived as a whole.
 struct ComingResult {
+    attempt: u32,
     path: PathBuf,
     file: File,
     next: u64,
     bytes: u64,
+    came_at: Instant,
     /// What the hub may forget once the result is kept.
-    parts: Vec<ReceivedPart>,
+    receipts: Vec<PartReceipt>,
 }
 
 /// A study that is carried out by others.
@@ -65,7 +70,12 @@ struct WorkersSession<'a> {
     work: RecordingId,
     workers: Vec<HostName>,
     study: String,
-    coming: HashMap<(HostName, u32, u32), ComingResult>,
+    /// By host and unit.
+    coming: HashMap<(HostName, u32), ComingResult>,
+    /// Hosts that were asked to begin.
+    begun: HashSet<HostName>,
+    /// Units that hosts are at work on.
+    under_way: BTreeSet<u32>,
     /// When each answered last.
     answered: HashMap<HostName, Instant>,
     lost: HashSet<HostName>,
@@ -86,6 +96,8 @@ pub(super) fn study_on_workers(
         let why = "a study starts its servers, and each host loads its own: leave server and load out of the file of --hosts";
         return Err(Error::Plan(why.to_string()));
     }
+    // A unit that was carried out in part, as here before, would be one of two machines.
+    journal.forget_unfinished_units().map_err(wrong_study)?;
     journal.remove_unfinished().map_err(wrong_study)?;
     let study = serde_json::to_string(journal.stored()).map_err(|error| Error::Failed(error.to_string()))?;
     let work = RecordingId::new(&journal.work_id().map_err(wrong_study)?)?;
@@ -99,9 +111,20 @@ pub(super) fn study_on_workers(
     listener.hear(News::Step(&format!("carried out by {}", names.join(", "))));
     let now = Instant::now();
     let answered = workers.iter().map(|worker| (worker.clone(), now)).collect();
-    let (coming, lost) = (HashMap::new(), HashSet::new());
-    let mut session =
-        WorkersSession { journal, listener, runtime, bus, work, workers, study, coming, answered, lost };
+    let mut session = WorkersSession {
+        journal,
+        listener,
+        runtime,
+        bus,
+        work,
+        workers,
+        study,
+        coming: HashMap::new(),
+        begun: HashSet::new(),
+        under_way: BTreeSet::new(),
+        answered,
+        lost: HashSet::new(),
+    };
     let ended = session.carry_out(stop);
     session.end(ended.is_ok());
     ended
@@ -111,8 +134,7 @@ impl WorkersSession<'_> {
     fn carry_out(&mut self, stop: &Stop) -> Result<Option<String>, Error> {
         let mut results = self.runtime.block_on(self.bus.results(&self.work))?;
         let mut blocks = count_begun_blocks(self.journal).max(self.journal.spec().blocks_least());
-        let mut queued_for = None;
-        let mut asked: Option<Instant> = None;
+        let (mut queued, mut asked): (Option<Instant>, Option<Instant>) = (None, None);
         loop {
             let todo = self.journal.todo(blocks);
             if todo.is_empty() {
@@ -143,20 +165,32 @@ impl WorkersSession<'_> {
             if let Some(part) = received {
                 self.take_part(part)?;
             }
+            if asked.is_none_or(|at| at.elapsed() > ASK_INTERVAL) {
+                self.ask_workers()?;
+                // A host that does not answer takes its time: results are received in between.
+                asked = Some(Instant::now());
+            }
             // What was done before this commander began has arrived by then.
-            if is_quiet && queued_for != Some(blocks) {
-                let units: BTreeSet<u32> = self.journal.todo(blocks).iter().map(Start::unit).collect();
-                // Where the hub is away for a while, it is tried again.
-                if self.runtime.block_on(self.bus.queue_work(&self.work, &units, AGENT_LOST_AFTER)).is_ok() {
-                    queued_for = Some(blocks);
+            if is_quiet && queued.is_none_or(|at| at.elapsed() > QUEUE_INTERVAL) {
+                if queued.is_none() {
                     self.listener.hear(News::Step(&self.describe(blocks)));
                 }
-            }
-            if asked.is_none_or(|at| at.elapsed() > ASK_INTERVAL) && queued_for.is_some() {
-                asked = Some(Instant::now());
-                self.ask_workers()?;
+                queued = Some(Instant::now());
+                self.queue(blocks);
             }
         }
+    }
+
+    /// Queues the units that are left, and that nobody has: also one whose result could not be used, or that was lost on its way.
+    fn queue(&mut self, blocks: u32) {
+        self.coming.retain(|_, coming| coming.came_at.elapsed() < COMING_TIME_MAX);
+        let left = self.journal.todo(blocks).iter().map(Start::unit).collect::<BTreeSet<u32>>();
+        let has = |unit: &u32| {
+            self.under_way.contains(unit) || self.coming.keys().any(|(_, coming)| coming == unit)
+        };
+        let units = left.into_iter().filter(|unit| !has(unit)).collect();
+        // Where the hub is away for a while, it is tried again.
+        let _ = self.runtime.block_on(self.bus.queue_work(&self.work, &units, AGENT_LOST_AFTER));
     }
 
     /// Takes in a part of a result. What was measured is kept once the last one has come, unless its block was done before.
@@ -164,42 +198,64 @@ impl WorkersSession<'_> {
         let is_wanted = self.workers.contains(&part.host)
             && part.number <= self.journal.spec().blocks_max()
             && self.is_left(part.number);
-        let key = (part.host.clone(), part.number, part.attempt);
-        let frame = match &part.frame {
+        let ReceivedPart { host, number: unit, attempt, frame, receipt } = part;
+        let frame = match frame {
             Ok(frame) if is_wanted => frame,
             _ => {
-                self.forget(vec![part]);
+                self.forget(vec![receipt]);
                 return Ok(());
             }
         };
-        let (number, is_last, bytes) = (frame.number, frame.is_last, frame.entries.clone());
+        let key = (host, unit);
+        match self.coming.get(&key).map(|coming| coming.attempt) {
+            Some(before) if before > attempt => {
+                self.forget(vec![receipt]);
+                return Ok(());
+            }
+            Some(before) if before < attempt => {
+                // It was begun again: the rest of the one before does not come.
+                if let Some(before) = self.coming.remove(&key) {
+                    self.forget(before.receipts);
+                }
+            }
+            _ => {}
+        }
+        let path = self.journal.dir().join(format!("{COMING}{}-{unit}", key.0));
+        let failed =
+            |error: std::io::Error| Error::Failed(format!("can't write {}: {error}", path.display()));
         let coming = match self.coming.entry(key.clone()) {
-            std::collections::hash_map::Entry::Occupied(coming) => coming.into_mut(),
-            std::collections::hash_map::Entry::Vacant(place) => {
-                let name = format!("{COMING}{}-{}-{}", key.0, key.1, key.2);
-                let path = self.journal.dir().join(name);
-                let failed = |error| Error::Failed(format!("can't write {}: {error}", path.display()));
+            Entry::Occupied(coming) => coming.into_mut(),
+            Entry::Vacant(place) => {
                 let mut options = OpenOptions::new();
                 let file = options.write(true).create(true).truncate(true).open(&path).map_err(failed)?;
-                place.insert(ComingResult { path, file, next: 1, bytes: 0, parts: Vec::new() })
+                let (path, came_at) = (path.clone(), Instant::now());
+                place.insert(ComingResult {
+                    attempt,
+                    path,
+                    file,
+                    next: 1,
+                    bytes: 0,
+                    came_at,
+                    receipts: Vec::new(),
+                })
             }
         };
-        if number != coming.next {
+        if frame.number != coming.next {
             // It came before, or follows one that did not come: then it comes once more, in order.
-            if number < coming.next {
-                coming.parts.push(part);
+            if frame.number < coming.next {
+                coming.receipts.push(receipt);
             }
             return Ok(());
         }
         coming.next += 1;
-        coming.bytes += bytes.len() as u64;
-        let written = coming.file.write_all(&bytes);
-        coming.parts.push(part);
-        written.map_err(|error| Error::Failed(format!("can't write {}: {error}", coming.path.display())))?;
+        coming.bytes += frame.entries.len() as u64;
+        coming.came_at = Instant::now();
+        coming.receipts.push(receipt);
+        coming.file.write_all(&frame.entries).map_err(failed)?;
         if coming.bytes > RESULT_BYTES_MAX {
             return Err(Error::Failed(format!("the result of {} is larger than 4 GiB", key.0)));
         }
-        if !is_last {
+        if !frame.is_last {
             return Ok(());
         }
         match self.coming.remove(&key) {
@@ -218,11 +274,7 @@ impl WorkersSession<'_> {
     }
 
     /// Keeps a result that is whole.
-    fn take_result(
-        &mut self,
-        (host, unit, _): &(HostName, u32, u32),
-        result: ComingResult,
-    ) -> Result<(), Error> {
+    fn take_result(&mut self, (host, unit): &(HostName, u32), result: ComingResult) -> Result<(), Error> {
         let known: HashSet<String> =
             self.journal.finished_starts().iter().map(|done| done.run.clone()).collect();
         let unpacked = unpack_unit(&result.path, &self.journal.runs(), &known);
@@ -233,39 +285,35 @@ impl WorkersSession<'_> {
                 // Another attempt may be whole.
                 self.listener
                     .hear(News::Warning(&format!("{host}: {error}; {} is done again", describe_unit(*unit))));
-                self.forget(result.parts);
-                let again = BTreeSet::from([*unit]);
-                return Ok(self.runtime.block_on(self.bus.queue_work(
-                    &self.work,
-                    &again,
-                    AGENT_LOST_AFTER,
-                ))?);
+                self.forget(result.receipts);
+                return Ok(());
             }
         };
         let wanted = self.left(*unit);
         let came: BTreeSet<Start> = records.iter().map(|record| record.start).collect();
         if !wanted.is_subset(&came) {
-            self.forget(result.parts);
+            self.forget(result.receipts);
             return Err(Error::Failed(format!("{host} left out a part of {}", describe_unit(*unit))));
         }
         records.retain(|record| wanted.contains(&record.start));
         let cells = self.journal.spec().cells();
-        // Written before the hub forgets it: a commander that is killed in between receives it once more.
-        for record in records {
-            check_errors(self.journal.spec(), &cells[record.start.cell], &record)?;
-            self.journal.finish(StartRecord { host: host.to_string(), ..record }).map_err(wrong_study)?;
+        for record in &records {
+            check_errors(self.journal.spec(), &cells[record.start.cell], record)?;
         }
-        self.forget(result.parts);
+        let with_host = |record: StartRecord| StartRecord { host: host.to_string(), ..record };
+        // As a whole, and before the hub forgets it: a commander that is killed in between receives it once more.
+        self.journal.finish_all(records.into_iter().map(with_host).collect()).map_err(wrong_study)?;
+        self.forget(result.receipts);
         let (done, unit) = (self.journal.finished_starts().len(), describe_unit(*unit));
         self.listener.hear(News::Step(&format!("{unit} done by {host}; {done} starts done")));
         Ok(())
     }
 
-    fn forget(&self, parts: Vec<ReceivedPart>) {
+    fn forget(&self, receipts: Vec<PartReceipt>) {
         self.runtime.block_on(async {
-            for part in &parts {
+            for receipt in &receipts {
                 // One that stays comes once more, and is known.
-                let _ = part.done().await;
+                let _ = receipt.done().await;
             }
         });
     }
@@ -274,13 +322,16 @@ impl WorkersSession<'_> {
     fn ask_workers(&mut self) -> Result<(), Error> {
         let states = self.order_all(&WorkStep::State);
         let mut begin = Vec::new();
+        self.under_way.clear();
         for (worker, state) in states {
             let Ok(state) = state else { continue };
             self.answered.insert(worker.clone(), Instant::now());
             if self.lost.remove(&worker) {
                 self.listener.hear(News::Step(&format!("{worker} is back")));
             }
-            if let Some(problem) = state.problem {
+            self.under_way.extend(state.piece.map(|(unit, _)| unit));
+            // A problem from before this session may be mended.
+            if let Some(problem) = state.problem.filter(|_| self.begun.contains(&worker)) {
                 return Err(Error::Failed(format!("{worker}: {problem}")));
             }
             if !state.is_at_work {
@@ -290,7 +341,10 @@ impl WorkersSession<'_> {
         for worker in begin {
             let step = WorkStep::Begin { study: self.study.clone() };
             match self.runtime.block_on(order(&self.bus, &worker, &self.work, step)) {
-                Ok(_) | Err(whyso_hub::Error::Silent { .. }) => {}
+                Ok(_) => {
+                    self.begun.insert(worker);
+                }
+                Err(whyso_hub::Error::Silent { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -355,100 +409,5 @@ async fn order(
     match bus.order(worker, &order).await? {
         Answer::Work(state) => Ok(state),
         _ => Err(whyso_hub::Error::Silent { host: worker.to_string() }),
-    }
-}
-
-/// The machines of a plan that may carry out a study, after it was checked that they are alike.
-async fn workers_of(bus: &Bus, workers: &StudyWorkers) -> Result<Vec<HostName>, Error> {
-    let mut states: Vec<HostState> = Vec::new();
-    if workers.hosts.hosts.is_empty() {
-        states = bus.agents().await?;
-        states.retain(|state| state.may.contains(&Right::StartServers));
-    }
-    for host in &workers.hosts.hosts {
-        let Answer::State(state) = bus.order(&host.name, &Order::State).await? else {
-            return Err(whyso_hub::Error::Silent { host: host.name.to_string() }.into());
-        };
-        if !state.may.contains(&Right::StartServers) {
-            return Err(Error::Plan(format!(
-                "the agent on {} may not start servers: allow it in its agent.toml, by may = [\"observe\", \"start-servers\"]",
-                host.name
-            )));
-        }
-        states.push(*state);
-    }
-    let here = env!("CARGO_PKG_VERSION");
-    if let Some(other) = states.iter().find(|state| state.whyso != here) {
-        let (name, version) = (&other.name, &other.whyso);
-        return Err(Error::Plan(format!(
-            "the agent on {name} is whyso {version}, and this is {here}: one study needs one version"
-        )));
-    }
-    if states.is_empty() {
-        return Err(Error::Plan(
-            "no agent that is connected may start servers: allow it in its agent.toml, by may = [\"start-servers\"]".to_string(),
-        ));
-    }
-    if !workers.may_differ
-        && let Some((one, other, what)) = first_difference(&states)
-    {
-        return Err(Error::Plan(format!(
-            "{one} and {other} are unlike machines ({what}): leave one out, or mix them by --unlike-machines"
-        )));
-    }
-    states.iter().map(|state| Ok(HostName::new(&state.name)?)).collect()
-}
-
-/// Two machines that are not alike, and in what.
-fn first_difference(states: &[HostState]) -> Option<(&str, &str, String)> {
-    let (first, others) = states.split_first()?;
-    others.iter().find_map(|other| {
-        let what = difference(&first.facts, &other.facts)?;
-        Some((first.name.as_str(), other.name.as_str(), what))
-    })
-}
-
-fn difference(one: &HostFacts, other: &HostFacts) -> Option<String> {
-    let texts = [
-        ("CPU", &one.cpu_model, &other.cpu_model),
-        ("kernel", &one.kernel, &other.kernel),
-        ("system", &one.os, &other.os),
-        ("virtualization", &one.virtualization, &other.virtualization),
-    ];
-    if let Some((what, one, other)) = texts.iter().find(|(_, one, other)| one != other) {
-        return Some(format!("{what} {one} and {other}"));
-    }
-    if one.logical_cpus != other.logical_cpus {
-        return Some(format!("{} and {} CPUs", one.logical_cpus, other.logical_cpus));
-    }
-    let (less, more) = (one.memory_bytes.min(other.memory_bytes), one.memory_bytes.max(other.memory_bytes));
-    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-    let is_alike = less as f64 >= more as f64 * (1.0 - MEMORY_SHARE);
-    (!is_alike).then(|| format!("{:.1} and {:.1} GiB of memory", gib(less), gib(more)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn machines_are_alike_where_all_that_counts_is() {
-        let facts = HostFacts {
-            hostname: "one".to_string(),
-            cpu_model: "EPYC".to_string(),
-            logical_cpus: 8,
-            memory_bytes: 64 << 30,
-            ..HostFacts::default()
-        };
-        let alike = HostFacts { hostname: "two".to_string(), memory_bytes: 63 << 30, ..facts.clone() };
-        assert_eq!(difference(&facts, &alike), None);
-        let others = [
-            (HostFacts { cpu_model: "Xeon".to_string(), ..facts.clone() }, "CPU EPYC and Xeon"),
-            (HostFacts { logical_cpus: 4, ..facts.clone() }, "8 and 4 CPUs"),
-            (HostFacts { memory_bytes: 32 << 30, ..facts.clone() }, "32.0 and 64.0 GiB of memory"),
-        ];
-        for (other, what) in others {
-            assert_eq!(difference(&facts, &other).as_deref(), Some(what));
-        }
     }
 }
