@@ -1,9 +1,9 @@
 //! A study: every start that is still to be done, one after the other, each from a fresh server.
 
+mod alike;
 mod cluster;
 mod endpoints;
 mod machine;
-mod machines;
 mod measurement;
 mod pfs_counts;
 mod plan;
@@ -25,10 +25,10 @@ use crate::login::AskPassword;
 use crate::progress::{Listener, News};
 use crate::{Error, Plan};
 
+pub use alike::StudyWorkers;
 pub use plan::{ReachedServer, plan_study};
 pub use programs::study_programs;
 pub use unit::{check_study_of_others, pack_unit, study_unit};
-pub use workers::StudyWorkers;
 
 use measurement::{Measurement, read_measurement};
 use plan::{KnownKnobs, plan_of};

@@ -16,10 +16,9 @@ use whyso_hub::{
 };
 use whyso_study::{Journal, Start, StartRecord};
 
-use super::machines::workers_of;
+use super::alike::{StudyWorkers, workers_of};
 use super::unit::{check_study_of_others, describe_unit, unpack_unit};
 use super::{check_errors, count_begun_blocks, is_over, wants_more, wrong_study};
-use crate::hosts::HostsPlan;
 use crate::progress::{Listener, News};
 use crate::runtime::runtime;
 use crate::{Error, Stop};
@@ -40,14 +39,6 @@ const ALL_LOST_TIME_MAX: Duration = Duration::from_secs(600);
 const RESULT_BYTES_MAX: u64 = 4 << 30;
 /// Before the name of a result that is not whole yet.
 const COMING: &str = ".coming-";
-
-/// The hosts that carry a study out.
-#[derive(Clone, Debug)]
-pub struct StudyWorkers {
-    pub hosts: HostsPlan,
-    /// Machines may differ in more than their name.
-    pub may_differ: bool,
-}
 
 /// A result that has not arrived as a whole.
 struct ComingResult {

@@ -3,11 +3,19 @@
 use whyso_hub::{Answer, Bus, HostName, HostState, Order, Right};
 use whyso_model::HostFacts;
 
-use super::workers::StudyWorkers;
 use crate::Error;
+use crate::hosts::HostsPlan;
 
 /// Memory of like machines differs by less than this share.
 const MEMORY_SHARE: f64 = 0.05;
+
+/// The hosts that carry a study out.
+#[derive(Clone, Debug)]
+pub struct StudyWorkers {
+    pub hosts: HostsPlan,
+    /// Machines may differ in more than their name.
+    pub may_differ: bool,
+}
 
 /// The machines of a plan that may carry out a study, after it was checked that they are alike.
 pub(super) async fn workers_of(bus: &Bus, workers: &StudyWorkers) -> Result<Vec<HostName>, Error> {
