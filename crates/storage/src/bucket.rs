@@ -18,6 +18,8 @@ use crate::settings;
 const REQUEST: Duration = Duration::from_secs(60);
 /// Of a file, in one request.
 pub(crate) const PIECE_BYTES: usize = 8 << 20;
+/// How long all pages of one list may take.
+const LIST_TIME_MAX: Duration = Duration::from_secs(120);
 /// Runs of one place.
 const RUNS_MAX: usize = 1_000_000;
 
@@ -135,8 +137,14 @@ impl Bucket {
             true => None,
             false => Some(self.key(&[])?),
         };
-        let listed = self.store.list_with_delimiter(folder.as_ref()).await;
-        let listed = listed.map_err(|error| self.failed(&error))?;
+        // A place that always has another page would be asked for ever.
+        let listed =
+            tokio::time::timeout(LIST_TIME_MAX, self.store.list_with_delimiter(folder.as_ref())).await;
+        let endless = || Error::NoAnswer {
+            place: self.place.to_string(),
+            cause: format!("its list has no end after {} s", LIST_TIME_MAX.as_secs()),
+        };
+        let listed = listed.map_err(|_| endless())?.map_err(|error| self.failed(&error))?;
         let names = listed.common_prefixes.iter().filter_map(|prefix| prefix.filename());
         Ok(names.take(RUNS_MAX).map(str::to_string).collect())
     }

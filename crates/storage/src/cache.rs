@@ -46,6 +46,10 @@ impl Bucket {
         if dir.is_dir() {
             whyso_record::remove_run(&dir)?;
         }
+        if list.bytes() > BYTES_MAX {
+            let (what, bytes) = (format!("{id} of {}", self.place), list.bytes());
+            return Err(Error::TooLarge { what, bytes, bytes_max: BYTES_MAX });
+        }
         make_room(list.bytes())?;
         let content = list.content.clone();
         let dir = self.fetch(id, list, &copies, BYTES_MAX)?;
