@@ -78,7 +78,7 @@ fn what_cannot_be_reached_is_said_in_one_sentence() {
     for args in [
         &push[..],
         &["runs", "--runs", "s3://lab/team"],
-        &["runs", "pull", "one", "--from", "s3://lab/team"],
+        &["runs", "pull", "another", "--from", "s3://lab/team"],
         &["why", "s3://lab/team/one"],
         &["sql", "--runs", "s3://lab", "--command", "SELECT 1"],
     ] {

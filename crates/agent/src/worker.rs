@@ -26,11 +26,11 @@ const RUNS: &str = "runs";
 /// A worker of one study.
 pub(crate) struct Worker {
     stop: Arc<Stop>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<SharedWork>>,
     is_over: Arc<AtomicBool>,
 }
 
-struct Shared {
+struct SharedWork {
     piece: Option<(u32, Instant)>,
     done: u32,
     problem: Option<String>,
@@ -52,7 +52,7 @@ impl Worker {
         check_study_of_others(&study).map_err(|error| error.to_string())?;
         let stop = Arc::new(Stop::new());
         let asked_at = Instant::now();
-        let shared = Arc::new(Mutex::new(Shared { piece: None, done: 0, problem: None, asked_at }));
+        let shared = Arc::new(Mutex::new(SharedWork { piece: None, done: 0, problem: None, asked_at }));
         let is_over = Arc::new(AtomicBool::new(false));
         let worker =
             Worker { stop: Arc::clone(&stop), shared: Arc::clone(&shared), is_over: Arc::clone(&is_over) };
@@ -94,7 +94,7 @@ impl Drop for Worker {
     }
 }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(shared: &Mutex<SharedWork>) -> MutexGuard<'_, SharedWork> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -104,11 +104,11 @@ struct WorkerThread {
     folder: PathBuf,
     bus: watch::Receiver<Option<Bus>>,
     stop: Arc<Stop>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<SharedWork>>,
 }
 
 impl WorkerThread {
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, SharedWork> {
         lock(&self.shared)
     }
 

@@ -43,7 +43,7 @@ pub struct GeneratorTarget {
 /// A load that another host commands. Dropping it ends the load.
 pub struct Generator {
     steps: Sender<Step>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<SharedLoad>>,
 }
 
 /// What is left of a [`LoadStep`] for the thread to do.
@@ -53,7 +53,7 @@ enum Step {
     Stop { at_ns: i64 },
 }
 
-struct Shared {
+struct SharedLoad {
     phase: LoadPhase,
     level: u32,
     measured: u32,
@@ -71,7 +71,7 @@ struct Shared {
 }
 
 /// Whatever ends the thread, the load is over then.
-struct OverAtLast(Arc<Mutex<Shared>>);
+struct OverAtLast(Arc<Mutex<SharedLoad>>);
 
 impl Drop for OverAtLast {
     fn drop(&mut self) {
@@ -86,7 +86,7 @@ impl Generator {
     /// No thread can be started.
     pub fn open(target: GeneratorTarget, request: LoadRequest) -> Result<Generator, Error> {
         let (steps, received) = channel();
-        let shared = Arc::new(Mutex::new(Shared {
+        let shared = Arc::new(Mutex::new(SharedLoad {
             phase: LoadPhase::Opening,
             level: 0,
             measured: 0,
@@ -177,7 +177,7 @@ impl Generator {
     }
 }
 
-impl Shared {
+impl SharedLoad {
     fn state(&self) -> LoadState {
         let intervals: Vec<(u64, Interval)> =
             self.intervals.iter().take(INTERVALS_AT_ONCE).cloned().collect();
@@ -202,7 +202,7 @@ impl Shared {
     }
 }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(shared: &Mutex<SharedLoad>) -> MutexGuard<'_, SharedLoad> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -280,7 +280,7 @@ fn refuse_files(workload: &Workload) -> Result<(), Error> {
 }
 
 /// Runs the levels that are asked for, until nobody asks any more.
-fn attend(mut engine: Engine, steps: &Receiver<Step>, shared: &Mutex<Shared>) {
+fn attend(mut engine: Engine, steps: &Receiver<Step>, shared: &Mutex<SharedLoad>) {
     loop {
         match steps.recv_timeout(CHECK_INTERVAL) {
             Ok(Step::Level { number, spec, at_ns }) => {
@@ -299,7 +299,7 @@ fn attend(mut engine: Engine, steps: &Receiver<Step>, shared: &Mutex<Shared>) {
     }
 }
 
-fn run_level(mut running: RunningLevel, number: u32, steps: &Receiver<Step>, shared: &Mutex<Shared>) {
+fn run_level(mut running: RunningLevel, number: u32, steps: &Receiver<Step>, shared: &Mutex<SharedLoad>) {
     loop {
         match steps.recv_timeout(CHECK_INTERVAL) {
             Ok(Step::Measure { at_ns }) => {
@@ -334,13 +334,13 @@ fn run_level(mut running: RunningLevel, number: u32, steps: &Receiver<Step>, sha
     shared.phase = LoadPhase::Ready;
 }
 
-fn fail(shared: &Mutex<Shared>, why: String) {
+fn fail(shared: &Mutex<SharedLoad>, why: String) {
     let mut shared = lock(shared);
     shared.failure = Some(why);
     shared.phase = LoadPhase::Ready;
 }
 
-fn is_unasked(shared: &Mutex<Shared>) -> bool {
+fn is_unasked(shared: &Mutex<SharedLoad>) -> bool {
     let shared = lock(shared);
     shared.is_closed || shared.asked_at.elapsed() > UNASKED_TIME_MAX
 }

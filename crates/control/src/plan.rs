@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use whyso_explain::slo::Requirement;
+use whyso_hub::{LoadRequest, LoadSource};
 use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think, Tuning};
 use whyso_trace::StackSampling;
 
@@ -119,6 +120,28 @@ impl Plan {
     /// Whether other hosts send the load.
     pub(crate) fn has_generators(&self) -> bool {
         self.hosts.as_ref().is_some_and(HostsPlan::has_generators)
+    }
+
+    /// What all hosts of the load are asked to send. Each gets its own target, seed and number of users.
+    pub(crate) fn load_request(&self, reconnect: Duration) -> LoadRequest {
+        let source = match self.source.clone() {
+            Source::Builtin(name) => LoadSource::Builtin { name },
+            Source::File { name, text } => LoadSource::File { name, text },
+            Source::Query { name, sql } => LoadSource::Query { name, sql },
+        };
+        LoadRequest {
+            target: String::new(),
+            source,
+            options: self.options.clone(),
+            tables: self.tables,
+            rows: self.rows,
+            users_max: self.users.iter().copied().max().unwrap_or(1),
+            seed: self.seed,
+            engine: self.engine,
+            loops: self.loops,
+            tuning: self.tuning,
+            reconnect,
+        }
     }
 
     fn check_generators(&self) -> Result<(), Error> {

@@ -20,7 +20,7 @@ use crate::action_runner::{ActionRunner, RestartTarget};
 use crate::cluster_node;
 use crate::engine::Engine;
 use crate::facts;
-use crate::hosts::{HostsPlan, HostsSession, WhatToRecord, generators_request};
+use crate::hosts::{HostsPlan, HostsSession, WhatToRecord};
 use crate::level::{Cut, silent_then_failed};
 use crate::login::AskPassword;
 use crate::other_nodes::OtherNodes;
@@ -237,7 +237,7 @@ impl PreparedRun<'_> {
         let engine = match hosts.as_ref().filter(|_| self.plan.has_generators()) {
             Some(hosts) => {
                 self.listener.hear(News::Step("connecting the users on the hosts of the load"));
-                let request = generators_request(self.plan, spec.limits.reconnect);
+                let request = self.plan.load_request(spec.limits.reconnect);
                 hosts.open_load(&request, &recording.recorder).map(|load| Engine::Hosts(Box::new(load)))
             }
             None => connected.map_or_else(connect, Ok),

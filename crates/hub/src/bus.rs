@@ -21,9 +21,10 @@ use crate::error::{Error, Result};
 use crate::frame::{FRAME_BYTES_MAX, Frame};
 use crate::host_name::HostName;
 use crate::member::HubSettings;
-use crate::message::{Answer, HostState, Order, RecordingId};
+use crate::message::{Answer, HostState, Order};
 use crate::nats_config::HEADERS_BYTES_MAX;
 use crate::packing::{pack, unpack};
+use crate::recording_id::RecordingId;
 use crate::subject::{self, FRAMES, HERE, WORK};
 use crate::token::Token;
 

@@ -19,6 +19,7 @@ mod message;
 mod nats_config;
 mod nats_server;
 mod packing;
+mod recording_id;
 mod reload;
 mod subject;
 mod token;
@@ -31,9 +32,8 @@ pub use frame::{ENTRIES_BYTES_MAX, FRAME_BYTES_MAX, Frame};
 pub use host_name::HostName;
 pub use load_order::{LoadOrder, LoadPhase, LoadRequest, LoadSource, LoadState, LoadStep};
 pub use member::{HubSettings, Member, MemberKind};
-pub use message::{
-    Answer, HostState, Order, RecordOrder, RecordingId, Right, WorkOrder, WorkState, WorkStep,
-};
+pub use message::{Answer, HostState, Order, RecordOrder, Right, WorkOrder, WorkState, WorkStep};
 pub use nats_server::{HubServer, NATS_SERVER};
+pub use recording_id::RecordingId;
 pub use token::Token;
 pub use work::{AGENT_LOST_AFTER, PartReceipt, ReceivedPart, Results, WorkPiece};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use whyso_load::{EngineKind, Interval, LevelOutcome, LevelSpec, Live, Tuning};
 
-use crate::message::RecordingId;
+use crate::recording_id::RecordingId;
 
 /// A step of a load. A commander whose answer was lost asks once more: a step that was done is not done twice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use crate::host_name::HostName;
 use crate::member::MemberKind;
-use crate::message::RecordingId;
+use crate::recording_id::RecordingId;
 
 /// The stream that holds frames until they are received.
 pub(crate) const FRAMES: &str = "WHYSO_FRAMES";

@@ -16,7 +16,7 @@ use crate::bus::{ACK_TIME_MAX, Bus, RECEIVER_IDLE_MAX};
 use crate::error::{Error, Result};
 use crate::frame::{FRAME_BYTES_MAX, Frame};
 use crate::host_name::HostName;
-use crate::message::RecordingId;
+use crate::recording_id::RecordingId;
 use crate::subject::{self, FRAMES, WORK};
 
 /// A piece whose agent has said nothing for this long goes to another one: what most queues have.

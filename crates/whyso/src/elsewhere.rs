@@ -1,5 +1,6 @@
 //! Runs in storage: found by the same names as runs in a folder, and copied here before they are read.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -16,12 +17,12 @@ pub(crate) fn place_of(runs: &Path) -> Result<Option<Place>> {
 }
 
 /// A folder for what is written: storage can't be recorded into.
-pub(crate) fn parse_folder(text: &str) -> Result<PathBuf, String> {
-    match is_place(text) {
+pub(crate) fn parse_folder(name: OsString) -> Result<PathBuf, String> {
+    match name.to_str().is_some_and(is_place) {
         true => {
             Err("a run is recorded into a folder: name one, then send it with `whyso runs push`".to_string())
         }
-        false => Ok(PathBuf::from(text)),
+        false => Ok(PathBuf::from(name)),
     }
 }
 

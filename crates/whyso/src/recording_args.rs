@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use whyso_record::Labels;
 
 use crate::sql_trace_args::SqlTraceArgs;
@@ -41,7 +42,7 @@ impl RecordingOutputArgs {
 #[derive(Args, Debug)]
 pub(crate) struct RecordingOutputArgs {
     /// Folder that holds the recordings
-    #[arg(long = "runs", alias = "out", value_name = "DIR", default_value = crate::config::runs(), value_parser = crate::elsewhere::parse_folder)]
+    #[arg(long = "runs", alias = "out", value_name = "DIR", default_value = crate::config::runs(), value_parser = OsStringValueParser::new().try_map(crate::elsewhere::parse_folder))]
     pub(crate) out: PathBuf,
 
     /// What to call the run, such as "before the index"; `whyso runs label` changes it later

@@ -4,13 +4,10 @@ mod generators;
 mod recorded;
 mod session;
 
-use std::time::Duration;
+use whyso_hub::{Bus, HostName, HostState, Token};
 
-use whyso_hub::{Bus, HostName, HostState, LoadRequest, LoadSource, Token};
-
+use crate::Error;
 use crate::runtime::runtime;
-use crate::source::Source;
-use crate::{Error, Plan};
 
 pub(crate) use generators::{Generators, HostsLevel};
 pub(crate) use session::{HostsSession, WhatToRecord};
@@ -44,28 +41,6 @@ pub struct HostPlan {
     pub server: Option<String>,
     /// The target of the host's part of the load, as the file of its agent calls it. `None`: it sends none.
     pub load: Option<String>,
-}
-
-/// What all hosts of the load are asked to send. Each gets its own target, seed and number of users.
-pub(crate) fn generators_request(plan: &Plan, reconnect: Duration) -> LoadRequest {
-    let source = match plan.source.clone() {
-        Source::Builtin(name) => LoadSource::Builtin { name },
-        Source::File { name, text } => LoadSource::File { name, text },
-        Source::Query { name, sql } => LoadSource::Query { name, sql },
-    };
-    LoadRequest {
-        target: String::new(),
-        source,
-        options: plan.options.clone(),
-        tables: plan.tables,
-        rows: plan.rows,
-        users_max: plan.users.iter().copied().max().unwrap_or(1),
-        seed: plan.seed,
-        engine: plan.engine,
-        loops: plan.loops,
-        tuning: plan.tuning,
-        reconnect,
-    }
 }
 
 /// The agents that are connected to a hub.

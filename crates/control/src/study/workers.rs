@@ -256,12 +256,12 @@ impl WorkersSession<'_> {
     }
 
     /// The starts of a unit that are not done yet.
-    fn left(&self, unit: u32) -> BTreeSet<Start> {
+    fn starts_left(&self, unit: u32) -> BTreeSet<Start> {
         self.journal.todo(unit).into_iter().filter(|start| start.unit() == unit).collect()
     }
 
     fn is_left(&self, unit: u32) -> bool {
-        !self.left(unit).is_empty()
+        !self.starts_left(unit).is_empty()
     }
 
     /// Keeps a result that is whole.
@@ -280,7 +280,7 @@ impl WorkersSession<'_> {
                 return Ok(());
             }
         };
-        let wanted = self.left(*unit);
+        let wanted = self.starts_left(*unit);
         let came: BTreeSet<Start> = records.iter().map(|record| record.start).collect();
         if !wanted.is_subset(&came) {
             self.forget(result.receipts);
