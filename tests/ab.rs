@@ -69,7 +69,7 @@ fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
     assert_ne!(server.sql(SETTING), before, "nothing has put it back yet");
     assert!(wait_until(SOON, || !is_paused()), "the program stands still");
 
-    let ended = output(&mut ab("10"));
+    let ended = output(&mut ab("20"));
     assert!(ended.status.success(), "{}", text(&ended.stderr));
     assert!(
         text(&ended.stderr).contains("an earlier run ended without putting a setting back"),
