@@ -127,7 +127,7 @@ impl Generator {
         !is_unasked(&self.shared)
     }
 
-    /// Ends the load. Its users are disconnected when [`Generator::is_over`] says so.
+    /// Ends the load. Its users are disconnected once [`Generator::is_over`] is true.
     pub fn close(&self) {
         lock(&self.shared).is_closed = true;
     }
