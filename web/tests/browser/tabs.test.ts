@@ -20,7 +20,7 @@ const chosen = (page: Page) => page.getByRole('tab', { selected: true }).textCon
 
 test('one tab is shown at a time, by mouse and by keyboard, and the address remembers which', async () => {
   const { page, complaints } = await open(browser, reportUrl);
-  expect(await page.getByRole('tab').allTextContents()).toEqual(['Over time', 'Levels', 'Functions', 'Threads', 'Statements', 'Locks', 'Findings', 'Settings']);
+  expect(await page.getByRole('tab').allTextContents()).toEqual(['Over time', 'Levels', 'Programs', 'Functions', 'Threads', 'Statements', 'Locks', 'Findings', 'Settings']);
   expect(await visible(page)).toEqual(['panel-time']);
   expect(new URL(page.url()).hash).toBe('');
   await chooseTab(page, 'Statements');
@@ -84,7 +84,7 @@ test('the evidence of a cause opens the tab that has it', async () => {
 test('paper has what is behind every tab, and no tabs', async () => {
   const { page } = await open(browser, reportUrl);
   await page.emulateMedia({ media: 'print' });
-  expect((await visible(page)).length).toBe(8);
+  expect((await visible(page)).length).toBe(9);
   expect(await page.getByRole('tablist').count()).toBe(0);
   for (const title of ['Over time', 'Levels', 'What was found', 'Server settings']) expect(await page.getByRole('heading', { name: title, exact: true }).isVisible(), title).toBe(true);
   await page.close();
@@ -100,7 +100,7 @@ test('a run with one level has no curve against users, and a tab with nothing be
   });
   const { page, complaints } = await open(browser, `${changed.url}#locks`);
   expect(await page.locator('[aria-labelledby=scale-title]').count()).toBe(0);
-  expect(await page.getByRole('tab').allTextContents()).toEqual(['Over time', 'Levels', 'Threads', 'Statements', 'Findings', 'Settings']);
+  expect(await page.getByRole('tab').allTextContents()).toEqual(['Over time', 'Levels', 'Programs', 'Threads', 'Statements', 'Findings', 'Settings']);
   expect(await visible(page)).toEqual(['panel-time']);
   expect(complaints).toEqual([]);
   await page.close();
