@@ -219,7 +219,8 @@ fn runs_are_sent_listed_read_and_fetched() {
         assert!(pulled.status.success(), "{}", text(&pulled.stderr));
         assert_eq!(files(&to.join(run)), files(&runs.join(run)));
     }
-    let small = refusal(storage.whyso(&["runs", "pull", "three", "--from", "s3://lab/team", "--size", "1KiB"]));
+    let small =
+        refusal(storage.whyso(&["runs", "pull", "three", "--from", "s3://lab/team", "--size", "1KiB"]));
     assert!(small.contains("are allowed"), "{small}");
 
     // What was sent holds no key.

@@ -122,6 +122,10 @@ impl LoadRecording {
         let server = facts::server_now(&dsn, false, None, &runtime)?;
         let spec = load.spec(&server.cpus);
         let mut info = facts::new_info(&load.command, spec, server, None);
+        if hosts.is_some_and(|hosts| hosts.server_host().is_some()) {
+            // Its own host traces it, even where this machine sees the process, too.
+            info.server.pid = None;
+        }
         info.not_measured.extend(load.not_measured());
         let mut watch = watch_spec(Some(&dsn), info.server.pid, None, INTERVAL);
         if let Some(name) = hosts.and_then(HostsPlan::server_host) {

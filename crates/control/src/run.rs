@@ -156,6 +156,10 @@ impl PreparedRun<'_> {
             &self.tested,
             &self.runtime,
         )?;
+        if self.plan.hosts.as_ref().is_some_and(|hosts| hosts.server_host().is_some()) {
+            // Its own host traces it, even where this machine sees the process, too.
+            info.server.pid = None;
+        }
         let unsettled = self.settle()?;
         if let Some(what) = unsettled {
             let why = format!("when the first level began, {what}");
@@ -216,7 +220,8 @@ impl PreparedRun<'_> {
         let others =
             OtherNodes::watch(nodes, *interval, (&self.runtime, *trace), &recorder, &mut recording.info)?;
         let wanted = TracingSpec {
-            trace: self.plan.trace,
+            // Here is no part of a load that others send.
+            trace: self.plan.trace && !self.plan.has_generators(),
             stacks: self.plan.stacks,
             others: cluster_node::loaded_others(nodes)
                 .filter_map(|node| Some((node.pid?, node.port)))

@@ -115,6 +115,19 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
              of other clients from the load's.";
         budget.notes.push(if level.is_across_hosts { between_hosts } else { between_relays }.to_string());
     }
+    let is_sent_elsewhere =
+        level.is_across_hosts && is_server_traced && !is_client_traced && !budget.recorded;
+    if let (true, Some(request)) = (is_sent_elsewhere, sums.of("request_ns")) {
+        let transit_in_ms = sums.of("transit_in_ns").map_or(0.0, |transit| transit.ms);
+        let ms = (response_ms - client_queue_ms - request.ms - transit_in_ms).max(0.0);
+        budget.parts.retain(|part| part.part != Part::TransitOut);
+        budget.push(Part::TransitOut, ms, vec![request.series]);
+        budget.notes.push(
+            "Other hosts sent the load. The way there, the way back and the delays of the generators can't be separated: they are in \
+             transit_out, which is what is left of the response time."
+                .to_string(),
+        );
+    }
     if let (false, Some(wire)) = (is_server_traced, sums.of("wire_ns")) {
         budget.push(Part::ServerAndNetwork, wire.ms, vec![wire.series]);
         budget.notes.push(
@@ -122,7 +135,7 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
                 .to_string(),
         );
     }
-    if is_server_traced && !is_client_traced {
+    if is_server_traced && !is_client_traced && !is_sent_elsewhere {
         let between = match budget.recorded {
             true => "is in no part and not in the mean",
             false => "is in what is unaccounted for",
