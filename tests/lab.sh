@@ -42,6 +42,8 @@ on() {
 	[ "$trouble $host" != "cpu load-2" ] || cpus=1
 	local before=(taskset --cpu-list "$cpus")
 	[ "$host" != db ] || before+=(unshare --time --monotonic 86400)
+	# With a CPU of its own, it is a machine of its own.
+	[ "$trouble $host" != "cpu load-2" ] || before+=(unshare --uts sh -c 'hostname load-2 && exec "$@"' load-2)
 	exec ip netns exec "wl$id-$host" "${before[@]}" "$@"
 }
 

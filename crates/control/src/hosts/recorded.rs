@@ -98,6 +98,11 @@ impl RecordedPart {
         }
     }
 
+    /// The name of its machine, which containers and namespaces of one machine share.
+    pub(super) fn machine(&self) -> &str {
+        &self.facts.hostname
+    }
+
     /// Its clock against this one's, by what is known so far.
     pub(super) fn line(&self) -> Option<ClockLine> {
         self.clock.line()

@@ -178,15 +178,19 @@ impl HostsSession {
     pub(crate) fn open_load(&self, request: &LoadRequest, recorder: &Recorder) -> Result<Generators, Error> {
         let mut plans = Vec::new();
         let mut seeds = SplitMix64::new(request.seed);
-        for (place, part) in lock(&self.parts).iter().enumerate() {
+        let parts = lock(&self.parts);
+        let of_server = parts.iter().find(|part| part.plan.server.is_some()).map(RecordedPart::machine);
+        for (place, part) in parts.iter().enumerate() {
             // A host's users are other users than those of the others.
             let seed = seeds.next_u64();
-            let HostPlan { name, server, load } = part.plan.clone();
+            let HostPlan { name, load, .. } = part.plan.clone();
             if let Some(target) = load {
                 let request = LoadRequest { target, seed, ..request.clone() };
-                plans.push(GeneratorPlan { name, has_server: server.is_some(), place, request });
+                let has_server = of_server == Some(part.machine());
+                plans.push(GeneratorPlan { name, has_server, place, request });
             }
         }
+        drop(parts);
         let users_max = share_max(request.users_max, plans.len());
         plans.iter_mut().for_each(|plan| plan.request.users_max = users_max);
         let orders = LoadOrders {
