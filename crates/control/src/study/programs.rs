@@ -6,7 +6,7 @@ use std::path::Path;
 use whyso_study::{Cell, Spec};
 
 /// Options of a server that name code to load or statements to run, without "loose_".
-const KNOBS: [&str; 7] = [
+pub(super) const KNOBS: [&str; 7] = [
     "plugin_dir",
     "plugin_load",
     "plugin_load_add",

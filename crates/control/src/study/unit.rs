@@ -9,6 +9,7 @@ use whyso_record::{backup_to, import_from};
 use whyso_study::{Journal, StartRecord, StoredStudy};
 
 use super::plan::KnownKnobs;
+use super::programs::KNOBS;
 use super::{carry_out_next, study_programs, wrong_study};
 use crate::progress::Listener;
 use crate::{Error, Stop};
@@ -46,17 +47,10 @@ pub fn check_study_of_others(study: &StoredStudy) -> Result<(), Error> {
     }
 }
 
-/// Options of a server by which code could be run or files be written, in addition to those that name a path.
-const CODE: [&str; 14] = [
-    "plugin_dir",
-    "plugin_load",
-    "plugin_load_add",
-    "early_plugin_load",
-    "init_file",
-    "init_connect",
+/// Options of a server by which code could be run or files be written, in addition to [`KNOBS`].
+const OTHERS_TOO: [&str; 7] = [
     "init_slave",
     "init_replica",
-    "lc_messages_dir",
     "wsrep_notify_cmd",
     "wsrep_provider",
     "general_log_file",
@@ -68,7 +62,7 @@ const CODE: [&str; 14] = [
 fn may_name_code(name: &str) -> bool {
     let plain = name.to_lowercase().replace('-', "_");
     let plain = plain.strip_prefix("loose_").unwrap_or(&plain);
-    CODE.iter().any(|option| option.starts_with(plain))
+    KNOBS.iter().chain(&OTHERS_TOO).any(|option| option.starts_with(plain))
 }
 
 /// Carries out one unit of a study on servers of whyso's own. `folder`: a new one for its recordings. Returns what was measured.
