@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, SOON, ask, cpu_ns_of_last_seconds, json_of, kill, output, text, wait_until};
+use common::{OwnServer, Place, SOON, ask, cpu_ns_of_last_seconds, json_of, kill, output, text, wait_until};
 use serde_json::Value;
 
 /// The nodes of the only cluster: role and DSN.
@@ -296,4 +296,43 @@ fn what_is_no_cluster_is_refused() {
         "{printed}"
     );
     assert_eq!(printed.matches("--innodb-flush-log-at-trx-commit=2").count(), 1, "{printed}");
+}
+
+#[test]
+fn several_servers_share_a_load_and_each_is_watched_and_put_back() {
+    let (place, first, second) = (Place::new(), OwnServer::start(), OwnServer::start());
+    let executed = |server: &OwnServer| -> u64 {
+        let row = server.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
+        row.split_whitespace().last().unwrap().parse().unwrap()
+    };
+    let capacity = |server: &OwnServer| server.sql("SELECT @@GLOBAL.innodb_io_capacity").trim().to_string();
+    let before = [&first, &second].map(capacity);
+    let dsns = [first.dsn("root", "whyso"), second.dsn("root", "whyso")];
+    let twice = output(&mut place.whyso(&["run", "--dsn", &dsns[0], "--dsn", &dsns[0], "--seconds", "1"]));
+    assert!(text(&twice.stderr).contains("named twice"), "{}", text(&twice.stderr));
+    let args =
+        ["run", "oltp-read-write", "--dsn", &dsns[0], "--dsn", &dsns[1], "--set", "innodb_io_capacity=777"];
+    let more = ["--users", "4", "--seconds", "4", "--tables", "1", "--rows", "1000", "--no-repeat", "--json"];
+    let out = json_of(&output(&mut place.whyso(&[&args[..], &more].concat())));
+    let all = [&first, &second].map(executed);
+    // Connections take turns: each has half of them.
+    assert!(all[0] > 500 && all[1] > 500, "{all:?}");
+    assert_eq!([&first, &second].map(capacity), before);
+    let path = out["path"].as_str().unwrap();
+    let run: Value =
+        serde_json::from_slice(&std::fs::read(std::path::Path::new(path).join("run.json")).unwrap()).unwrap();
+    let other = &run["nodes"][0];
+    assert_eq!((&other["role"], &other["is_loaded"]), (&"server".into(), &true.into()), "{run}");
+    let name = other["name"].as_str().unwrap();
+    let mut export = place.whyso(&["export", path, "--format", "csv", "--host", name, "--source", "status"]);
+    let csv = text(&output(export.args(["--metric", "Questions"])).stdout);
+    assert!(csv.lines().count() > 4, "{name}: {csv}");
+    let why = json_of(&output(&mut place.whyso(&["why", path, "--json"])));
+    let level = &why["levels"][0];
+    let transactions = level["transactions"].as_f64().or(level["transactions_per_s"].as_f64());
+    let unaccounted = level["budget_ms"]["unaccounted"].as_f64().unwrap_or(0.0);
+    let response_ms = level["latency_ms"]["mean"].as_f64().or(level["response_ms"].as_f64()).unwrap();
+    assert!(unaccounted.abs() < 0.05 * response_ms, "{transactions:?} {level}");
+    // The requests of both servers are in it: those of one alone would leave half of the time open.
+    assert!(level["budget_ms"]["cpu"].as_f64().unwrap() > 0.0, "{level}");
 }

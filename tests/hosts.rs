@@ -258,6 +258,79 @@ fn a_load_that_a_host_does_not_allow_is_refused_with_what_to_do() {
     assert!(db.contains("db may not load") && db.contains("may = ["), "{db}");
     let target = refused("[[host]]\nname = \"load-c\"\nload = \"bank\"\n");
     assert!(target.contains("knows no target bank") && target.contains("[[target]]"), "{target}");
+    lab.write("lab.toml", "hub = \"state/whyso/hub\"\n[[host]]\nname = \"db\"\nserver = \"shop\"\n");
+    let change = ["--versus", "--set", "innodb_flush_log_at_trx_commit=2"];
+    let ab = [&["ab", "--dsn", &dsn, "--hosts", "lab.toml", "--tables", "1", "--rows", "100"], &change[..]]
+        .concat();
+    let experiment = text(&output(&mut lab.whyso("a", &ab)).stderr);
+    assert!(
+        experiment.contains("db permits no experiments") && experiment.contains("may = ["),
+        "{experiment}"
+    );
+}
+
+#[test]
+fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
+    if !can_be_lab() {
+        return;
+    }
+    let lab = Lab::start_with(-300, "may = [\"observe\", \"experiment\"]", &["c", "d"]);
+    let dsn = lab.dsn();
+    let out = json_of(&output(&mut lab.whyso("a", &run(&dsn, &["--users", "4", "--seconds", "4"]))));
+    let path = recorded(&out);
+    let setting = || lab.sql("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").trim().to_string();
+    let before = setting();
+    let prove =
+        ["prove", path.to_str().unwrap(), "--dsn", &dsn, "--allow-experiments", "--json", "--budget", "60s"];
+    let change = ["--versus", "--set", "innodb_flush_log_at_trx_commit=2"];
+    let alone = text(&output(&mut lab.whyso("a", &[&prove[..], &change].concat())).stderr);
+    assert!(alone.contains("load-c, load-d") && alone.contains("--hosts"), "{alone}");
+    let of_hosts = lab.spawn("a", &[&prove[..], &["--hosts", "lab.toml"], &change].concat());
+    // Both hosts send it, from addresses of their own.
+    let clients = || {
+        let sql = "SELECT DISTINCT SUBSTRING_INDEX(host, ':', 1) FROM information_schema.processlist \
+                   WHERE user = 'lab' AND db = 'whyso' AND command = 'Execute' ORDER BY 1";
+        lab.sql(sql).split_whitespace().map(str::to_string).collect::<Vec<_>>()
+    };
+    assert!(wait_until(common::SOON, || clients() == ["10.98.0.3", "10.98.0.4"]), "{:?}", clients());
+    let proofs = json_of(&finish(of_hosts, BOUND));
+    let proof = &proofs["proofs"][0];
+    let gain = &proof["measured_gain"];
+    assert!(gain.is_object(), "{proofs}");
+    assert!(gain["low"].as_f64().unwrap() > 0.3 && gain["high"].as_f64().unwrap() < 30.0, "{proofs}");
+    assert_eq!((&proof["undone"], setting()), (&true.into(), before), "{proofs}");
+}
+
+#[test]
+fn hosts_are_watched_each_on_a_screen_of_its_own() {
+    if !can_be_lab() || !may_trace() {
+        return;
+    }
+    let lab = Lab::start_with(700, "may = [\"observe\"]", &["c"]);
+    let load = ["load", "oltp-point-select", "--dsn", &lab.dsn(), "--users", "2", "--seconds", "300"];
+    let rate = ["--tables", "1", "--rows", "1000", "--rate", "300"];
+    let mut load = lab.spawn("c", &[&load[..], &rate].concat());
+    let terminal = lab.watch(&["--hosts", "lab.toml"]);
+    terminal.wait_for("the server's host, with its requests", |screen| {
+        screen.starts_with("whyso 1/2") && screen.contains("db: ") && screen.contains("c cpu ")
+    });
+    terminal.press(&["9"]);
+    terminal.wait_for("programs of the database's host", |screen| screen.contains("mariadbd"));
+    terminal.press(&[">"]);
+    terminal
+        .wait_for("the other host", |screen| screen.starts_with("whyso 2/2") && screen.contains("load-c"));
+    terminal.press(&["r"]);
+    terminal.wait_for_words("● recording");
+    terminal.quit();
+    load.kill().unwrap();
+    load.wait().unwrap();
+    let runs = terminal.runs();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    let run = run_json(&runs[0]);
+    let names: Vec<&str> =
+        run["hosts"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["db", "load-c"], "{run}");
+    assert!(run["levels"][0]["result"]["transactions"].as_u64().unwrap() > 100, "{run}");
 }
 
 const STUDY: &str = "title = \"Two workers\"

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::terminal::Terminal;
 use super::{OwnServer, Place, SOON, kill, output, spawn, text, wait_until};
 
 /// Names nats-server where it is not on the PATH.
@@ -78,7 +79,11 @@ impl Lab {
         for loader in loaders {
             let name = format!("load-{loader}");
             let target = format!("[[target]]\nname = \"shop\"\ndsn = \"{}\"\n", lab.dsn());
-            lab.join(loader, &name, &format!("may = [\"observe\", \"load\", \"start-servers\"]\n{target}"));
+            lab.join(
+                loader,
+                &name,
+                &format!("may = [\"observe\", \"load\", \"start-servers\", \"experiment\"]\n{target}"),
+            );
             file += &format!("[[host]]\nname = \"{name}\"\nload = \"shop\"\n");
         }
         lab.write("lab.toml", &file);
@@ -166,6 +171,11 @@ impl Lab {
         }
         command.stdin(Stdio::null());
         command
+    }
+
+    /// `whyso watch` in a terminal on the hub's host.
+    pub(crate) fn watch(&self, args: &[&str]) -> Terminal<'_> {
+        Terminal::start_by(&self.place, &format!("ip netns exec {}", self.namespace("a")), args)
     }
 
     /// The load's way to the database.

@@ -27,7 +27,7 @@ const RECORDINGS_MAX: usize = 4;
 /// Recordings whose frames wait for the hub, at most.
 const WAITING_MAX: usize = 64;
 /// Loads at a time.
-const LOADS_MAX: usize = 2;
+const LOADS_MAX: usize = 4;
 /// Between two looks at what is under way.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Between two attempts to reach the hub.
@@ -289,6 +289,7 @@ impl Agent {
             name: self.token.name.to_string(),
             whyso: env!("CARGO_PKG_VERSION").to_string(),
             facts: whyso_watch::host_facts(None),
+            cpus: whyso_control::host_cpus(),
             may: self.settings.may.clone(),
             servers: self.settings.servers.iter().map(|server| server.name.clone()).collect(),
             targets: self.settings.targets.iter().map(|target| target.name.clone()).collect(),
@@ -361,7 +362,11 @@ impl Agent {
         if self.loads.len() >= LOADS_MAX {
             return Err(format!("{LOADS_MAX} loads are under way here"));
         }
-        let target = GeneratorTarget { dsn: target.dsn.clone(), allow_writes: target.allow_writes };
+        let target = GeneratorTarget {
+            dsn: target.dsn.clone(),
+            allow_writes: target.allow_writes,
+            may_experiment: self.settings.may.contains(&Right::Experiment),
+        };
         Generator::open(target, request.clone()).map_err(|error| error.to_string())
     }
 

@@ -15,6 +15,9 @@ use crate::server_under_test::SharedCell;
 /// Servers that one tracer follows, at most.
 pub(crate) const LOADED_MAX: usize = 4;
 
+/// Role of one of several servers that belong to no cluster.
+pub(crate) const SERVER: &str = "server";
+
 /// Threads of a data node that are traced one by one, at most.
 const THREADS_MAX: usize = 64;
 
@@ -110,17 +113,29 @@ pub(crate) fn entry(nodes: &[ClusterNode]) -> Option<&Dsn> {
 /// Refuses what one server alone can have.
 pub(crate) fn check(nodes: &[ClusterNode], follows_commands: bool) -> Result<(), Error> {
     let loaded = loaded_others(nodes).count() + 1;
-    if loaded == 1 {
-        return Ok(());
-    }
     if loaded > LOADED_MAX {
         return Err(Error::Plan(format!(
             "the tracer follows up to {LOADED_MAX} servers, and {loaded} nodes would be loaded: start a smaller cluster, or load it without --all-nodes and without a proxy"
         )));
     }
-    if follows_commands {
+    if loaded > 1 && follows_commands {
         return Err(Error::Plan(
             "--trace-sql follows one server: leave it out, or --all-nodes, or the proxy".to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what one server alone can have, where several are loaded that belong to no cluster.
+pub(crate) fn check_servers(servers: usize, follows_commands: bool) -> Result<(), Error> {
+    if servers > LOADED_MAX {
+        return Err(Error::Plan(format!(
+            "the tracer follows up to {LOADED_MAX} servers, and {servers} were named: leave some out, or load them without a recording by whyso load"
+        )));
+    }
+    if servers > 1 && follows_commands {
+        return Err(Error::Plan(
+            "--trace-sql follows one server: leave it out, or the other servers".to_string(),
         ));
     }
     Ok(())

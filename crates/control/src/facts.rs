@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, wall_ns};
+use whyso_hub::HostCpus;
 use whyso_model::ServerFacts;
 use whyso_model::{NotMeasured, RunSpec, SettingReason};
 use whyso_record::run::RunInfo;
@@ -128,9 +129,15 @@ pub(crate) fn allowed_cpus() -> Vec<u32> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
 }
 
+/// The CPUs that this process may use.
+pub fn host_cpus() -> HostCpus {
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    HostCpus { boot_id: boot_id.trim().to_string(), cpus: allowed_cpus() }
+}
+
 /// A run's id: its begin in UTC and the process, such as "20260131-235959-1234". One that begins within the same second of the same process
 /// has its number, too: "20260131-235959-1234-2".
-fn new_id() -> String {
+pub(crate) fn new_id() -> String {
     static LAST: Mutex<(String, u32)> = Mutex::new((String::new(), 0));
     let begin = jiff::Timestamp::from_nanosecond(i128::from(wall_ns())).unwrap_or_default();
     let id = format!("{}-{}", begin.strftime("%Y%m%d-%H%M%S"), std::process::id());

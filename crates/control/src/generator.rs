@@ -7,9 +7,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
-use whyso_hub::{LoadPhase, LoadRequest, LoadSource, LoadState, LoadStep};
+use whyso_hub::{LoadPhase, LoadRequest, LoadState, LoadStep};
 use whyso_load::{Interval, LevelOutcome, LevelSpec, Limits, Live, LoadSpec};
 use whyso_server::answers::{answered, log_out};
+use whyso_server::knobs::session_statement;
 use whyso_server::{Dsn, schema};
 use whyso_workload::{DictionarySource, Workload};
 
@@ -38,6 +39,8 @@ pub struct GeneratorTarget {
     pub dsn: String,
     /// A schema that whyso did not make may be written.
     pub allow_writes: bool,
+    /// Sessions of the load may be given settings.
+    pub may_experiment: bool,
 }
 
 /// A load that another host commands. Dropping it ends the load.
@@ -217,7 +220,7 @@ fn check_time(at_ns: i64) -> Result<(), String> {
 fn open(target: &GeneratorTarget, request: &LoadRequest) -> Result<Engine, Error> {
     check_users(&[request.users_max])?;
     check_data_set(request.tables, request.rows)?;
-    let source = source(&request.source);
+    let source = Source::from(&request.source);
     let mut dsn = Dsn::resolve(&target.dsn)?;
     let allow_writes = target.allow_writes.then(|| dsn.schema.clone());
     let mut workload = source.workload(&WorkloadContext {
@@ -228,6 +231,17 @@ fn open(target: &GeneratorTarget, request: &LoadRequest) -> Result<Engine, Error
         allow_writes: allow_writes.as_deref(),
     })?;
     refuse_files(&workload)?;
+    for kind in &request.left_out {
+        workload.leave_out(kind)?;
+    }
+    if !request.session.is_empty() && !target.may_experiment {
+        return Err(Error::Plan(
+            "it asks for settings of the load's sessions, which is an experiment: the agent's file has to allow it, by \"experiment\" in may".to_string(),
+        ));
+    }
+    for (name, value) in &request.session {
+        workload.session.push(session_statement(name, value)?);
+    }
     let runtime = runtime()?;
     runtime.block_on(async {
         let mut conn = login::log_in(&mut dsn, &|_| None).await?;
@@ -257,14 +271,6 @@ fn open(target: &GeneratorTarget, request: &LoadRequest) -> Result<Engine, Error
         ..LoadSpec::new(server_under_test::target(&dsn), request.users_max, request.seed)
     };
     Engine::open(&spec, &workload)
-}
-
-fn source(source: &LoadSource) -> Source {
-    match source.clone() {
-        LoadSource::Builtin { name } => Source::Builtin(name),
-        LoadSource::File { name, text } => Source::File { name, text },
-        LoadSource::Query { name, sql } => Source::Query { name, sql },
-    }
 }
 
 /// No order names a path of this host.

@@ -65,6 +65,7 @@ mod service_level;
 mod session_actions;
 mod settle;
 mod setup_tracing;
+mod several_servers;
 mod source;
 mod stacks_now;
 mod statement_work;
@@ -80,6 +81,7 @@ pub use bisect::{BisectPlan, bisect};
 pub use cluster_node::{ClusterNode, OwnCluster};
 pub use driven_load::{DrivenLoad, LoadRecording};
 pub use error::Error;
+pub use facts::host_cpus;
 pub use generator::{Generator, GeneratorTarget};
 pub use hosts::{HostPlan, HostsPlan, connected_agents};
 pub use locks_now::{LocksNow, locks_now};
@@ -89,7 +91,9 @@ pub use pfs_setup::{pfs_dry_run, undo};
 pub use plan::{Plan, USERS_MAX, parse_knob};
 pub use progress::{IntervalNews, Listener, News, Quiet, Running};
 pub use prove::{ProvePlan, proposals_for, prove};
-pub use record::{RecordPlan, RecordTarget, Show, Taps, WatchedServer, record, watch};
+pub use record::{
+    RecordPlan, RecordTarget, Show, ShowHosts, Taps, WatchedHosts, WatchedServer, record, watch, watch_hosts,
+};
 pub use recording::Outcome;
 pub use run::run;
 pub use server_plan::ServerPlan;

@@ -68,6 +68,8 @@ pub struct Plan {
     pub server: ServerPlan,
     /// The nodes of its cluster, itself first; the others are watched, too. Empty where it is in none that whyso knows.
     pub nodes: Vec<ClusterNode>,
+    /// Servers that are loaded and watched together with `server`. Each gets the data.
+    pub other_servers: Vec<ServerPlan>,
     /// That cluster, where it was started for this run alone.
     pub cluster: Option<OwnCluster>,
     /// What the Performance Schema is to count; `None`: as the server has it.
@@ -124,15 +126,12 @@ impl Plan {
 
     /// What all hosts of the load are asked to send. Each gets its own target, seed and number of users.
     pub(crate) fn load_request(&self, reconnect: Duration) -> LoadRequest {
-        let source = match self.source.clone() {
-            Source::Builtin(name) => LoadSource::Builtin { name },
-            Source::File { name, text } => LoadSource::File { name, text },
-            Source::Query { name, sql } => LoadSource::Query { name, sql },
-        };
         LoadRequest {
             target: String::new(),
-            source,
+            source: LoadSource::from(&self.source),
             options: self.options.clone(),
+            session: Vec::new(),
+            left_out: Vec::new(),
             tables: self.tables,
             rows: self.rows,
             users_max: self.users.iter().copied().max().unwrap_or(1),
@@ -154,6 +153,9 @@ impl Plan {
             true if !self.nodes.is_empty() => wrong(
                 "a load of several hosts goes to one target of each host: leave out --cluster or load in the file of --hosts",
             ),
+            true if !self.other_servers.is_empty() => wrong(
+                "a load of several hosts goes to one target of each host: give one --dsn, or leave out load in the file of --hosts",
+            ),
             true if self.client_cpus.is_some() => wrong(
                 "--client-cpus is about a load of this machine, and other hosts send it: start their agents on those CPUs",
             ),
@@ -168,6 +170,7 @@ impl Plan {
     pub fn check(&self) -> Result<(), Error> {
         check_users(&self.users)?;
         cluster_node::check(&self.nodes, self.sql.is_some())?;
+        cluster_node::check_servers(self.other_servers.len() + 1, self.sql.is_some())?;
         check_times(self.measure, self.warmup_max)?;
         self.rates_per_s.iter().try_for_each(|rate_per_s| check_rate(*rate_per_s))?;
         if !self.rates_per_s.is_empty() && self.think != Think::None {

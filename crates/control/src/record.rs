@@ -17,6 +17,7 @@ pub use plan::{RecordPlan, RecordTarget, Taps};
 pub use watch::{Show, WatchedServer, watch};
 
 use across_hosts::record_across_hosts;
+pub use across_hosts::{ShowHosts, WatchedHosts, watch_hosts};
 use processes::{record_machine, record_processes};
 use server::with_server;
 

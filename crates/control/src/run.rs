@@ -33,6 +33,7 @@ use crate::server_setup::{ServerNeeds, set_up_server};
 use crate::server_under_test::{self, ServerUnderTest};
 use crate::service_level::check_kinds;
 use crate::settle::{SETTLE_TIME_MAX, wait_until_settled};
+use crate::several_servers::{self, Preparing};
 use crate::source::WorkloadContext;
 use crate::sweep::{PendingLevel, Sweep, find_best, list_levels};
 use crate::{Error, Plan, statement_work};
@@ -51,7 +52,16 @@ pub fn run(
 ) -> Result<Outcome, Error> {
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     let (tested, runtime, workload) = set_up_run(plan, listener, stop, ask_password)?;
-    let prepared = PreparedRun { plan, workload, client_cpus, tested, runtime, listener, stop };
+    let preparing = Preparing { runtime: &runtime, listener, stop, ask_password };
+    let others = match preparing.others(&plan.other_servers, &needs(plan, &workload), &workload) {
+        Ok(others) => others,
+        Err(error) => {
+            runtime.block_on(put_everything_back(tested, listener));
+            return Err(error);
+        }
+    };
+    let servers = (tested, others);
+    let prepared = PreparedRun { plan, workload, client_cpus, servers, runtime, listener, stop };
     let outcome = prepared.record();
     prepared.put_everything_back();
     outcome
@@ -68,20 +78,7 @@ pub(crate) fn set_up_run(
     let mut workload = workload(plan)?;
     check_kinds(&plan.slo, &workload)?;
     let runtime = runtime()?;
-    let dataset =
-        Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, engine: plan.table_engine.clone() };
-    let needs = ServerNeeds {
-        server: &plan.server,
-        dataset,
-        data_wanted: workload.requirements().tables > 0,
-        writes: !workload.only_reads() || workload.setup.is_some(),
-        users_max: plan.users.iter().copied().max().unwrap_or(1),
-        allow_writes: plan.allow_writes.as_deref(),
-        pfs: plan.pfs.as_ref(),
-        cold: plan.cold,
-        can_be_slowed: false,
-    };
-    let tested = prepare_server(&runtime, &needs, listener, stop, ask_password)?;
+    let tested = prepare_server(&runtime, &needs(plan, &workload), listener, stop, ask_password)?;
     let brought = runtime.block_on(async {
         set_up(&tested, &workload, listener).await?;
         fill_dictionaries(&tested.dsn, &mut workload).await?;
@@ -95,6 +92,22 @@ pub(crate) fn set_up_run(
         return Err(error);
     }
     Ok((tested, runtime, workload))
+}
+
+/// What the servers of a plan need.
+fn needs<'a>(plan: &'a Plan, workload: &Workload) -> ServerNeeds<'a> {
+    let engine = plan.table_engine.clone();
+    ServerNeeds {
+        server: &plan.server,
+        dataset: Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, engine },
+        data_wanted: workload.requirements().tables > 0,
+        writes: !workload.only_reads() || workload.setup.is_some(),
+        users_max: plan.users.iter().copied().max().unwrap_or(1),
+        allow_writes: plan.allow_writes.as_deref(),
+        pfs: plan.pfs.as_ref(),
+        cold: plan.cold,
+        can_be_slowed: false,
+    }
 }
 
 /// The workload of a plan, checked against its data set.
@@ -140,7 +153,8 @@ struct PreparedRun<'a> {
     plan: &'a Plan,
     workload: Workload,
     client_cpus: Option<CpuSet>,
-    tested: ServerUnderTest,
+    /// The first one, and those that are loaded with it.
+    servers: (ServerUnderTest, Vec<ServerUnderTest>),
     runtime: Runtime,
     listener: &'a dyn Listener,
     stop: &'a Stop,
@@ -148,12 +162,14 @@ struct PreparedRun<'a> {
 
 impl PreparedRun<'_> {
     fn record(&self) -> Result<Outcome, Error> {
+        let separate = several_servers::nodes(&self.servers.0, &self.servers.1, &self.runtime)?;
+        let nodes = if separate.is_empty() { &self.plan.nodes } else { &separate };
         self.listener.hear(News::Step("waiting for the server to settle"));
         let mut info = facts::run_info(
             self.plan,
             &self.workload,
             self.client_cpus.as_ref(),
-            &self.tested,
+            &self.servers.0,
             &self.runtime,
         )?;
         if self.plan.hosts.as_ref().is_some_and(|hosts| hosts.server_host().is_some()) {
@@ -165,20 +181,20 @@ impl PreparedRun<'_> {
             let why = format!("when the first level began, {what}");
             info.not_measured.push(NotMeasured::new(Missing::Other, "a server at rest", why));
         }
-        cluster_node::describe(&self.plan.nodes, &mut info);
+        cluster_node::describe(nodes, &mut info);
         let executions = self.execute_each_statement();
         info.statement_work = executions.work;
         info.not_measured.extend(executions.not_measured);
 
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
         let target = |dsn: &Dsn| {
-            let dsn = Dsn { schema: self.tested.dsn.schema.clone(), ..dsn.clone() };
+            let dsn = Dsn { schema: self.servers.0.dsn.schema.clone(), ..dsn.clone() };
             server_under_test::target(&dsn)
         };
-        let entry = cluster_node::entry(&self.plan.nodes);
-        let first = entry.map_or_else(|| self.tested.target(), target);
+        let entry = cluster_node::entry(nodes);
+        let first = entry.map_or_else(|| self.servers.0.target(), target);
         let mut spec = LoadSpec::new(first, users_max, self.plan.seed);
-        let direct = cluster_node::loaded_others(&self.plan.nodes).filter(|_| entry.is_none());
+        let direct = cluster_node::loaded_others(nodes).filter(|_| entry.is_none());
         for dsn in direct.filter_map(|node| node.dsn.as_ref()) {
             spec.endpoints.push(Endpoint { target: target(dsn), weight: 1 });
         }
@@ -202,13 +218,13 @@ impl PreparedRun<'_> {
         let connects_first = self.plan.sql.is_none() && !self.plan.has_generators();
         let connected = connects_first.then(connect).transpose()?;
 
-        let (pid, data_dir) = (info.server.pid, self.tested.data_dir.clone());
+        let (pid, data_dir) = (info.server.pid, self.servers.0.data_dir.clone());
         let mut recording = Recording::begin(&self.plan.out, info)?;
         recording.label(&self.plan.labels)?;
         recording.relay(&self.plan.relay)?;
-        let mut watched = watch_spec(Some(&self.tested.dsn), pid, data_dir, self.plan.interval);
+        let mut watched = watch_spec(Some(&self.servers.0.dsn), pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);
-        watched.other_node_pids = cluster_node::other_pids(&self.plan.nodes);
+        watched.other_node_pids = cluster_node::other_pids(nodes);
         if let Some(name) = self.plan.hosts.as_ref().and_then(HostsPlan::server_host) {
             // Its machine and its process are recorded there.
             watched.server_host = name.to_string();
@@ -216,7 +232,7 @@ impl PreparedRun<'_> {
         }
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
         let recorder = recording.recorder.clone();
-        let Plan { nodes, interval, trace, .. } = self.plan;
+        let Plan { interval, trace, .. } = self.plan;
         let others =
             OtherNodes::watch(nodes, *interval, (&self.runtime, *trace), &recorder, &mut recording.info)?;
         let wanted = TracingSpec {
@@ -226,7 +242,7 @@ impl PreparedRun<'_> {
             others: cluster_node::loaded_others(nodes)
                 .filter_map(|node| Some((node.pid?, node.port)))
                 .collect(),
-            sql: self.plan.sql.map(|literals| FollowSpec { literals, opts: self.tested.dsn.opts() }),
+            sql: self.plan.sql.map(|literals| FollowSpec { literals, opts: self.servers.0.dsn.opts() }),
             generator: Generator::Own,
         };
         let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
@@ -253,7 +269,7 @@ impl PreparedRun<'_> {
         };
         drop(tracing);
         self.keep_log(&recording.path);
-        let variables = facts::variables_now(&self.tested.dsn, &watcher, &self.runtime);
+        let variables = facts::variables_now(&self.servers.0.dsn, &watcher, &self.runtime);
         others.stop(&mut recording.info);
         if let Some(hosts) = hosts {
             hosts.end(&mut recording.info, self.listener);
@@ -286,8 +302,8 @@ impl PreparedRun<'_> {
         tracing: Option<&Tracing>,
     ) -> Option<String> {
         let plan = self.plan;
-        let dsn = self.tested.dsn.clone();
-        let restarted = match (&plan.cluster, self.tested.throw_away.clone()) {
+        let dsn = self.servers.0.dsn.clone();
+        let restarted = match (&plan.cluster, self.servers.0.throw_away.clone()) {
             (Some(cluster), _) => RestartTarget::Cluster(cluster.clone()),
             (None, Some(server)) => RestartTarget::Server(server),
             (None, None) => RestartTarget::Nothing,
@@ -306,7 +322,7 @@ impl PreparedRun<'_> {
             tracing,
             listener: self.listener,
             stop: self.stop,
-            actions: ActionRunner::new(&plan.actions, handle, dsn, self.tested.undo.clone(), restarted),
+            actions: ActionRunner::new(&plan.actions, handle, dsn, self.servers.0.undo.clone(), restarted),
             levels_left: todo.len() as u32 + repeats,
             measured_before: Duration::ZERO,
         };
@@ -364,7 +380,7 @@ impl PreparedRun<'_> {
 
     /// A failure's message, with how the throw-away server ended where that is why.
     fn with_death(&self, message: String) -> String {
-        let Some(server) = &self.tested.throw_away else { return message };
+        let Some(server) = &self.servers.0.throw_away else { return message };
         // The kernel may take a moment to tell that a process is gone.
         for _ in 0..20 {
             let death = self.runtime.block_on(server.lock()).died();
@@ -382,7 +398,7 @@ impl PreparedRun<'_> {
 
     /// The throw-away server's own log becomes a part of the recording.
     fn keep_log(&self, path: &std::path::Path) {
-        let Some(log) = &self.tested.log else { return };
+        let Some(log) = &self.servers.0.log else { return };
         let copied = std::fs::File::open(log).and_then(|mut log| {
             let mut copy = private::create_file(&whyso_record::server_log_path(path))?;
             std::io::copy(&mut log, &mut copy)
@@ -398,11 +414,11 @@ impl PreparedRun<'_> {
             return statement_work::Executions::default();
         }
         self.listener.hear(News::Step("executing each statement once"));
-        self.runtime.block_on(statement_work::measure(&self.tested.dsn, &self.workload, self.plan.seed))
+        self.runtime.block_on(statement_work::measure(&self.servers.0.dsn, &self.workload, self.plan.seed))
     }
 
     fn settle(&self) -> Result<Option<String>, Error> {
-        let dsn = &self.tested.dsn;
+        let dsn = &self.servers.0.dsn;
         let bound = SETTLE_TIME_MAX + time_max(dsn);
         self.runtime.block_on(within(bound, dsn, "waiting until it has settled", async {
             let mut conn = dsn.connect().await?;
@@ -414,8 +430,9 @@ impl PreparedRun<'_> {
 
     /// Puts settings back and removes the throw-away server, whatever happened before.
     fn put_everything_back(self) {
-        let PreparedRun { tested, runtime, listener, .. } = self;
-        runtime.block_on(put_everything_back(tested, listener));
+        let PreparedRun { servers: (first, others), runtime, listener, .. } = self;
+        several_servers::put_back(others, &runtime, listener);
+        runtime.block_on(put_everything_back(first, listener));
         runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     }
 }

@@ -1,5 +1,6 @@
 //! Where a workload comes from: whyso's own, or the user's SQL.
 
+use whyso_hub::LoadSource;
 use whyso_workload::{SqlOptions, Workload};
 
 use crate::Error;
@@ -17,6 +18,26 @@ pub enum Source {
     File { name: String, text: String },
     /// A single statement.
     Query { name: String, sql: String },
+}
+
+impl From<&LoadSource> for Source {
+    fn from(source: &LoadSource) -> Source {
+        match source.clone() {
+            LoadSource::Builtin { name } => Source::Builtin(name),
+            LoadSource::File { name, text } => Source::File { name, text },
+            LoadSource::Query { name, sql } => Source::Query { name, sql },
+        }
+    }
+}
+
+impl From<&Source> for LoadSource {
+    fn from(source: &Source) -> LoadSource {
+        match source.clone() {
+            Source::Builtin(name) => LoadSource::Builtin { name },
+            Source::File { name, text } => LoadSource::File { name, text },
+            Source::Query { name, sql } => LoadSource::Query { name, sql },
+        }
+    }
 }
 
 /// The parts of a plan that a workload depends on, in addition to its source.

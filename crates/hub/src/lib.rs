@@ -32,7 +32,7 @@ pub use frame::{ENTRIES_BYTES_MAX, FRAME_BYTES_MAX, Frame};
 pub use host_name::HostName;
 pub use load_order::{LoadOrder, LoadPhase, LoadRequest, LoadSource, LoadState, LoadStep};
 pub use member::{HubSettings, Member, MemberKind};
-pub use message::{Answer, HostState, Order, RecordOrder, Right, WorkOrder, WorkState, WorkStep};
+pub use message::{Answer, HostCpus, HostState, Order, RecordOrder, Right, WorkOrder, WorkState, WorkStep};
 pub use nats_server::{HubServer, NATS_SERVER};
 pub use recording_id::RecordingId;
 pub use token::Token;

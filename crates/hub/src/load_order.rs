@@ -41,6 +41,12 @@ pub struct LoadRequest {
     pub source: LoadSource,
     /// Options of the workload.
     pub options: Vec<(String, String)>,
+    /// Settings of each session of the load, (name, value). An agent gives them only where it may experiment.
+    #[serde(default)]
+    pub session: Vec<(String, String)>,
+    /// Kinds of statements that its transactions do not send.
+    #[serde(default)]
+    pub left_out: Vec<String>,
     pub tables: u32,
     pub rows: u64,
     /// Users of this agent's largest level.

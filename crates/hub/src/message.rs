@@ -99,6 +99,8 @@ pub struct HostState {
     pub name: String,
     pub whyso: String,
     pub facts: HostFacts,
+    #[serde(default)]
+    pub cpus: HostCpus,
     pub may: Vec<Right>,
     /// Servers of its file, by the name that it gives them.
     pub servers: Vec<String>,
@@ -109,6 +111,22 @@ pub struct HostState {
     pub recording: Option<RecordingId>,
     /// Frames that wait for the hub.
     pub waiting_frames: u64,
+}
+
+/// The CPUs that an agent may use, and whose they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostCpus {
+    /// Of the kernel that runs: containers and namespaces of one machine have the same.
+    pub boot_id: String,
+    pub cpus: Vec<u32>,
+}
+
+impl HostCpus {
+    /// Whether two hosts run on the same CPUs, as two containers of one machine do that are not bound to CPUs of their own.
+    pub fn overlap(&self, other: &HostCpus) -> bool {
+        let is_one_machine = !self.boot_id.is_empty() && self.boot_id == other.boot_id;
+        is_one_machine && self.cpus.iter().any(|cpu| other.cpus.contains(cpu))
+    }
 }
 
 /// An agent's answer.
@@ -125,6 +143,16 @@ pub enum Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn containers_of_one_machine_share_its_cpus_unless_they_are_bound_apart() {
+        let host =
+            |boot_id: &str, cpus: &[u32]| HostCpus { boot_id: boot_id.to_string(), cpus: cpus.to_vec() };
+        assert!(host("a", &[0, 1]).overlap(&host("a", &[1])));
+        assert!(!host("a", &[0]).overlap(&host("a", &[1])));
+        assert!(!host("a", &[0]).overlap(&host("b", &[0])));
+        assert!(!host("", &[0]).overlap(&host("", &[0])));
+    }
 
     #[test]
     fn an_order_of_an_older_or_a_newer_version_is_read_or_refused() {

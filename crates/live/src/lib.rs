@@ -58,7 +58,7 @@ mod screen;
 
 use std::sync::mpsc::Receiver;
 
-pub use history::History;
+pub use history::{History, HostHistories};
 pub use screen::show;
 
 /// Why a note could not be added to the recording.

@@ -382,14 +382,14 @@ impl ClientUse {
 const STARVED_SHARE_MAX: f64 = 0.1;
 
 impl ClientUse {
-    /// Why other programs of the load's own machine probably made response times longer; `None` where there is no sign of it. Only for a
-    /// machine that the server does not run on: its threads waited for a CPU for more than a tenth of the window, on average.
+    /// Why the load's own CPUs made response times longer; `None` where there is no sign of it. Only for CPUs that the server does not run
+    /// on: the load's threads waited for one for more than a tenth of the window, on average.
     pub fn starved_why(&self) -> Option<String> {
         let time_ns = self.window_ns as f64 * f64::from(self.threads);
         let share = self.run_delay_ns as f64 / time_ns.max(1.0);
         (share > STARVED_SHARE_MAX).then(|| {
             format!(
-                "the load's threads were ready to run and waited for a CPU for {:.0} % of the time, so that other programs there slow it down",
+                "the load's threads were ready to run and waited for a CPU for {:.0} % of the time, which is in the response times",
                 share * 100.0
             )
         })

@@ -39,12 +39,16 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation, extras: &Extras<'_>) -
 /// The first cause, who holds it, and what is worth a try.
 fn cause_words(cause: &AnswerCause) -> String {
     let at = if cause.at.is_empty() { String::new() } else { format!(" {}", cause.at) };
-    let mut text = format!(
-        "Cause: {}, {} of the response time{at} ({}).",
-        escaped(&cause.words),
-        whyso_words::percent(cause.share),
-        cause.class.name()
-    );
+    let share = match cause.share > 0.0 {
+        true => format!(
+            ", {} of the response time{at} ({})",
+            whyso_words::percent(cause.share),
+            cause.class.name()
+        ),
+        // What it holds was not measured.
+        false => at,
+    };
+    let mut text = format!("Cause: {}{share}.", escaped(&cause.words));
     if !cause.held_by.is_empty() {
         text.push_str(&format!(" Held by {} ({}).", escaped(&cause.held_by), cause.held_share));
     }

@@ -72,6 +72,10 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "DSN", help_heading = "Design")]
     replica: Vec<String>,
 
+    /// Hosts that send the load by their agents, and the host of --dsn, whose agent has to allow experiments
+    #[arg(long, value_name = "LAB.toml", requires = "dsn", help_heading = "Design")]
+    hosts: Option<PathBuf>,
+
     /// Seed of the order of windows, and of everything that is random in the load
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Design")]
     seed: u64,
@@ -121,6 +125,7 @@ fn plan(args: &AbArgs) -> Result<AbPlan> {
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
         replicas: args.replica.clone(),
+        hosts: args.hosts.as_deref().map(crate::hosts_file::read).transpose()?,
     })
 }
 

@@ -80,6 +80,10 @@ pub(crate) struct ProveArgs {
     #[arg(long, value_name = "DSN", requires = "dsn")]
     replica: Vec<String>,
 
+    /// Hosts that send the load by their agents, and the host of --dsn, whose agent has to allow experiments
+    #[arg(long, value_name = "LAB.toml", requires = "dsn")]
+    hosts: Option<PathBuf>,
+
     /// Permit writing to this schema although whyso did not make it
     #[arg(long, value_name = "SCHEMA")]
     allow_writes: Option<String>,
@@ -119,6 +123,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         pause: neighbours(&args.pause)?,
         allow_writes: args.allow_writes.clone(),
         replicas: args.replica.clone(),
+        hosts: args.hosts.as_deref().map(crate::hosts_file::read).transpose()?,
         command: command_line(),
     };
     plan.check()?;

@@ -122,7 +122,8 @@ pub(crate) fn write_report(recording: &Recording, explanation: &Explanation, pat
 }
 
 fn plan(args: &RunArgs) -> Result<Plan> {
-    let set = knobs(&args.server)?;
+    let knobs = knobs(&args.server)?;
+    let set = knobs.clone();
     let mut actions = Vec::new();
     for pair in args.levels.at.chunks(2) {
         actions.push(Action::parse(&pair[0], &pair[1])?);
@@ -138,11 +139,10 @@ fn plan(args: &RunArgs) -> Result<Plan> {
             }
             None => throw_away(&args.server, set),
         },
-        [dsn] => ServerPlan::Dsn { dsn: dsn.clone(), set },
-        _ => bail!(Error::Plan(
-            "whyso run watches one server: give one --dsn, or load several with whyso load".to_string()
-        )),
+        [dsn, ..] => ServerPlan::Dsn { dsn: dsn.clone(), set },
     };
+    let others = args.server.dsn.iter().skip(1);
+    let other_servers = others.map(|dsn| ServerPlan::Dsn { dsn: dsn.clone(), set: knobs.clone() }).collect();
     if args.drive.arrivals.is_some() && args.rate.is_empty() {
         bail!(Error::Plan("--arrivals is for an open loop: give --rate".to_string()));
     }
@@ -178,6 +178,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         actions,
         server,
         nodes,
+        other_servers,
         cluster: None,
         pfs: args.pfs.setup()?,
         client_cpus: args.server.client_cpus.clone(),

@@ -69,8 +69,8 @@ pub(crate) struct ServerArgs {
     /// Server to load: mysql://user@host:3306/schema or mysql://user@localhost/schema?socket=/path
     ///
     /// Without it whyso starts a throw-away server. The password comes from the DSN, MYSQL_PWD, ~/.my.cnf or a prompt,
-    /// in this order. `whyso load` takes several: each is an endpoint then. The parameter weight=N is its share of the
-    /// connections [default: 1].
+    /// in this order. `whyso run` and `whyso load` take several, which share the load. For `whyso load` the parameter
+    /// weight=N is a server's share of the connections [default: 1].
     #[arg(long, value_name = "DSN")]
     pub(crate) dsn: Vec<String>,
 

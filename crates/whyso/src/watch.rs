@@ -1,5 +1,7 @@
 //! `whyso watch`: a server as it is now, in the terminal.
 
+mod watch_hosts;
+
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +19,7 @@ use whyso_control::{
 use whyso_live::{About, AskError, Control, History, Server};
 use whyso_model::Stop;
 use whyso_record::Tap;
+use whyso_record::run::RunInfo;
 
 use crate::addon::OthersArgs;
 use crate::pfs_args::PfsSetupArgs;
@@ -42,6 +45,10 @@ pub(crate) struct WatchArgs {
     /// A server in a container of this machine, by the container's name, id or image; --dsn may give user and schema
     #[arg(long, value_name = "NAME")]
     container: Option<String>,
+
+    /// Hosts to watch by their agents, each on a screen of its own
+    #[arg(long, value_name = "LAB.toml", conflicts_with_all = ["dsn", "cluster", "container", "allow_kill"])]
+    hosts: Option<PathBuf>,
 
     /// Time between two readings of each sampler, in milliseconds, from 100
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
@@ -82,6 +89,9 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
             "--dry-run is for `whyso record --pfs …`: it prints, and changes nothing".to_string()
         ));
     }
+    if let Some(file) = &args.hosts {
+        return watch_hosts::watch(args, file);
+    }
     let mut dsns: Vec<String> =
         args.dsn.iter().map(|dsn| crate::config::dsn_of(Some(dsn), args.container.as_deref())).collect();
     if let Some(name) = &args.cluster {
@@ -101,7 +111,11 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
     let watched = watch_next(&plans, &[], &common);
     common.bars.clear();
     watched?;
-    let outcomes = common.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    show_outcomes(common.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Prints why each recording that was kept did not go faster.
+fn show_outcomes(outcomes: Vec<Outcome>) -> Result<ExitCode> {
     let mut failures = Vec::new();
     for outcome in outcomes {
         let ExplainedRun { report, explanation, written, .. } = explain_run(&outcome.path)?;
@@ -118,8 +132,12 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
 }
 
 fn plan(args: &WatchArgs, dsn: String) -> Result<RecordPlan> {
+    plan_of(args, RecordTarget::Server(dsn))
+}
+
+fn plan_of(args: &WatchArgs, target: RecordTarget) -> Result<RecordPlan> {
     Ok(RecordPlan {
-        target: RecordTarget::Server(dsn),
+        target,
         nodes: Vec::new(),
         length: None,
         command: Vec::new(),
@@ -189,10 +207,7 @@ impl Show for Next<'_> {
     fn show(&self, watched: &WatchedServer<'_>) -> Result<(), Error> {
         self.common.bars.clear();
         let run = watched.run();
-        // MariaDB's version says that it is one.
-        let (flavor, version) = (&run.server.flavor, &run.server.version);
-        let server =
-            if version.contains(flavor.as_str()) { version.clone() } else { format!("{flavor} {version}") };
+        let server = version_of(run);
         let about = About {
             endpoint: run.server.endpoint.clone(),
             server,
@@ -205,6 +220,13 @@ impl Show for Next<'_> {
         let shown: Vec<Server<'_>> = self.shown.iter().copied().chain([this]).collect();
         watch_next(self.rest, &shown, self.common)
     }
+}
+
+/// The server's name and version.
+fn version_of(run: &RunInfo) -> String {
+    // MariaDB's version says that it is one.
+    let (flavor, version) = (&run.server.flavor, &run.server.version);
+    if version.contains(flavor.as_str()) { version.clone() } else { format!("{flavor} {version}") }
 }
 
 /// What the keys do.

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use whyso_load::Think;
+use whyso_hub::{LoadRequest, LoadSource};
+use whyso_load::{EngineKind, Limits, Think, Tuning};
 use whyso_server::Neighbour;
 use whyso_server::dataset::Dataset;
 use whyso_workload::Workload;
 
 use super::switch::{names_of, value_of};
 use crate::Error;
+use crate::hosts::HostsPlan;
 use crate::plan::{check_data_set, check_users};
 use crate::server_plan::ServerPlan;
 use crate::source::{Source, WorkloadContext};
@@ -45,6 +47,8 @@ pub struct AbPlan {
     pub allow_writes: Option<String>,
     /// Replicas whose lag ends the comparison.
     pub replicas: Vec<String>,
+    /// Hosts that send the load, and the server's own, whose agent has to allow experiments; `None`: this one alone.
+    pub hosts: Option<HostsPlan>,
 }
 
 /// One side of a comparison.
@@ -209,6 +213,7 @@ impl AbPlan {
             );
         }
         let [baseline, variant] = &self.sides;
+        self.check_hosts()?;
         if baseline.data != variant.data && !(baseline.server.is_own() && variant.server.is_own()) {
             return wrong(
                 "other tables, rows or engines need a server of their own for each side, and whyso fills its own only: leave out --dsn"
@@ -244,6 +249,47 @@ impl AbPlan {
             ));
         }
         Ok(())
+    }
+
+    fn check_hosts(&self) -> Result<(), Error> {
+        let wrong = |what: &str| Err(Error::Plan(what.to_string()));
+        match &self.hosts {
+            None => Ok(()),
+            Some(_) if self.sides.iter().any(|side| side.server.is_own()) => wrong(
+                "other hosts can't reach a server of whyso's own, which has a socket only: name a server of their network by --dsn",
+            ),
+            Some(hosts) if hosts.has_generators() && !self.is_one_server() => wrong(
+                "a load of several hosts goes to one server: compare settings or statements on it, or leave out load in the file of --hosts",
+            ),
+            Some(hosts) if hosts.has_generators() && self.client_cpus.is_some() => wrong(
+                "--client-cpus is about a load of this machine, and other hosts send it: start their agents on those CPUs",
+            ),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Whether settings of the server differ between the sides.
+    pub(super) fn changes_server(&self) -> bool {
+        self.sides.iter().any(|side| !side.set.is_empty())
+    }
+
+    /// What all hosts are asked to send for a side. `session`: settings of its sessions.
+    pub(super) fn load_request(&self, side: &AbSide, session: Vec<(String, String)>) -> LoadRequest {
+        LoadRequest {
+            target: String::new(),
+            source: LoadSource::from(&side.source),
+            options: side.options.clone(),
+            session,
+            left_out: side.left_out.clone(),
+            tables: side.data.tables,
+            rows: side.data.rows,
+            users_max: side.users,
+            seed: self.seed,
+            engine: EngineKind::Auto,
+            loops: None,
+            tuning: Tuning::default(),
+            reconnect: Limits::default().reconnect,
+        }
     }
 
     /// The workload of each side.

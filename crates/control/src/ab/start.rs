@@ -12,10 +12,11 @@ use super::guard::Bounds;
 use super::plan::{AbPlan, AbSide};
 use super::replicas::{LagRise, ReplicaWatch};
 use super::slowed::SlowedServer;
-use super::switch::Switch;
+use super::switch::{Switch, names_of, value_of};
 use super::window::Side;
 use crate::engine::Engine;
 use crate::facts::server_now;
+use crate::hosts::Loaders;
 use crate::load::bring_data;
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};
@@ -33,6 +34,8 @@ pub(super) struct Setup<'a> {
     pub(super) listener: &'a dyn Listener,
     pub(super) stop: &'a Stop,
     pub(super) ask_password: &'a AskPassword,
+    /// Hosts that send the load; `None`: this one.
+    pub(super) loaders: Option<&'a Loaders>,
 }
 
 /// Both sides, ready to be loaded.
@@ -106,7 +109,8 @@ impl<'a> Setup<'a> {
         let made = self.pausers(&servers).and_then(|pausers| {
             let slowed = self.slowed(&servers)?;
             let replicas = self.replicas(&servers)?;
-            let sides = self.sides(&servers, workloads, replicas.as_ref().map(ReplicaWatch::rise))?;
+            let lag = replicas.as_ref().map(ReplicaWatch::rise);
+            let sides = self.sides(&servers, (workloads, switch.as_ref()), lag)?;
             Ok((pausers, slowed, replicas, sides))
         });
         match made {
@@ -201,7 +205,7 @@ impl<'a> Setup<'a> {
     fn sides(
         &self,
         servers: &[ServerUnderTest],
-        workloads: &[Workload; 2],
+        (workloads, switch): (&[Workload; 2], Option<&Switch>),
         lag: Option<LagRise>,
     ) -> Result<[Side; 2], Error> {
         let plan = self.plan;
@@ -210,11 +214,21 @@ impl<'a> Setup<'a> {
         let side = |number: usize| {
             let tested = &servers[number.min(servers.len() - 1)];
             let users = plan.sides[number].users;
-            let mut spec = LoadSpec::new(tested.target(), users, plan.seed);
-            spec.cpus = cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
+            let engine = match self.loaders {
+                Some(loaders) => {
+                    let request =
+                        plan.load_request(&plan.sides[number], session(&plan.sides[number], switch));
+                    Engine::Hosts(Box::new(loaders.open(&request)?))
+                }
+                None => {
+                    let mut spec = LoadSpec::new(tested.target(), users, plan.seed);
+                    spec.cpus = cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
+                    Engine::open(&spec, &workloads[number])?
+                }
+            };
             let facts = server_now(&tested.dsn, tested.throw_away.is_some(), tested.pid, self.runtime)?;
             Ok::<_, Error>(Side {
-                engine: Engine::open(&spec, &workloads[number])?,
+                engine,
                 users,
                 think: plan.sides[number].think,
                 rate_per_s: None,
@@ -267,6 +281,13 @@ impl Start<'_> {
         }
         is_back
     }
+}
+
+/// Settings of a side that are given to each of its sessions.
+fn session(side: &AbSide, switch: Option<&Switch>) -> Vec<(String, String)> {
+    let of_session = |name: &&str| switch.is_none_or(|switch| !switch.has(name));
+    let names = names_of(&[&side.set]).into_iter().filter(of_session);
+    names.filter_map(|name| Some((name.to_string(), value_of(&side.set, name)?.to_string()))).collect()
 }
 
 async fn close(switch: Option<Switch>) {

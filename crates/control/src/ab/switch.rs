@@ -111,6 +111,11 @@ impl Switch {
         Ok(Some(Switch { dsn, conn, undo: Arc::clone(&tested.undo), knobs: switched, side: None }))
     }
 
+    /// Whether a setting is switched, and not one of the sessions of its side.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.knobs.iter().any(|knob| knob.name == name)
+    }
+
     /// Gives the server the settings of a side.
     ///
     /// # Errors

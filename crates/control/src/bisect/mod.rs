@@ -252,6 +252,7 @@ impl Search<'_> {
         let spec = &self.run.spec;
         let outcome = ab(
             &AbPlan {
+                hosts: None,
                 sides,
                 seed: spec.seed.unwrap_or(1),
                 window: None,

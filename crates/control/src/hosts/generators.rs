@@ -8,19 +8,23 @@ use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinSet};
 use whyso_clock::{ClockLine, monotonic_ns};
 use whyso_hub::{
-    Answer, Bus, HostName, LoadOrder, LoadPhase, LoadRequest, LoadState, LoadStep, Order, RecordingId,
+    Answer, Bus, HostCpus, HostName, LoadOrder, LoadPhase, LoadRequest, LoadState, LoadStep, Order,
+    RecordingId,
 };
 use whyso_load::{
     Cause, EngineKind, EngineUse, Failure, Interval, IntervalMerge, LevelOutcome, LevelSpec, Live, Tuning,
 };
+use whyso_random::SplitMix64;
 use whyso_record::Recorder;
 use whyso_record::data::{Kind, Reading, SeriesKey, Status, Value};
 
-use super::recorded::RecordedPart;
+use super::HostPlan;
 use crate::Error;
 
-/// From an order until what it orders: every host has it by then.
-const LEAD: Duration = Duration::from_millis(250);
+/// From an order until what it orders: every host has it by then. It is this, and some round trips to the host that is furthest away.
+const LEAD_MIN: Duration = Duration::from_millis(60);
+const LEAD_MAX: Duration = Duration::from_millis(250);
+const LEAD_ROUND_TRIPS: i64 = 10;
 /// Between two questions of how far a host is.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 /// The same between levels.
@@ -49,18 +53,20 @@ pub(super) struct LoadOrders {
     pub(super) handle: Handle,
     pub(super) bus: Bus,
     pub(super) load: RecordingId,
-    pub(super) recorder: Recorder,
+    /// What each host does goes there, too; `None` where nothing is recorded.
+    pub(super) recorder: Option<Recorder>,
 }
+
+/// A host's clock against this one's, by what is known so far.
+pub(super) type ClockNow = Arc<dyn Fn() -> Option<ClockLine> + Send + Sync>;
 
 /// A host that sends a part of the load.
 #[derive(Clone)]
 struct GeneratorHost {
     name: HostName,
-    /// The server runs there, too.
-    has_server: bool,
-    /// Its place among the hosts that record: its clock is known there.
-    place: usize,
-    parts: Arc<Mutex<Vec<RecordedPart>>>,
+    /// The server runs on the same CPUs.
+    has_server_cpus: bool,
+    clock: ClockNow,
     progress: Arc<Mutex<HostProgress>>,
 }
 
@@ -81,9 +87,35 @@ struct HostProgress {
 /// What a host of the load is to send.
 pub(super) struct GeneratorPlan {
     pub(super) name: HostName,
-    pub(super) has_server: bool,
-    pub(super) place: usize,
+    pub(super) has_server_cpus: bool,
+    pub(super) clock: ClockNow,
     pub(super) request: LoadRequest,
+}
+
+/// A host that may send a part of the load.
+pub(super) struct GeneratorCandidate {
+    pub(super) plan: HostPlan,
+    pub(super) cpus: HostCpus,
+    pub(super) clock: ClockNow,
+}
+
+/// What each host of the load is to send of `request`: its own target, seed and number of users.
+pub(super) fn generator_plans(hosts: Vec<GeneratorCandidate>, request: &LoadRequest) -> Vec<GeneratorPlan> {
+    let of_server = hosts.iter().find(|host| host.plan.server.is_some()).map(|host| host.cpus.clone());
+    let mut seeds = SplitMix64::new(request.seed);
+    let mut plans = Vec::new();
+    for GeneratorCandidate { plan, cpus, clock } in hosts {
+        // A host's users are other users than those of the others.
+        let seed = seeds.next_u64();
+        if let Some(target) = plan.load {
+            let request = LoadRequest { target, seed, ..request.clone() };
+            let has_server_cpus = of_server.as_ref().is_some_and(|server| cpus.overlap(server));
+            plans.push(GeneratorPlan { name: plan.name, has_server_cpus, clock, request });
+        }
+    }
+    let users_max = share_max(request.users_max, plans.len());
+    plans.iter_mut().for_each(|plan| plan.request.users_max = users_max);
+    plans
 }
 
 impl LoadOrders {
@@ -108,16 +140,11 @@ impl Generators {
     ///
     /// # Errors
     /// A host can't be reached, may not do this, or can't connect.
-    pub(super) fn open(
-        orders: LoadOrders,
-        parts: &Arc<Mutex<Vec<RecordedPart>>>,
-        plans: Vec<GeneratorPlan>,
-    ) -> Result<Generators, Error> {
+    pub(super) fn open(orders: LoadOrders, plans: Vec<GeneratorPlan>) -> Result<Generators, Error> {
         let host = |plan: &GeneratorPlan| GeneratorHost {
             name: plan.name.clone(),
-            has_server: plan.has_server,
-            place: plan.place,
-            parts: Arc::clone(parts),
+            has_server_cpus: plan.has_server_cpus,
+            clock: Arc::clone(&plan.clock),
             progress: Arc::default(),
         };
         let hosts: Vec<GeneratorHost> = plans.iter().map(host).collect();
@@ -158,7 +185,7 @@ impl Generators {
     /// # Errors
     /// A host can't be reached, or refuses.
     pub(crate) fn begin(&mut self, level: &LevelSpec) -> Result<HostsLevel, Error> {
-        let at_ns = monotonic_ns() + LEAD.as_nanos() as i64;
+        let at_ns = soon_ns(&self.hosts);
         let mut hosts = Vec::new();
         let mut steps = Vec::new();
         for (host, users) in self.hosts.iter().zip(shares(level.users, self.hosts.len())) {
@@ -204,7 +231,7 @@ fn shares(users: u32, hosts: usize) -> Vec<u32> {
 }
 
 /// The most users that a host has in a level of this many.
-pub(super) fn share_max(users_max: u32, hosts: usize) -> u32 {
+fn share_max(users_max: u32, hosts: usize) -> u32 {
     shares(users_max, hosts).into_iter().max().unwrap_or(users_max)
 }
 
@@ -233,19 +260,15 @@ async fn keep_asking(bus: Bus, load: RecordingId, host: GeneratorHost) {
 }
 
 impl GeneratorHost {
-    fn line(&self) -> Option<ClockLine> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).get(self.place)?.line()
-    }
-
     /// What its clock shows at a time of this one.
     fn there(&self, here_ns: i64) -> Result<i64, Error> {
-        let line =
-            self.line().ok_or_else(|| Error::Failed(format!("the clock of {} is not known", self.name)))?;
+        let line = (self.clock)()
+            .ok_or_else(|| Error::Failed(format!("the clock of {} is not known", self.name)))?;
         Ok(here_ns.saturating_add(line.offset_at(here_ns)))
     }
 
     fn take(&self, state: LoadState) {
-        let Some(line) = self.line() else { return };
+        let Some(line) = (self.clock)() else { return };
         let mut progress = lock(&self.progress);
         progress.answered_at = Some(Instant::now());
         if state.level < progress.level {
@@ -278,6 +301,14 @@ fn sleep_until(at_ns: i64) {
     std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(monotonic_ns()).max(0) as u64));
 }
 
+/// A time of this clock by which every host has an order of now.
+fn soon_ns(hosts: &[GeneratorHost]) -> i64 {
+    let round_trips = hosts.iter().filter_map(|host| Some((host.clock)()?.round_trip_ns));
+    let [least_ns, most_ns] = [LEAD_MIN, LEAD_MAX].map(|lead| lead.as_nanos() as i64);
+    let furthest_ns = round_trips.max().unwrap_or(most_ns);
+    monotonic_ns() + furthest_ns.saturating_mul(LEAD_ROUND_TRIPS).saturating_add(least_ns).min(most_ns)
+}
+
 /// A level that runs on several hosts. Dropping it ends it, and forgets its result.
 pub(crate) struct HostsLevel {
     orders: LoadOrders,
@@ -291,7 +322,7 @@ pub(crate) struct HostsLevel {
 
 impl HostsLevel {
     fn order(&self, step: impl Fn(u32, i64) -> LoadStep) -> Result<(), Error> {
-        let at_ns = monotonic_ns() + LEAD.as_nanos() as i64;
+        let at_ns = soon_ns(&self.hosts);
         let step = |host: &GeneratorHost| Ok(step(lock(&host.progress).level, host.there(at_ns)?));
         let steps = self.hosts.iter().map(step).collect::<Result<Vec<_>, Error>>()?;
         self.orders.give(&self.hosts, steps)?;
@@ -350,7 +381,9 @@ impl HostsLevel {
         for (place, host) in self.hosts.iter().enumerate() {
             let intervals = std::mem::take(&mut lock(&host.progress).intervals);
             for interval in intervals {
-                record_rate(&self.orders.recorder, host.name.as_str(), &interval);
+                if let Some(recorder) = &self.orders.recorder {
+                    record_rate(recorder, host.name.as_str(), &interval);
+                }
                 self.merge.put(place, interval);
             }
         }
@@ -372,6 +405,8 @@ impl HostsLevel {
         };
         while asked.elapsed() < OUTCOME_TIME_MAX && !self.hosts.iter().all(has_ended) {
             std::thread::sleep(CHECK_INTERVAL);
+            // One that does not answer is found by the time of its last answer.
+            let _ = self.orders.give(&self.hosts, vec![LoadStep::State; self.hosts.len()]);
         }
         let mut intervals = self.take_intervals();
         let merge = std::mem::replace(&mut self.merge, IntervalMerge::new(0));
@@ -399,10 +434,10 @@ impl HostsLevel {
             }
         }
         for generator in &mut outcome.generators {
-            let has_server =
-                self.hosts.iter().any(|host| host.has_server && host.name.as_str() == generator.host);
+            let has_server_cpus =
+                self.hosts.iter().any(|host| host.has_server_cpus && host.name.as_str() == generator.host);
             // There, the server is what the load's threads wait for.
-            if !has_server && generator.invalid_why.is_none() {
+            if !has_server_cpus && generator.invalid_why.is_none() {
                 generator.invalid_why = generator.client.starved_why();
             }
         }

@@ -1,6 +1,7 @@
 //! Other machines that record with this one: their agents are asked by the hub, and what they send goes into one recording.
 
 mod generators;
+mod loaders;
 mod recorded;
 mod session;
 
@@ -10,6 +11,7 @@ use crate::Error;
 use crate::runtime::runtime;
 
 pub(crate) use generators::{Generators, HostsLevel};
+pub(crate) use loaders::Loaders;
 pub(crate) use session::{HostsSession, WhatToRecord};
 
 /// Which hosts record with this one.

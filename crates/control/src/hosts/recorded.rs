@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use whyso_clock::{ClockBetween, ClockLine, ClockQuestion, monotonic_ns};
-use whyso_hub::Frame;
+use whyso_hub::{Frame, HostCpus};
 use whyso_model::HostFacts;
 use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
 use whyso_record::run::{HostClock, Level, RecordedHost, RunEnd, RunInfo, Window};
@@ -21,6 +21,7 @@ const CLOCK: &str = "clock";
 pub(super) struct RecordedPart {
     pub(super) plan: HostPlan,
     facts: HostFacts,
+    cpus: HostCpus,
     clock: ClockBetween,
     clock_series: [SeriesId; 4],
     recorder: Recorder,
@@ -42,7 +43,7 @@ impl RecordedPart {
     /// `has_clients`: as of [`Replay::new`].
     pub(super) fn new(
         plan: HostPlan,
-        facts: HostFacts,
+        (facts, cpus): (HostFacts, HostCpus),
         recorder: &Recorder,
         has_clients: bool,
     ) -> RecordedPart {
@@ -65,6 +66,7 @@ impl RecordedPart {
         ];
         RecordedPart {
             facts,
+            cpus,
             clock: ClockBetween::default(),
             clock_series,
             recorder: recorder.clone(),
@@ -98,9 +100,8 @@ impl RecordedPart {
         }
     }
 
-    /// The name of its machine, which containers and namespaces of one machine share.
-    pub(super) fn machine(&self) -> &str {
-        &self.facts.hostname
+    pub(super) fn cpus(&self) -> &HostCpus {
+        &self.cpus
     }
 
     /// Its clock against this one's, by what is known so far.

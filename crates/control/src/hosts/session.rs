@@ -9,12 +9,11 @@ use whyso_hub::{
     Answer, Bus, Frames, HostName, HostState, LoadRequest, Order, RecordOrder, RecordingId, Right,
 };
 use whyso_model::{Missing, NotMeasured};
-use whyso_random::SplitMix64;
 use whyso_record::Recorder;
 use whyso_record::run::RunInfo;
 use whyso_trace::StackSampling;
 
-use super::generators::{GeneratorPlan, Generators, LoadOrders, share_max};
+use super::generators::{ClockNow, GeneratorCandidate, Generators, LoadOrders, generator_plans};
 use super::recorded::RecordedPart;
 use super::{HostPlan, HostsPlan};
 use crate::Error;
@@ -22,10 +21,10 @@ use crate::progress::{Listener, News};
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 
 /// Questions about a host's clock before it begins to record.
-const FIRST_QUESTIONS: usize = 20;
-const FIRST_INTERVAL: Duration = Duration::from_millis(10);
+pub(super) const FIRST_QUESTIONS: usize = 20;
+pub(super) const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 /// Between two such questions later.
-const CLOCK_INTERVAL: Duration = Duration::from_millis(500);
+pub(super) const CLOCK_INTERVAL: Duration = Duration::from_millis(500);
 /// Bound on the first word of the host of the server: what it records there.
 const FIRST_FRAME_TIME_MAX: Duration = Duration::from_secs(30);
 /// Bound on the last frames of all hosts, once they were asked for.
@@ -95,7 +94,7 @@ impl HostsSession {
             Ok::<_, Error>((bus, states, frames))
         })?;
         let part = |(host, state): (HostPlan, HostState)| {
-            RecordedPart::new(host, state.facts, recorder, what.has_clients)
+            RecordedPart::new(host, (state.facts, state.cpus), recorder, what.has_clients)
         };
         let parts: Parts = Arc::new(Mutex::new(states.into_iter().map(part).collect()));
         let mut session = HostsSession {
@@ -176,30 +175,19 @@ impl HostsSession {
     /// # Errors
     /// As of [`Generators::open`].
     pub(crate) fn open_load(&self, request: &LoadRequest, recorder: &Recorder) -> Result<Generators, Error> {
-        let mut plans = Vec::new();
-        let mut seeds = SplitMix64::new(request.seed);
-        let parts = lock(&self.parts);
-        let of_server = parts.iter().find(|part| part.plan.server.is_some()).map(RecordedPart::machine);
-        for (place, part) in parts.iter().enumerate() {
-            // A host's users are other users than those of the others.
-            let seed = seeds.next_u64();
-            let HostPlan { name, load, .. } = part.plan.clone();
-            if let Some(target) = load {
-                let request = LoadRequest { target, seed, ..request.clone() };
-                let has_server = of_server == Some(part.machine());
-                plans.push(GeneratorPlan { name, has_server, place, request });
-            }
-        }
-        drop(parts);
-        let users_max = share_max(request.users_max, plans.len());
-        plans.iter_mut().for_each(|plan| plan.request.users_max = users_max);
+        let host = |(place, part): (usize, &RecordedPart)| {
+            let parts = Arc::clone(&self.parts);
+            let clock: ClockNow = Arc::new(move || lock(&parts).get(place)?.line());
+            GeneratorCandidate { plan: part.plan.clone(), cpus: part.cpus().clone(), clock }
+        };
+        let hosts = lock(&self.parts).iter().enumerate().map(host).collect();
         let orders = LoadOrders {
             handle: self.runtime.handle().clone(),
             bus: self.bus.clone(),
             load: self.recording.clone(),
-            recorder: recorder.clone(),
+            recorder: Some(recorder.clone()),
         };
-        Generators::open(orders, &self.parts, plans)
+        Generators::open(orders, generator_plans(hosts, request))
     }
 
     /// `run.json` of the server's host as it is by now, its times on this clock.
@@ -310,7 +298,7 @@ fn lock(parts: &Parts) -> MutexGuard<'_, Vec<RecordedPart>> {
 }
 
 /// The hosts of a plan with what their agents are.
-async fn states(bus: &Bus, wanted: &[HostPlan]) -> Result<Vec<(HostPlan, HostState)>, Error> {
+pub(super) async fn states(bus: &Bus, wanted: &[HostPlan]) -> Result<Vec<(HostPlan, HostState)>, Error> {
     if wanted.is_empty() {
         let found = bus.agents().await?;
         let plan = |state: HostState| {

@@ -257,6 +257,7 @@ impl Prover<'_> {
             client_cpus: None,
             allow_writes: self.plan.allow_writes.clone(),
             replicas: self.plan.replicas.clone(),
+            hosts: self.plan.hosts.clone(),
         };
         let outcome = ab(&comparison, self.listener, self.stop, self.ask_password)
             .map_err(|error| error.to_string())?;
@@ -317,6 +318,7 @@ impl Prover<'_> {
             actions: Vec::new(),
             server: side.server.with_settings(&side.set),
             nodes: Vec::new(),
+            other_servers: Vec::new(),
             cluster: None,
             pfs: None,
             client_cpus: None,

@@ -1,5 +1,6 @@
 //! What was asked of a proof, and which experiments follow from a recording.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use whyso_workload::RECONNECTS;
 use super::case::Case;
 use crate::Error;
 use crate::ab::{AbSide, SideChange};
+use crate::hosts::HostsPlan;
 use crate::server_plan::ServerPlan;
 use crate::source::Source;
 
@@ -55,6 +57,8 @@ pub struct ProvePlan {
     pub allow_writes: Option<String>,
     /// Replicas whose lag ends an experiment.
     pub replicas: Vec<String>,
+    /// Hosts that send the load, and the server's own.
+    pub hosts: Option<HostsPlan>,
     pub command: Vec<String>,
 }
 
@@ -87,8 +91,25 @@ impl ProvePlan {
         Ok(())
     }
 
+    /// A load that other hosts sent is another one where this host sends it.
+    fn check_hosts(&self, run: &RunInfo) -> Result<(), Error> {
+        let has_generators = self.hosts.as_ref().is_some_and(HostsPlan::has_generators);
+        let sent = run.levels.iter().flat_map(|level| &level.result.generators);
+        let hosts: BTreeSet<&str> = sent.map(|generator| generator.host.as_str()).collect();
+        if hosts.is_empty() || has_generators {
+            return Ok(());
+        }
+        let hosts: Vec<&str> = hosts.into_iter().collect();
+        Err(Error::Plan(format!(
+            "the load of {} came from {}: give --hosts with a load for each, and they send it again",
+            run.id,
+            hosts.join(", ")
+        )))
+    }
+
     /// The recording's load and server, as the baseline of every experiment.
     pub(super) fn baseline(&self, run: &RunInfo, users: u32) -> Result<AbSide, Error> {
+        self.check_hosts(run)?;
         let baseline = baseline_of(run, users, self.source.as_ref())?;
         match &self.dsn {
             Some(dsn) => Ok(AbSide {

@@ -1,13 +1,17 @@
 //! Records hosts by their agents, into one recording of here.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Instant;
 
 use whyso_clock::monotonic_ns;
 use whyso_model::{RunSpec, ServerFacts};
-use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo, Window};
+use whyso_record::Tap;
+use whyso_record::run::{Level, LevelResult, Purpose, RecordedHost, RunEnd, RunInfo, Window};
 use whyso_watch::{WatchSpec, Watcher};
 
-use super::plan::RecordPlan;
+use super::plan::{RecordPlan, Taps};
 use super::session::CHECK_INTERVAL;
 use crate::hosts::{HostsPlan, HostsSession, WhatToRecord};
 use crate::progress::{Listener, News};
@@ -21,38 +25,8 @@ pub(super) fn record_across_hosts(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<Outcome, Error> {
-    let has_server = hosts.hosts.iter().any(|host| host.server.is_some());
-    let process = (!has_server).then(|| "several hosts".to_string());
-    let spec = RunSpec { process, ..plan.spec(&[]) };
-    let info = facts::new_info(&plan.command_line, spec, ServerFacts::default(), None);
-    let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
-    recording.label(&plan.labels)?;
-    recording.relay(&plan.relay)?;
-    let watched = WatchSpec {
-        interval: plan.interval,
-        slow_interval: SLOW_INTERVAL.max(plan.interval),
-        server_host: "client".to_string(),
-        ..WatchSpec::default()
-    };
-    let what = WhatToRecord {
-        interval: plan.interval,
-        trace: plan.trace,
-        stacks: plan.stacks,
-        length: plan.length,
-        has_clients: true,
-    };
-    let watcher = Watcher::start(watched, recording.recorder.clone())?;
-    let session = match HostsSession::begin(hosts, what, (&recording.recorder, &recording.info), listener) {
-        Ok(session) => session,
-        Err(error) => {
-            recording.discard(watcher)?;
-            return Err(error);
-        }
-    };
-    session.describe(&mut recording.info);
-    recording.recorder.set_run(&recording.info);
-    record_event(&recording.recorder, "level_begin", "recording".to_string());
-    let (begin_ns, began) = (monotonic_ns(), Instant::now());
+    let recording = HostsRecording::begin(plan, hosts, &plan.taps, listener)?;
+    let began = Instant::now();
     listener.hear(News::Step(&match plan.length {
         Some(length) => format!("recording for {} s", length.as_secs_f64()),
         None => "recording until Ctrl-C".to_string(),
@@ -60,22 +34,197 @@ pub(super) fn record_across_hosts(
     let mut failure = None;
     while !stop.is_asked() && failure.is_none() && plan.length.is_none_or(|length| began.elapsed() < length) {
         std::thread::sleep(CHECK_INTERVAL);
-        failure = session.server_ended();
+        failure = recording.session.server_ended();
     }
-    let window = Window { begin_ns, end_ns: monotonic_ns() };
-    record_event(&recording.recorder, "level_end", "recording".to_string());
-    let of_server = session.end(&mut recording.info, listener);
-    if let Some(there) = of_server {
-        take_over(there, &mut recording.info);
+    recording.finish(failure, stop.is_asked() && plan.length.is_some(), listener)
+}
+
+/// What shows hosts while they are watched.
+pub trait ShowHosts: Sync {
+    /// Returns the tap that receives the readings of all hosts, from before the first one on.
+    fn tap(&self) -> Arc<dyn Tap>;
+
+    /// Shows them until the user has seen enough, or [`WatchedHosts::is_over`].
+    ///
+    /// # Errors
+    /// Why they can't be shown.
+    fn show(&self, watched: &WatchedHosts<'_>) -> Result<(), Error>;
+}
+
+/// Hosts that are watched by their agents.
+pub struct WatchedHosts<'a> {
+    recording: &'a HostsRecording,
+    stop: &'a Stop,
+    /// Since when the user wants to keep what is recorded.
+    wanted_since_ns: AtomicI64,
+    is_wanted: AtomicBool,
+}
+
+impl WatchedHosts<'_> {
+    /// Each host that is watched: its name, and what is known of it by now. The first one has the server, if there is one.
+    pub fn hosts(&self) -> Vec<(String, RunInfo)> {
+        let mut info = RunInfo::default();
+        self.recording.session.describe(&mut info);
+        let mut of_server = self.recording.session.server_run();
+        info.hosts.sort_by_key(|host| !host.has_server);
+        let mut run = |host: &RecordedHost| match of_server.take_if(|_| host.has_server) {
+            Some(run) => run,
+            None => RunInfo { host: host.facts.clone(), ..RunInfo::default() },
+        };
+        info.hosts.iter().map(|host| (host.name.clone(), run(host))).collect()
     }
-    if recording.info.levels.is_empty() {
-        let problem = recording.level(level_of(window));
-        failure = failure.or(problem);
-    } else {
+
+    /// Where it is recorded.
+    pub fn path(&self) -> &Path {
+        &self.recording.recording.path
+    }
+
+    /// The recording is to stay, all of it. Or, once more, no further part of it is wanted.
+    pub fn toggle(&self) {
+        let is_under_way = self.recording_since_ns().is_some();
+        self.wanted_since_ns.store(if is_under_way { 0 } else { monotonic_ns() }, Ordering::Relaxed);
+        self.is_wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Since when, in monotonic nanoseconds, the user wants to keep what is recorded.
+    pub fn recording_since_ns(&self) -> Option<i64> {
+        Some(self.wanted_since_ns.load(Ordering::Relaxed)).filter(|since_ns| *since_ns != 0)
+    }
+
+    /// Adds a note to the recording, now.
+    ///
+    /// # Errors
+    /// Its folder can't be written.
+    pub fn note(&self, text: &str) -> Result<(), Error> {
+        Ok(whyso_record::add_note(self.path(), monotonic_ns(), text)?)
+    }
+
+    /// Whether something else than the user's keys ends it, such as a signal, or the end of the server's host.
+    pub fn is_over(&self) -> bool {
+        self.stop.is_asked() || self.recording.session.server_ended().is_some()
+    }
+
+    /// Why nothing can be recorded at present.
+    pub fn trouble(&self) -> Option<String> {
+        self.recording.recording.recorder.failed()
+    }
+}
+
+/// Watches hosts until `show` returns. Gives the recording where the user wanted one; else nothing is left of it.
+///
+/// # Errors
+/// The hub or an agent can't be reached, nothing can be recorded, or they can't be shown.
+pub fn watch_hosts(
+    plan: &RecordPlan,
+    show: &dyn ShowHosts,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<Option<Outcome>, Error> {
+    plan.check()?;
+    let Some(hosts) = &plan.hosts else {
+        return Err(Error::Plan("which hosts? Name the file of --hosts".to_string()));
+    };
+    let recording = HostsRecording::begin(plan, hosts, &Taps(vec![show.tap()]), listener)?;
+    let watched = WatchedHosts {
+        recording: &recording,
+        stop,
+        wanted_since_ns: AtomicI64::new(0),
+        is_wanted: AtomicBool::new(false),
+    };
+    let shown = show.show(&watched);
+    let is_wanted = watched.is_wanted.load(Ordering::Relaxed);
+    let failure = recording.session.server_ended();
+    if !is_wanted {
+        recording.discard(listener)?;
+        return match (shown, failure) {
+            (Ok(()), Some(failure)) => Err(Error::Failed(failure)),
+            (shown, _) => shown.map(|()| None),
+        };
+    }
+    let outcome = recording.finish(failure, false, listener)?;
+    shown.map(|()| Some(outcome))
+}
+
+/// Hosts that are recorded.
+struct HostsRecording {
+    recording: Recording,
+    watcher: Watcher,
+    session: HostsSession,
+    begin_ns: i64,
+}
+
+impl HostsRecording {
+    fn begin(
+        plan: &RecordPlan,
+        hosts: &HostsPlan,
+        taps: &Taps,
+        listener: &dyn Listener,
+    ) -> Result<HostsRecording, Error> {
+        let has_server = hosts.hosts.iter().any(|host| host.server.is_some());
+        let process = (!has_server).then(|| "several hosts".to_string());
+        let spec = RunSpec { process, ..plan.spec(&[]) };
+        let info = facts::new_info(&plan.command_line, spec, ServerFacts::default(), None);
+        let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
+        recording.label(&plan.labels)?;
+        recording.relay(&plan.relay)?;
+        recording.tap(taps);
+        let watched = WatchSpec {
+            interval: plan.interval,
+            slow_interval: SLOW_INTERVAL.max(plan.interval),
+            server_host: "client".to_string(),
+            ..WatchSpec::default()
+        };
+        let what = WhatToRecord {
+            interval: plan.interval,
+            trace: plan.trace,
+            stacks: plan.stacks,
+            length: plan.length,
+            has_clients: true,
+        };
+        let watcher = Watcher::start(watched, recording.recorder.clone())?;
+        let begun = HostsSession::begin(hosts, what, (&recording.recorder, &recording.info), listener);
+        let session = match begun {
+            Ok(session) => session,
+            Err(error) => {
+                recording.discard(watcher)?;
+                return Err(error);
+            }
+        };
+        session.describe(&mut recording.info);
         recording.recorder.set_run(&recording.info);
+        record_event(&recording.recorder, "level_begin", "recording".to_string());
+        Ok(HostsRecording { recording, watcher, session, begin_ns: monotonic_ns() })
     }
-    let interrupted = stop.is_asked() && plan.length.is_some();
-    recording.finish(watcher, None, failure, interrupted)
+
+    /// `failure`: why it was cut short.
+    fn finish(
+        self,
+        failure: Option<String>,
+        interrupted: bool,
+        listener: &dyn Listener,
+    ) -> Result<Outcome, Error> {
+        let HostsRecording { mut recording, watcher, session, begin_ns } = self;
+        let window = Window { begin_ns, end_ns: monotonic_ns() };
+        record_event(&recording.recorder, "level_end", "recording".to_string());
+        let of_server = session.end(&mut recording.info, listener);
+        if let Some(there) = of_server {
+            take_over(there, &mut recording.info);
+        }
+        let mut problem = None;
+        if recording.info.levels.is_empty() {
+            problem = recording.level(level_of(window));
+        } else {
+            recording.recorder.set_run(&recording.info);
+        }
+        recording.finish(watcher, None, failure.or(problem), interrupted)
+    }
+
+    /// Ends it, and removes what it has.
+    fn discard(self, listener: &dyn Listener) -> Result<(), Error> {
+        let HostsRecording { mut recording, watcher, session, .. } = self;
+        session.end(&mut recording.info, listener);
+        recording.discard(watcher)
+    }
 }
 
 /// What the server's host found out belongs to the run.

@@ -327,6 +327,7 @@ pub(super) fn plan_of(
             },
         },
         nodes: server.map_or(Vec::new(), |server| server.nodes.clone()),
+        other_servers: Vec::new(),
         cluster: None,
         pfs: wanted,
         client_cpus: setup.client_cpus.clone(),

@@ -458,13 +458,17 @@ impl BlamedClaim {
             held.certainty *= CERTAINTY_WITHOUT_TRACE;
         }
         let predicted_gain = gain::predict(case, held, all);
-        let mut text = format!(
-            "{} {} of the response time at {}: {}",
-            capitalised(self.claim.what),
-            whyso_words::percent(self.share),
-            case.level.name(),
-            self.claim.why
-        );
+        let level = case.level.name();
+        let mut text = match self.share > 0.0 {
+            true => format!(
+                "{} {} of the response time at {level}: {}",
+                capitalised(self.claim.what),
+                whyso_words::percent(self.share),
+                self.claim.why
+            ),
+            // What it holds was not measured.
+            false => format!("At {level}, {}", self.claim.why),
+        };
         text.push_str(untraced::basis(case));
         if let Some(cause) = runner_up {
             text.push_str(&format!("; {} comes too close to be distinguished from it", cause.name()));

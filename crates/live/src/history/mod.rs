@@ -1,5 +1,6 @@
 //! What was watched, kept in memory for as long as there is room: numbers, tables with text, events.
 
+mod hosts;
 mod points;
 pub(crate) mod read;
 mod tables;
@@ -10,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use whyso_record::Tap;
 use whyso_record::data::{Event, Reading, SeriesId, SeriesKey, StatesInterval, Status, TextRows};
 
+pub use hosts::HostHistories;
 use points::Points;
 pub(crate) use read::Buckets;
 use tables::{Tables, bytes_of};

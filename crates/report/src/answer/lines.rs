@@ -94,7 +94,11 @@ fn verdict(answer: &Answer) -> Line {
 /// The cause, who holds it, what is worth a try, and who else is suspected.
 fn cause(cause: &AnswerCause, explanation: &Explanation) -> Vec<Line> {
     let at = if cause.at.is_empty() { String::new() } else { format!(" {}", cause.at) };
-    let share = format!(", {} of the response time{at} ({})", percent(cause.share), cause.class.name());
+    let share = match cause.share > 0.0 {
+        true => format!(", {} of the response time{at} ({})", percent(cause.share), cause.class.name()),
+        // What it holds was not measured.
+        false => at,
+    };
     let mut lines =
         vec![Line::labelled("cause").with(Tone::Strong, cause.words.as_str()).with(Tone::Plain, share)];
     if !cause.held_by.is_empty() {

@@ -54,7 +54,9 @@ pub(crate) fn nodes(nodes: &[NodeState]) -> String {
     for node in nodes {
         rows.push(columns.iter().map(|(_, cell)| cell(node).unwrap_or_else(dash)).collect());
     }
-    format!("Nodes of the cluster\n{}", aligned_with_words(&rows, &[0, 1]))
+    let are_separate = nodes.iter().all(|node| node.role == "server");
+    let title = if are_separate { "Servers" } else { "Nodes of the cluster" };
+    format!("{title}\n{}", aligned_with_words(&rows, &[0, 1]))
 }
 
 #[cfg(test)]

@@ -62,7 +62,11 @@ fn suspects(suspects: &[Suspect]) -> String {
     }
     let mut out = String::from("\nSuspects\n");
     for (at, suspect) in suspects.iter().enumerate() {
-        let (name, share) = (suspect.id.name(), percent(suspect.share));
+        let name = suspect.id.name();
+        let share = match suspect.share > 0.0 {
+            true => format!("{} of the response time, {}", percent(suspect.share), suspect.class.name()),
+            false => "what it holds was not measured".to_string(),
+        };
         let tested = if suspect.predicted_gain.is_some() {
             format!(" ({})", tested(suspect.id))
         } else {
@@ -74,8 +78,7 @@ fn suspects(suspects: &[Suspect]) -> String {
             (Some(gain), Cause::Cpu) => format!("; {} with more CPUs", estimate(gain)),
             (Some(gain), _) => format!("; {} without it", estimate(gain)),
         };
-        let class = suspect.class.name();
-        let _ = writeln!(out, "{}. {name}: {share} of the response time, {class}{then}{tested}", at + 1);
+        let _ = writeln!(out, "{}. {name}: {share}{then}{tested}", at + 1);
         out.push_str(&indented(&suspect.text));
         let rests_on = evidence(&suspect.evidence);
         if !rests_on.is_empty() {

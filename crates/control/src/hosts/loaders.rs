@@ -1,0 +1,126 @@
+//! Hosts that send the load of experiments. Nothing is recorded there.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::runtime::Runtime;
+use tokio::task::AbortHandle;
+use whyso_clock::ClockBetween;
+use whyso_hub::{Bus, HostCpus, HostName, HostState, LoadRequest, RecordingId, Right};
+
+use super::generators::{ClockNow, GeneratorCandidate, Generators, LoadOrders, generator_plans};
+use super::session::{CLOCK_INTERVAL, FIRST_INTERVAL, FIRST_QUESTIONS, states};
+use super::{HostPlan, HostsPlan};
+use crate::Error;
+use crate::facts::new_id;
+use crate::progress::{Listener, News};
+use crate::runtime::runtime;
+
+type SharedClock = Arc<Mutex<ClockBetween>>;
+
+/// Hosts that send the load of experiments.
+pub(crate) struct Loaders {
+    runtime: Runtime,
+    bus: Bus,
+    hosts: Vec<Loader>,
+    clocks: Vec<AbortHandle>,
+}
+
+struct Loader {
+    plan: HostPlan,
+    cpus: HostCpus,
+    clock: SharedClock,
+}
+
+impl Loaders {
+    /// Reaches the hosts, and begins to ask for their clocks. `changes_server`: settings of the server are switched, which the agent of its
+    /// host has to allow.
+    ///
+    /// # Errors
+    /// The hub or an agent can't be reached, or an agent may not do this.
+    pub(crate) fn join(
+        plan: &HostsPlan,
+        changes_server: bool,
+        listener: &dyn Listener,
+    ) -> Result<Loaders, Error> {
+        let runtime = runtime()?;
+        listener.hear(News::Step(&format!("joining the hub at {}", plan.token.address)));
+        let (bus, states) = runtime.block_on(async {
+            let bus = Bus::join(&plan.token).await?;
+            let states = states(&bus, &plan.hosts).await?;
+            Ok::<_, Error>((bus, states))
+        })?;
+        if changes_server {
+            states.iter().try_for_each(may_experiment)?;
+        }
+        let mut loaders = Loaders { runtime, bus, hosts: Vec::new(), clocks: Vec::new() };
+        for (plan, state) in states {
+            listener.hear(News::Step(&format!("{}: asking for its clock", plan.name)));
+            let clock = SharedClock::default();
+            loaders.runtime.block_on(first_questions(&loaders.bus, &plan.name, &clock))?;
+            let task = keep_clock(loaders.bus.clone(), plan.name.clone(), Arc::clone(&clock));
+            loaders.clocks.push(loaders.runtime.spawn(task).abort_handle());
+            loaders.hosts.push(Loader { plan, cpus: state.cpus, clock });
+        }
+        Ok(loaders)
+    }
+
+    /// Connects the users of one load.
+    ///
+    /// # Errors
+    /// As of [`Generators::open`].
+    pub(crate) fn open(&self, request: &LoadRequest) -> Result<Generators, Error> {
+        let host = |loader: &Loader| {
+            let clock = Arc::clone(&loader.clock);
+            let clock: ClockNow = Arc::new(move || lock(&clock).line());
+            GeneratorCandidate { plan: loader.plan.clone(), cpus: loader.cpus.clone(), clock }
+        };
+        let orders = LoadOrders {
+            handle: self.runtime.handle().clone(),
+            bus: self.bus.clone(),
+            load: RecordingId::new(&new_id())?,
+            recorder: None,
+        };
+        Generators::open(orders, generator_plans(self.hosts.iter().map(host).collect(), request))
+    }
+}
+
+impl Drop for Loaders {
+    fn drop(&mut self) {
+        self.clocks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// The agent of the server's host decides whether the server may be changed.
+fn may_experiment((host, state): &(HostPlan, HostState)) -> Result<(), Error> {
+    if host.server.is_none() || state.may.contains(&Right::Experiment) {
+        return Ok(());
+    }
+    Err(Error::Plan(format!(
+        "the agent on {} permits no experiments on its server: allow them in its agent.toml, by may = [\"observe\", \"experiment\"]",
+        host.name
+    )))
+}
+
+async fn first_questions(bus: &Bus, host: &HostName, clock: &SharedClock) -> Result<(), Error> {
+    for _ in 0..FIRST_QUESTIONS {
+        let question = bus.clock(host).await?;
+        lock(clock).add(question);
+        tokio::time::sleep(FIRST_INTERVAL).await;
+    }
+    Ok(())
+}
+
+/// Asks for a host's clock until it is aborted.
+async fn keep_clock(bus: Bus, host: HostName, clock: SharedClock) {
+    loop {
+        tokio::time::sleep(CLOCK_INTERVAL).await;
+        // Without an answer, the bound grows.
+        if let Ok(question) = bus.clock(&host).await {
+            lock(&clock).add(question);
+        }
+    }
+}
+
+fn lock(clock: &SharedClock) -> MutexGuard<'_, ClockBetween> {
+    clock.lock().unwrap_or_else(PoisonError::into_inner)
+}
