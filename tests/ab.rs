@@ -33,11 +33,30 @@ fn a_statement_that_scans_is_slower_and_costs_the_server_more_cpu_time() {
     place.assert_nothing_left();
 }
 
+/// A program of others, for as long as this lives.
+struct Neighbour(std::process::Child);
+
+impl Neighbour {
+    fn start() -> Neighbour {
+        let mut sleep = Command::new("sleep");
+        // What holds the output of the tests would hold up who reads that.
+        sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Neighbour(sleep.spawn().unwrap())
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
     let place = Place::new();
-    let mut neighbour = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
-    let pid = neighbour.id().to_string();
+    let neighbour = Neighbour::start();
+    let pid = neighbour.0.id().to_string();
     let is_paused = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         stat.rsplit(')').next().unwrap().trim_start().starts_with('T')
@@ -78,8 +97,7 @@ fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
     );
     assert_eq!(server.sql(SETTING), before);
     assert!(!is_paused());
-    neighbour.kill().unwrap();
-    neighbour.wait().unwrap();
+    drop(neighbour);
     let printed = text(&ended.stdout);
     assert!(
         printed.contains("innodb_io_capacity=402") && printed.contains("holds for this start"),

@@ -35,9 +35,11 @@ const JOIN_INTERVAL: Duration = Duration::from_secs(2);
 /// After this time without a connection, the agent logs in again. The hub's answer shows whether the token was withdrawn.
 const AWAY_TIME_MAX: Duration = Duration::from_secs(10);
 /// Bound on the time in which a hub may refuse a token that is new to it.
-const REFUSED_TIME_MAX: Duration = Duration::from_secs(5);
+const REFUSED_TIME_MAX: Duration = Duration::from_secs(15);
 /// Bound on what is handed over when the agent is ended.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
+/// A recording ends when no commander has asked for the clock for this long, although the hub was there: it has died.
+const UNASKED_TIME_MAX: Duration = Duration::from_secs(30 * 60);
 const TOKEN: &str = "token";
 const OUTBOX: &str = "outbox";
 const RUNS: &str = "runs";
@@ -214,6 +216,9 @@ impl Agent {
                 }
                 let question = tokio::time::timeout(LOOK_INTERVAL, questions.next()).await;
                 self.look();
+                if bus.is_connected() && questions.unasked_for() > UNASKED_TIME_MAX {
+                    self.tasks.values().for_each(RecordingTask::end);
+                }
                 match question {
                     // Nobody asked.
                     Err(_) => {}

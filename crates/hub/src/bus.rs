@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
@@ -262,9 +263,10 @@ impl Bus {
         let clock = self.subscribe(subject::clock(&self.name)).await?;
         let client = self.client.clone();
         // In a task of its own: an order that takes long delays no answer about the clock.
-        let clock = tokio::spawn(answer_clock(client, clock)).abort_handle();
+        let clock_asked_ns = Arc::new(AtomicI64::new(monotonic_ns()));
+        let clock = tokio::spawn(answer_clock(client, clock, Arc::clone(&clock_asked_ns))).abort_handle();
         self.client.flush().await.map_err(|error| Error::Bus(error.to_string()))?;
-        Ok(Questions { client: self.client.clone(), orders, calls, clock })
+        Ok(Questions { client: self.client.clone(), orders, calls, clock, clock_asked_ns })
     }
 
     async fn subscribe(&self, subject: String) -> Result<Subscriber> {
@@ -276,8 +278,9 @@ fn answer(host: &str, bytes: &[u8]) -> Result<Answer> {
     unpack(bytes).map_err(|what| Error::Unreadable { host: host.to_string(), what })
 }
 
-async fn answer_clock(client: Client, mut asked: Subscriber) {
+async fn answer_clock(client: Client, mut asked: Subscriber, asked_ns: Arc<AtomicI64>) {
     while let Some(message) = asked.next().await {
+        asked_ns.store(monotonic_ns(), Ordering::Relaxed);
         if let Some(reply) = message.reply {
             let now = Bytes::copy_from_slice(&monotonic_ns().to_le_bytes());
             // Who asked asks again.
@@ -293,6 +296,7 @@ pub struct Questions {
     orders: Subscriber,
     calls: Subscriber,
     clock: tokio::task::AbortHandle,
+    clock_asked_ns: Arc<AtomicI64>,
 }
 
 impl Drop for Questions {
@@ -322,6 +326,12 @@ impl Question {
 }
 
 impl Questions {
+    /// How long nobody has asked for the clock, as every commander does whose recording is under way.
+    pub fn unasked_for(&self) -> Duration {
+        let asked_ns = self.clock_asked_ns.load(Ordering::Relaxed);
+        Duration::from_nanos(monotonic_ns().saturating_sub(asked_ns).max(0) as u64)
+    }
+
     /// The next question; `None` when the connection is over for good.
     pub async fn next(&mut self) -> Option<Question> {
         let (message, is_call) = tokio::select! {

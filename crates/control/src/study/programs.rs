@@ -37,12 +37,18 @@ fn of_cell(cell: &Cell) -> Vec<String> {
         programs.push(format!("the library {library}"));
     }
     for (name, value) in &cell.setup.set {
-        let plain = name.to_lowercase().replace('-', "_");
-        if KNOBS.contains(&plain.strip_prefix("loose_").unwrap_or(&plain)) {
+        if names_any(name, &KNOBS) {
             programs.push(format!("what the server's option {name} = {value} names"));
         }
     }
     programs
+}
+
+/// Whether a server takes a name for one of these options: the beginning of an option's name is enough for it.
+pub(super) fn names_any(name: &str, options: &[&str]) -> bool {
+    let plain = name.to_lowercase().replace('-', "_");
+    let plain = plain.strip_prefix("loose_").unwrap_or(&plain);
+    options.iter().any(|option| option.starts_with(plain))
 }
 
 /// Whether a text names a file or a folder, and no build. A folder in the current one comes before a build of its name.
@@ -75,6 +81,11 @@ mod tests {
         assert_eq!(programs("add_ons = [\"evil.toml\"]"), ["the add-on evil.toml"]);
         let knobs = programs("set = { plugin-dir = \"/tmp/evil\", loose_init_file = \"/tmp/evil.sql\" }");
         assert_eq!(knobs.len(), 2, "{knobs:?}");
+        assert_eq!(
+            programs("set = { plugin_di = \"/tmp/evil\" }").len(),
+            1,
+            "the beginning of a name is enough"
+        );
         let of_variant = "[[variant]]\nname = \"two\"\npreload = \"./evil.so\"\nserver = \"/tmp/evil\"";
         assert_eq!(programs(of_variant), ["the library ./evil.so", "the server in /tmp/evil"]);
     }

@@ -9,7 +9,7 @@ use whyso_record::{backup_to, import_from};
 use whyso_study::{Journal, StartRecord, StoredStudy};
 
 use super::plan::KnownKnobs;
-use super::programs::KNOBS;
+use super::programs::{KNOBS, names_any};
 use super::{carry_out_next, study_programs, wrong_study};
 use crate::progress::Listener;
 use crate::{Error, Stop};
@@ -60,9 +60,7 @@ const OTHERS_TOO: [&str; 7] = [
 
 /// A server also takes the beginning of an option's name.
 fn may_name_code(name: &str) -> bool {
-    let plain = name.to_lowercase().replace('-', "_");
-    let plain = plain.strip_prefix("loose_").unwrap_or(&plain);
-    KNOBS.iter().chain(&OTHERS_TOO).any(|option| option.starts_with(plain))
+    names_any(name, &KNOBS) || names_any(name, &OTHERS_TOO)
 }
 
 /// Carries out one unit of a study on servers of whyso's own. `folder`: a new one for its recordings. Returns what was measured.
