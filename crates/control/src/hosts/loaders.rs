@@ -7,7 +7,8 @@ use tokio::task::AbortHandle;
 use whyso_clock::ClockBetween;
 use whyso_hub::{Bus, HostCpus, HostName, HostState, LoadRequest, RecordingId, Right};
 
-use super::generators::{ClockNow, GeneratorCandidate, Generators, LoadOrders, generator_plans};
+use super::generators::{GeneratorCandidate, Generators, generator_plans};
+use super::load_host::{ClockNow, LoadOrders};
 use super::session::{CLOCK_INTERVAL, FIRST_INTERVAL, FIRST_QUESTIONS, states};
 use super::{HostPlan, HostsPlan};
 use crate::Error;

@@ -1,6 +1,8 @@
 //! Other machines that record with this one: their agents are asked by the hub, and what they send goes into one recording.
 
 mod generators;
+mod hosts_level;
+mod load_host;
 mod loaders;
 mod recorded;
 mod session;
@@ -10,7 +12,8 @@ use whyso_hub::{Bus, HostName, HostState, Token};
 use crate::Error;
 use crate::runtime::runtime;
 
-pub(crate) use generators::{Generators, HostsLevel};
+pub(crate) use generators::Generators;
+pub(crate) use hosts_level::HostsLevel;
 pub(crate) use loaders::Loaders;
 pub(crate) use session::{HostsSession, WhatToRecord};
 

@@ -13,7 +13,8 @@ use whyso_record::Recorder;
 use whyso_record::run::RunInfo;
 use whyso_trace::StackSampling;
 
-use super::generators::{ClockNow, GeneratorCandidate, Generators, LoadOrders, generator_plans};
+use super::generators::{GeneratorCandidate, Generators, generator_plans};
+use super::load_host::{ClockNow, LoadOrders};
 use super::recorded::RecordedPart;
 use super::{HostPlan, HostsPlan};
 use crate::Error;

@@ -1,5 +1,6 @@
 //! `whyso prove`: removes each suspect of a recording in an experiment, and measures what that gains.
 
+mod candidate;
 mod case;
 mod plan;
 
@@ -28,8 +29,8 @@ use crate::progress::{Listener, News};
 use crate::runtime::runtime;
 use crate::server_plan::ServerPlan;
 use crate::{Error, Stop};
+use candidate::{Candidate, candidates, slowed_side};
 use case::Case;
-use plan::{Candidate, candidates, slowed_side};
 
 /// Shortest experiment.
 const EXPERIMENT_MIN: Duration = Duration::from_secs(20);
