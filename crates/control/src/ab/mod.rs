@@ -19,6 +19,7 @@ use whyso_random::SplitMix64;
 pub use plan::{AbPlan, AbSide, SideChange};
 
 use crate::login::AskPassword;
+use crate::process::check_processes;
 use crate::progress::{Listener, News};
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, Stop};
@@ -93,6 +94,7 @@ pub fn ab(
     ask_password: &AskPassword,
 ) -> Result<AbOutcome, Error> {
     plan.check()?;
+    check_processes()?;
     plan.workloads()?;
     let runtime = runtime()?;
     let setup = Setup { plan, runtime: &runtime, listener, stop, ask_password };
