@@ -52,11 +52,12 @@ impl Namespace {
     fn command(&self, inner: &Command) -> Command {
         let entry = self.entry();
         let mut command = Command::new(&entry[0]);
-        // It enters the mounts at their root.
+        // nsenter goes to the root of the mounts.
         let folder = inner.get_current_dir().unwrap_or(Path::new("/"));
         command
             .args(&entry[1..])
-            .arg(format!("--wd={}", folder.display()))
+            .arg("env")
+            .arg(format!("--chdir={}", folder.display()))
             .arg(inner.get_program())
             .args(inner.get_args());
         for (name, value) in inner.get_envs() {
