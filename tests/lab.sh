@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# lab.sh: two load hosts, a database host and a hub, all of this machine: each is a network namespace, and the database host's clock is a day ahead. Runs
-# one load from both load hosts, and draws the report. Nothing is left of the hosts afterwards. Needs root.
+# lab.sh: two load hosts, a database host and a hub, all of this machine: each has a network and a PID namespace of its own, so that it sees its own
+# processes only, and the database host's clock is a day ahead. Runs one load from both load hosts, and draws the report. Nothing is left of the hosts
+# afterwards. Needs root.
 #
 #   tests/lab.sh [OPTIONS OF whyso run…]        such as --users 1,4,16 --seconds 8
 #
@@ -19,20 +20,31 @@ trouble=${LAB_TROUBLE:-}
 case $trouble in "" | disk | cpu | network) ;; *) echo "lab: LAB_TROUBLE is disk, cpu or network" >&2 && exit 2 ;; esac
 database=10.97.0.2:3306
 hosts="hub db load-1 load-2"
+declare -A first
 pids=()
 
 end() {
-	# Later ones depend on earlier ones.
-	for ((at = ${#pids[@]} - 1; at >= 0; at--)); do
-		kill "${pids[at]}" 2>/dev/null || true
-		wait "${pids[at]}" 2>/dev/null || true
-	done
+	# With its first process, all that runs on a host is ended at once: nothing of it is kept.
+	for host in $hosts; do [ -z "${first[$host]:-}" ] || kill -KILL "${first[$host]}" || true; done
+	for pid in "${first[@]}" "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
 	for host in $hosts; do ip netns delete "wl$id-$host" 2>/dev/null || true; done
 	rm -rf "$place"
 }
 trap end EXIT
 
-# Runs a command on a host. The exec keeps the number of the process.
+# Begins a host: a process that only holds its namespaces, and ends all others there when it ends.
+begin() {
+	local host=$1 spaces=(--pid --fork --mount-proc --kill-child=SIGKILL)
+	[ "$host" != db ] || spaces+=(--time --monotonic 86400)
+	# With a CPU of its own, it is a machine of its own.
+	[ "$trouble $host" != "cpu load-2" ] || spaces+=(--uts)
+	ip netns exec "wl$id-$host" unshare "${spaces[@]}" sh -c '[ "$1" = "$(hostname)" ] || hostname "$1"; echo >"$2"; exec sleep infinity' \
+		sh "$([ "$trouble $host" = "cpu load-2" ] && echo load-2 || hostname)" "$place/begun-$host" &
+	first[$host]=$!
+	until [ -e "$place/begun-$host" ]; do kill -0 "${first[$host]}" && sleep 0.1; done
+}
+
+# Runs a command on a host.
 on() {
 	local host=$1
 	shift
@@ -40,11 +52,9 @@ on() {
 	# So load-2 has a CPU of its own.
 	[ "$trouble" != cpu ] || cpus=0
 	[ "$trouble $host" != "cpu load-2" ] || cpus=1
-	local before=(taskset --cpu-list "$cpus")
-	[ "$host" != db ] || before+=(unshare --time --monotonic 86400)
-	# With a CPU of its own, it is a machine of its own.
-	[ "$trouble $host" != "cpu load-2" ] || before+=(unshare --uts sh -c 'hostname load-2 && exec "$@"' load-2)
-	exec ip netns exec "wl$id-$host" "${before[@]}" "$@"
+	local of=/proc/${first[$host]}/ns
+	exec taskset --cpu-list "$cpus" nsenter --net="$of/net" --mount="$of/mnt" --uts="$of/uts" --time="$of/time_for_children" --pid="$of/pid_for_children" \
+		env --chdir="$PWD" "$@"
 }
 
 for host in $hosts; do
@@ -63,6 +73,7 @@ for host in db load-1 load-2; do
 	ip -n "wl$id-$host" link set e0 up
 	number=$((number + 1))
 done
+for host in $hosts; do begin "$host"; done
 
 echo "lab: a database on db, 10.97.0.2"
 mkdir "$place/data"
@@ -98,13 +109,13 @@ fi
 echo "lab: a hub on hub, and an agent on each other host"
 (on hub "$whyso" hub --folder "$place/hub" start --listen 10.97.0.1:4222) 2>"$place/hub.log" &
 pids+=($!)
-until "$whyso" hub --folder "$place/hub" members >/dev/null 2>&1 && grep -q "the hub is at" "$place/hub.log"; do sleep 0.1; done
+until (on hub "$whyso" hub --folder "$place/hub" members) >/dev/null 2>&1 && grep -q "the hub is at" "$place/hub.log"; do sleep 0.1; done
 printf '[[server]]\nname = "shop"\ndsn = "mysql://root@localhost/?socket=%s"\n' "$place/s" >"$place/db.toml"
 for host in load-1 load-2; do
 	printf 'may = ["observe", "load"]\n[[target]]\nname = "shop"\ndsn = "mysql://lab@%s/whyso"\n' "$database" >"$place/$host.toml"
 done
 for host in db load-1 load-2; do
-	"$whyso" hub --folder "$place/hub" invite "$host" | "$whyso" agent --folder "$place/agent-$host" join - >/dev/null
+	(on hub "$whyso" hub --folder "$place/hub" invite "$host") | (on "$host" "$whyso" agent --folder "$place/agent-$host" join -) >/dev/null
 	(on "$host" "$whyso" agent --folder "$place/agent-$host" run --settings "$place/$host.toml") 2>"$place/agent-$host.log" &
 	pids+=($!)
 done

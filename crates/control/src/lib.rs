@@ -89,6 +89,7 @@ pub use login::AskPassword;
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
 pub use pfs_setup::{pfs_dry_run, undo};
 pub use plan::{Plan, USERS_MAX, parse_knob};
+pub use process::check_processes;
 pub use progress::{IntervalNews, Listener, News, Quiet, Running};
 pub use prove::{ProvePlan, proposals_for, prove};
 pub use record::{

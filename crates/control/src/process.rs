@@ -10,6 +10,14 @@ use whyso_watch::server_facts;
 /// Bound on asking a server which process it is.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// Checks that `/proc` has the processes of the PID namespace that this program runs in: else their numbers mean other processes there.
+///
+/// # Errors
+/// It has those of another one; the message says what to do.
+pub fn check_processes() -> Result<(), crate::Error> {
+    whyso_trace::check_proc().map_err(|error| whyso_tracing::Error::from(error).into())
+}
+
 /// Another process may have the number later: the time of its start distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {

@@ -22,6 +22,7 @@ use processes::{record_machine, record_processes};
 use server::with_server;
 
 use crate::login::AskPassword;
+use crate::process::check_processes;
 use crate::progress::Listener;
 use crate::recording::Outcome;
 use crate::{Error, Stop};
@@ -38,6 +39,7 @@ pub fn record(
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
     plan.check()?;
+    check_processes()?;
     if let Some(hosts) = &plan.hosts {
         return record_across_hosts(plan, hosts, listener, stop);
     }

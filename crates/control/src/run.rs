@@ -25,6 +25,7 @@ use crate::level::{Cut, silent_then_failed};
 use crate::login::AskPassword;
 use crate::other_nodes::OtherNodes;
 use crate::own_data::{fill_dictionaries, set_up};
+use crate::process::check_processes;
 use crate::progress::{Listener, News};
 use crate::put_back::put_everything_back;
 use crate::recording::{Outcome, Recording, watch_spec};
@@ -50,6 +51,7 @@ pub fn run(
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
+    check_processes()?;
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     let (tested, runtime, workload) = set_up_run(plan, listener, stop, ask_password)?;
     let preparing = Preparing { runtime: &runtime, listener, stop, ask_password };

@@ -12,6 +12,7 @@ use whyso_stacks::{End, Frame, Names, Registers, Unwinding};
 use whyso_trace::{ThreadNow, ThreadSnapshot};
 
 use crate::login::AskPassword;
+use crate::process::check_processes;
 use crate::record::RecordTarget;
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::threads_now::{connections_now, server_here};
@@ -37,6 +38,7 @@ pub fn stacks_now(
     filter: &ThreadFilter,
     ask_password: &AskPassword,
 ) -> Result<Vec<StackNow>, Error> {
+    check_processes()?;
     match of {
         RecordTarget::Machine => {
             Err(Error::Plan("a machine has no threads of its own: name a server or a process".to_string()))

@@ -14,6 +14,7 @@ use whyso_tracing::Counting;
 use whyso_watch::connections;
 
 use crate::login::AskPassword;
+use crate::process::check_processes;
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, facts, login};
 
@@ -30,6 +31,7 @@ pub fn threads_now(
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<ThreadsOver, Error> {
+    check_processes()?;
     let runtime = runtime()?;
     let (dsn, pid) = server_here(dsn, &runtime, ask_password)?;
     let (mut counting, _) = Counting::of(vec![pid], StackSampling::Off, Generator::Unknown, Vec::new())?;

@@ -21,6 +21,13 @@ pub enum Error {
     /// Its memory could not be mapped.
     #[error("the tracer's accounts can't be mapped: {0}")]
     Map(#[source] std::io::Error),
+    /// Numbers of processes mean other processes there.
+    #[error(
+        "/proc has the processes of another PID namespace ({}): mount it again in this one (mount -t proc proc /proc), or start whyso by \
+         unshare --pid --fork --mount-proc",
+        numbers(*own, shown.as_deref())
+    )]
+    OtherProc { own: u32, shown: Option<String> },
     /// The programs and the reader were not built from one source.
     #[error(
         "an account of the tracer's programs has {theirs} bytes, and {ours} here: build the project again"
@@ -37,6 +44,14 @@ impl Error {
             libbpf_rs::ErrorKind::PermissionDenied if !has_rights() => Error::NotAllowed,
             _ => Error::Refused(error),
         }
+    }
+}
+
+/// This process as it is numbered, and as `/proc` numbers it.
+fn numbers(own: u32, shown: Option<&str>) -> String {
+    match shown {
+        Some(shown) => format!("this process has the number {own}, and {shown} there"),
+        None => format!("this process has the number {own}, and none there"),
     }
 }
 

@@ -43,6 +43,7 @@ mod emulated;
 mod error;
 mod files;
 mod mounts;
+mod namespace;
 mod now;
 mod pauses;
 pub mod places;
@@ -59,6 +60,12 @@ mod tracer;
 #[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod stacks_skeleton {
     include!(concat!(env!("OUT_DIR"), "/stacks.skel.rs"));
+}
+
+/// Generated from `bpf/namespace.bpf.c` by the build script.
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
+mod namespace_skeleton {
+    include!(concat!(env!("OUT_DIR"), "/namespace.skel.rs"));
 }
 
 /// Generated from `bpf/now.bpf.c` by the build script.
@@ -87,6 +94,7 @@ pub use command::{
 pub use cost::{Cost, CountingCost, NOTHING};
 pub use dispatcher::{Dispatcher, DispatcherError, ProbePlace};
 pub use error::Error;
+pub use namespace::check_proc;
 pub use now::{ThreadNow, ThreadSnapshot};
 pub use pauses::{Client, Moments, Pauses};
 pub use places::Places;

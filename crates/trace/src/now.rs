@@ -10,6 +10,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{OpenObject, RingBufferBuilder};
 
 use crate::error::Error;
+use crate::namespace::PidNamespace;
 use crate::now_skeleton::{NowSkel, NowSkelBuilder};
 use crate::stack_record::Registers;
 use crate::system_calls::state_of_syscall;
@@ -60,11 +61,16 @@ impl ThreadSnapshot {
             return Err(Error::NoBtf);
         }
         libbpf_rs::set_print(None);
+        let namespace = PidNamespace::own()?;
         let mut object = Box::new(MaybeUninit::uninit());
         // SAFETY: the box outlives the skeleton, which is declared before it, and its content does not move.
         let place: &'static mut MaybeUninit<OpenObject> =
             unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
-        let open = NowSkelBuilder::default().open(place).map_err(Error::of)?;
+        let mut open = NowSkelBuilder::default().open(place).map_err(Error::of)?;
+        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.pid_namespace = namespace.inode;
+            constants.pid_namespace_level = namespace.level;
+        }
         let skeleton = open.load().map_err(Error::of)?;
         Ok(ThreadSnapshot { skeleton, _object: object })
     }

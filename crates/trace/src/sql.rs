@@ -13,6 +13,7 @@ use crate::command::Command;
 use crate::cost::{Cost, NOTHING, cost_of};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
+use crate::namespace::PidNamespace;
 use crate::places::Places;
 use crate::sql_skeleton::{SqlSkel, SqlSkelBuilder};
 
@@ -58,6 +59,7 @@ pub struct SqlTrace {
 impl SqlTrace {
     /// `pid`: the server's process, which has `file` mapped, where the dispatcher is.
     pub(crate) fn start(
+        namespace: PidNamespace,
         accounts: BorrowedFd<'_>,
         account_of: BorrowedFd<'_>,
         pid: u32,
@@ -71,6 +73,8 @@ impl SqlTrace {
         let mut open = SqlSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.clock_offset_ns = whyso_clock::namespace_offset_ns();
+            constants.pid_namespace = namespace.inode;
+            constants.pid_namespace_level = namespace.level;
             constants.signature = dispatcher.signature as u32;
         }
         open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;

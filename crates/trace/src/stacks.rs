@@ -9,6 +9,7 @@ use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
 
 use crate::cost::{Cost, attach_sampler, cost_of};
 use crate::error::Error;
+use crate::namespace::PidNamespace;
 use crate::stack_record::StackRecord;
 use crate::stack_sampling::StackSampling;
 use crate::stacks_skeleton::{StacksSkel, StacksSkelBuilder};
@@ -87,6 +88,7 @@ fn ring_bytes(sampling: StackSampling, cpus: usize) -> u32 {
 impl Stacks {
     pub(crate) fn start(
         sampling: StackSampling,
+        namespace: PidNamespace,
         accounts: BorrowedFd<'_>,
         account_of: BorrowedFd<'_>,
         pasts: BorrowedFd<'_>,
@@ -99,6 +101,8 @@ impl Stacks {
         let mut open = StacksSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.clock_offset_ns = whyso_clock::namespace_offset_ns();
+            constants.pid_namespace = namespace.inode;
+            constants.pid_namespace_level = namespace.level;
             constants.sample_ns = 1_000_000_000 / sampling.samples_per_s().max(1);
             constants.waits_max = WAITS_PER_READING_AND_CPU * cpus as u64;
         }

@@ -19,6 +19,7 @@ use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
 use crate::mounts::Mounts;
+use crate::namespace::PidNamespace;
 use crate::pauses::{PauseBaseline, Pauses};
 use crate::reading::{FileWait, LOST, LOST_REASONS, Reading, ServerSums, Sums, ThreadSums};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
@@ -89,6 +90,7 @@ pub struct Tracer {
     /// Those that have threads, as of the last reading.
     processes: BTreeSet<u32>,
     is_program: bool,
+    namespace: PidNamespace,
     stack_sampling: StackSampling,
 }
 
@@ -102,6 +104,7 @@ impl Tracer {
             return Err(Error::NoBtf);
         }
         libbpf_rs::set_print(None);
+        let namespace = PidNamespace::own()?;
         let mut object = Box::new(MaybeUninit::uninit());
         // SAFETY: the box outlives the skeleton, which is declared before it, and its content does not move.
         let place: &'static mut MaybeUninit<OpenObject> =
@@ -109,6 +112,8 @@ impl Tracer {
         let mut open = BudgetSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.clock_offset_ns = whyso_clock::namespace_offset_ns();
+            constants.pid_namespace = namespace.inode;
+            constants.pid_namespace_level = namespace.level;
             for (number, state) in constants.state_of_syscall.iter_mut().enumerate() {
                 *state = state_of_syscall(number as i64) as u8;
             }
@@ -156,6 +161,7 @@ impl Tracer {
             pauses: PauseBaseline::default(),
             processes: BTreeSet::new(),
             is_program: spec.program.is_some(),
+            namespace,
             stack_sampling: spec.stacks,
         };
         if let Some(program) = &spec.program {
@@ -449,7 +455,7 @@ impl Tracer {
         let maps = &self.skeleton.maps;
         let [accounts, account_of, pasts] =
             [maps.accounts.as_fd(), maps.account_of.as_fd(), maps.pasts.as_fd()];
-        Stacks::start(self.stack_sampling, accounts, account_of, pasts)
+        Stacks::start(self.stack_sampling, self.namespace, accounts, account_of, pasts)
     }
 
     /// Follows the commands of clients too, of one of the servers that this tracer watches. `file`: where its dispatcher is.
@@ -458,7 +464,8 @@ impl Tracer {
     /// Where the kernel does not take the programs.
     pub fn sql(&self, pid: u32, file: &Path, dispatcher: &Dispatcher) -> Result<SqlTrace, Error> {
         let maps = &self.skeleton.maps;
-        SqlTrace::start(maps.accounts.as_fd(), maps.account_of.as_fd(), pid, file, dispatcher)
+        let (accounts, account_of) = (maps.accounts.as_fd(), maps.account_of.as_fd());
+        SqlTrace::start(self.namespace, accounts, account_of, pid, file, dispatcher)
     }
 
     fn role(&mut self, place: usize, account: &Account) -> Role {

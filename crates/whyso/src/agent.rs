@@ -59,6 +59,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
             writeln!(crate::out::stdout(), "{name} is to join the hub at {address}: start whyso agent run")?;
         }
         AgentCommand::Run { settings } => {
+            whyso_control::check_processes()?;
             let path = match settings {
                 Some(path) => path.clone(),
                 None => {

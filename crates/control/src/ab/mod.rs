@@ -20,6 +20,7 @@ pub use plan::{AbPlan, AbSide, SideChange};
 
 use crate::hosts::{HostsPlan, Loaders};
 use crate::login::AskPassword;
+use crate::process::check_processes;
 use crate::progress::{Listener, News};
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, Stop};
@@ -94,6 +95,7 @@ pub fn ab(
     ask_password: &AskPassword,
 ) -> Result<AbOutcome, Error> {
     plan.check()?;
+    check_processes()?;
     plan.workloads()?;
     let runtime = runtime()?;
     let loaders = match &plan.hosts {

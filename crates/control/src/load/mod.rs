@@ -21,6 +21,7 @@ use crate::Error;
 use crate::Stop;
 use crate::login::AskPassword;
 use crate::own_data::{fill_dictionaries, set_up};
+use crate::process::check_processes;
 use crate::progress::Listener;
 use crate::put_back::put_everything_back;
 use crate::run::prepare_server;
@@ -52,6 +53,7 @@ pub fn load(
     ask_password: &AskPassword,
 ) -> Result<LoadOutcome, Error> {
     plan.check()?;
+    check_processes()?;
     let mut workloads = plan.workloads()?;
     for workload in &workloads {
         check_kinds(&plan.slo, workload)?;

@@ -19,6 +19,7 @@ use super::toggles::Toggles;
 use super::windows::Windows;
 use crate::Stop;
 use crate::login::AskPassword;
+use crate::process::check_processes;
 use crate::progress::Listener;
 use crate::recording::{Outcome, Recording};
 use crate::runtime::GOODBYE_TIME_MAX;
@@ -121,6 +122,7 @@ pub fn watch(
     ask_password: &AskPassword,
 ) -> Result<Option<Outcome>, Error> {
     plan.check()?;
+    check_processes()?;
     let RecordTarget::Server(dsn) = &plan.target else {
         return Err(Error::Plan("watch is for a server: give its --dsn".to_string()));
     };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "account_maps.h"
+#include "namespace.h"
 
 #define PROCESSES_MAX 4
 #define NAME_BYTES 16
@@ -136,8 +137,9 @@ static __noinline int is_of_program(struct task_struct *task, __u32 tgid)
 
 static __always_inline __u8 side_of(struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
+	__u32 tgid = tgid_of(task);
 
+	// The idle task, or one of another PID namespace.
 	if (!tgid)
 		return NOBODY;
 	if (tgid == own_tgid)
@@ -189,8 +191,8 @@ static __noinline struct account *open_account(struct task_struct *task, __u8 si
 		if (past)
 			past->count = 0;
 	}
-	a->tid = task->pid;
-	a->tgid = task->tgid;
+	a->tid = tid_of(task);
+	a->tgid = tgid_of(task);
 	a->side = side;
 	a->state = CPU;
 	a->born_ns = now;

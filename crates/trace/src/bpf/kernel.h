@@ -75,12 +75,32 @@ struct thread_struct {
 #endif
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+// A number in each namespace from the kernel's own down to the one that the task is in.
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int flags;
 	char comm[16];
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct files_struct *files;
 	unsigned int __state;
 	int on_cpu;

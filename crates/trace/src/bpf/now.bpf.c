@@ -7,6 +7,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "kernel.h"
+#include "namespace.h"
 #include "now.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -93,8 +94,8 @@ int on_thread(struct bpf_iter__task *ctx)
 	if (!s)
 		return 0;
 	__builtin_memset(&s->now, 0, offsetof(struct thread_now, kernel));
-	s->now.tid = task->pid;
-	s->now.tgid = task->tgid;
+	s->now.tid = tid_of(task);
+	s->now.tgid = tgid_of(task);
 	s->now.call = -1;
 	s->now.user_rest_bytes = ~0u;
 	bpf_probe_read_kernel_str(s->now.name, sizeof(s->now.name), &task->comm);

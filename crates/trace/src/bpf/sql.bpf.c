@@ -10,6 +10,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "account_maps.h"
+#include "namespace.h"
 #include "sql.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -169,7 +170,7 @@ int on_begin(struct pt_regs *ctx)
 	w->stack_pointer = STACK_POINTER(ctx);
 	w->reply_at = 0;
 	c->begin_ns = now;
-	c->tid = task->pid;
+	c->tid = tid_of(task);
 	c->prepared = UNKNOWN;
 	if (signature == COM_DATA) {
 		c->connection = first;

@@ -10,6 +10,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "account_maps.h"
+#include "namespace.h"
 #include "stack.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -93,8 +94,8 @@ static __always_inline struct scratch *begin(__u32 which, __u8 kind, struct task
 		return 0;
 	__builtin_memset(&s->record, 0, offsetof(struct stack_record, kernel));
 	s->record.kind = kind;
-	s->record.tid = task->pid;
-	s->record.tgid = task->tgid;
+	s->record.tid = tid_of(task);
+	s->record.tgid = tgid_of(task);
 	s->record.t_ns = now;
 	return s;
 }

@@ -1,6 +1,7 @@
 //! The server under test.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -88,9 +89,18 @@ fn find_local_pid(variables: &BTreeMap<String, String>) -> Option<u32> {
 }
 
 fn pid_in_file(variables: &BTreeMap<String, String>) -> Option<u32> {
-    let pid_file = Path::new(variables.get("datadir")?).join(variables.get("pid_file")?);
-    let pid: u32 = std::fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
-    is_server(&name_of(pid)?, &arguments_of(pid)).then_some(pid)
+    let data = Path::new(variables.get("datadir")?);
+    let pid: u32 =
+        std::fs::read_to_string(data.join(variables.get("pid_file")?)).ok()?.trim().parse().ok()?;
+    (is_server(&name_of(pid)?, &arguments_of(pid)) && may_work_in(pid, data)).then_some(pid)
+}
+
+/// Whether a process may be the server of a data directory, in which servers work. In another PID namespace the number may be that of
+/// another server. Where it may not be read, nothing contradicts.
+fn may_work_in(pid: u32, data: &Path) -> bool {
+    let folder = |path: &Path| std::fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
+    let works_in = folder(Path::new(&format!("/proc/{pid}/cwd")));
+    works_in.is_none() || folder(data).is_none() || works_in == folder(data)
 }
 
 /// Servers that run on this machine, with their arguments.
@@ -194,6 +204,14 @@ mod tests {
         assert!(is_server("ld-linux-x86-64", by_loader));
         assert!(!is_server("ld-linux-x86-64", b"/lib/ld-linux-x86-64.so.2\0/bin/cat\0/etc/mysqld.cnf\0"));
         assert!(!is_server("vim", b"vim\0/usr/sbin/mysqld\0"));
+    }
+
+    #[test]
+    fn a_process_that_works_in_another_folder_is_another_server() {
+        let own = std::env::current_dir().unwrap();
+        assert!(may_work_in(std::process::id(), &own));
+        assert!(!may_work_in(std::process::id(), own.parent().unwrap()));
+        assert!(may_work_in(u32::MAX, &own), "nothing contradicts");
     }
 
     #[test]
