@@ -151,12 +151,12 @@ impl HubFolder {
         self.remove(name)?;
         self.write_config()?;
         reload(&self.path)?;
+        // By then it is cut off, and publishes nothing more.
+        tokio::time::sleep(RELOAD_TIME).await;
+        let forgotten = forget_frames(&self.own()?, name).await;
         match running_on(&self.path) {
-            Some(_) => {
-                // By then it is cut off, and publishes nothing more.
-                tokio::time::sleep(RELOAD_TIME).await;
-                forget_frames(&self.own()?, name).await
-            }
+            Some(_) => forgotten,
+            // There is no hub, or it is not seen from here.
             None => Ok(()),
         }
     }

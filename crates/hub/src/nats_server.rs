@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 use crate::bus;
 use crate::error::{Error, Result};
 use crate::folder::HubFolder;
-use crate::reload::{CONFIG, PID, reload, running_on};
+use crate::reload::{CONFIG, PID, running_on};
 
 /// The program that a hub starts.
 pub const NATS_SERVER: &str = "nats-server";
@@ -32,7 +32,23 @@ const LOG_LINES: usize = 5;
 pub struct HubServer {
     child: Child,
     folder: HubFolder,
+    /// The configuration that it has read last.
+    config: Option<ConfigFile>,
     _lock: fs::File,
+}
+
+/// Which file a configuration is: another one takes its place at each change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ConfigFile {
+    inode: u64,
+    changed_at: (i64, i64),
+}
+
+impl ConfigFile {
+    fn of(folder: &HubFolder) -> Option<ConfigFile> {
+        let facts = fs::metadata(folder.path().join(CONFIG)).ok()?;
+        Some(ConfigFile { inode: facts.ino(), changed_at: (facts.ctime(), facts.ctime_nsec()) })
+    }
 }
 
 impl HubServer {
@@ -59,12 +75,28 @@ impl HubServer {
         // That of a hub that was killed.
         let _ = fs::remove_file(&pid_path);
         let child = command.spawn().map_err(|error| Error::NatsServer { why: error.to_string() })?;
-        let mut server = HubServer { child, folder, _lock: lock };
+        let mut server = HubServer { child, folder, config: None, _lock: lock };
         server.wait_until_ready().await?;
         // Only now does it understand the signal. A member that was invited meanwhile is let in by this one.
         fs::write(&pid_path, server.child.id().to_string()).map_err(|cause| Error::io(&pid_path, cause))?;
-        reload(server.folder.path())?;
+        server.reload_if_changed()?;
         Ok(server)
+    }
+
+    /// Lets it read its members again where they have changed. Who changed them may see other processes than this one, as in a container, and
+    /// can't signal it.
+    ///
+    /// # Errors
+    /// It can't be signalled.
+    pub fn reload_if_changed(&mut self) -> Result<()> {
+        let now = ConfigFile::of(&self.folder);
+        if now == self.config {
+            return Ok(());
+        }
+        self.config = now;
+        let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return Ok(()) };
+        kill_process(pid, Signal::HUP)
+            .map_err(|error| Error::NatsServer { why: format!("it can't be signalled: {error}") })
     }
 
     async fn wait_until_ready(&mut self) -> Result<()> {

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 pub(crate) const CONFIG: &str = "nats.conf";
 pub(crate) const PID: &str = "nats-server.pid";
 
-/// Lets the hub that runs on a folder read its members again. Without one, there is nothing to do.
+/// Lets the hub that runs on a folder read its members again, at once. One that is not seen from here, as from another container, does so
+/// by itself.
 pub(crate) fn reload(folder: &Path) -> Result<()> {
     let Some(pid) = running_on(folder) else { return Ok(()) };
     kill_process(pid, Signal::HUP)

@@ -188,6 +188,29 @@ async fn what_a_hub_keeps_survives_its_restart_and_members_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_can_not_signal_the_hub_still_changes_its_members() {
+    if !has_nats_server() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut hub = hub(folder.path()).await;
+    // As in another container: its process is not seen.
+    std::fs::remove_file(folder.path().join("nats-server.pid")).unwrap();
+    let token = agent(&hub, "db");
+    assert!(Bus::join(&token).await.is_err(), "nobody has reloaded it yet");
+    hub.reload_if_changed().unwrap();
+    let bus = join(&token).await;
+    hub.folder().withdraw(&name("db")).await.unwrap();
+    assert!(Bus::join(&token).await.is_ok(), "nobody has reloaded it yet");
+    hub.reload_if_changed().unwrap();
+    let begun = std::time::Instant::now();
+    while Bus::join(&token).await.is_ok() || bus.is_connected() {
+        assert!(begun.elapsed() < SOON, "the host was not cut off");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_one_hub_runs_on_a_folder_and_another_address_does_not_void_tokens_silently() {
     if !has_nats_server() {
         return;

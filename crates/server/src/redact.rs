@@ -24,7 +24,8 @@ const SECRET_WORDS: [&str; 2] = ["identified", "password"];
 
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRET_NAMES.iter().any(|secret| name.contains(secret))
+    // Such as --token-file: a path is none.
+    !name.ends_with("-file") && SECRET_NAMES.iter().any(|secret| name.contains(secret))
 }
 
 fn is_client(word: &str) -> bool {

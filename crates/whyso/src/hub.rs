@@ -144,6 +144,7 @@ fn start(folder: PathBuf, listen: &str, address: Option<&str>, space: u64) -> Re
         if let Some(why) = server.ended() {
             bail!("the hub ended by itself: {why}");
         }
+        server.reload_if_changed()?;
         std::thread::sleep(LOOK_INTERVAL);
     }
     drop(server);
