@@ -333,6 +333,36 @@ fn several_servers_share_a_load_and_each_is_watched_and_put_back() {
     let unaccounted = level["budget_ms"]["unaccounted"].as_f64().unwrap_or(0.0);
     let response_ms = level["latency_ms"]["mean"].as_f64().or(level["response_ms"].as_f64()).unwrap();
     assert!(unaccounted.abs() < 0.05 * response_ms, "{transactions:?} {level}");
+    // The same by a recording of a load from elsewhere.
+    let load = [
+        "load",
+        "oltp-point-select",
+        "--dsn",
+        &dsns[0],
+        "--dsn",
+        &dsns[1],
+        "--users",
+        "4",
+        "--seconds",
+        "60",
+    ];
+    let mut load = common::spawn(
+        place
+            .whyso(&[&load[..], &["--rate", "400", "--tables", "1", "--rows", "1000"]].concat())
+            .stdout(std::process::Stdio::null()),
+    );
+    assert!(wait_until(SOON, || common::drives_a_level(load.id())), "the load did not begin");
+    let record = ["record", "--dsn", &dsns[0], "--dsn", &dsns[1], "--for", "4s", "--json"];
+    let out = json_of(&output(&mut place.whyso(&record)));
+    load.kill().unwrap();
+    load.wait().unwrap();
+    let path = std::path::Path::new(out["path"].as_str().unwrap()).join("run.json");
+    let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    if common::may_trace() {
+        // Each server has 200 requests per second.
+        let per_s = recorded["levels"][0]["result"]["transactions_per_s"].as_f64().unwrap();
+        assert!((350.0..480.0).contains(&per_s), "{per_s}");
+    }
     // The requests of both servers are in it: those of one alone would leave half of the time open.
     assert!(level["budget_ms"]["cpu"].as_f64().unwrap() > 0.0, "{level}");
 }

@@ -99,6 +99,7 @@ fn plan(order: &RecordOrder, server: Option<&AgentServer>, out: PathBuf, taps: T
     RecordPlan {
         target,
         nodes: Vec::new(),
+        other_dsns: Vec::new(),
         length: None,
         command: Vec::new(),
         toggle: false,

@@ -43,6 +43,11 @@ impl<'a> OtherNodes<'a> {
         Ok(OtherNodes { nodes: others, watchers, tracing, processes })
     }
 
+    /// Whether there are nodes, the first one included, that are followed into new processes.
+    pub(crate) fn has_nodes(&self) -> bool {
+        self.processes.is_some()
+    }
+
     /// Watches and traces nodes as the processes that they have become. `first`: what watches the first node. Never waits.
     pub(crate) fn follow(&self, first: &Watcher, tracing: Option<&Tracing>) {
         let Some(processes) = &self.processes else { return };

@@ -1,6 +1,7 @@
-//! Servers after the first of a run that has several. Each gets the data, and a part of the load.
+//! Servers after the first of a run or of a recording that has several. In a run, each gets the data, and a part of the load.
 
 use whyso_server::Dsn;
+use whyso_server::answers::log_out;
 use whyso_workload::Workload;
 
 use crate::cluster_node::{ClusterNode, SERVER};
@@ -13,7 +14,7 @@ use crate::run::prepare_server;
 use crate::server_plan::ServerPlan;
 use crate::server_setup::ServerNeeds;
 use crate::server_under_test::ServerUnderTest;
-use crate::{Error, Stop};
+use crate::{Error, Stop, login};
 use tokio::runtime::Runtime;
 
 /// What makes servers ready.
@@ -77,13 +78,42 @@ pub(crate) fn nodes(
     others: &[ServerUnderTest],
     runtime: &Runtime,
 ) -> Result<Vec<ClusterNode>, Error> {
+    match others.is_empty() {
+        true => Ok(Vec::new()),
+        false => nodes_of(std::iter::once(first).chain(others).map(|tested| &tested.dsn), runtime),
+    }
+}
+
+/// Servers that are recorded together, as nodes: the first one, which is reached already, and others.
+///
+/// # Errors
+/// One can't be reached, or two of them are the same.
+pub(crate) fn recorded_nodes(
+    first: &Dsn,
+    others: &[String],
+    runtime: &Runtime,
+    ask_password: &AskPassword,
+) -> Result<Vec<ClusterNode>, Error> {
     if others.is_empty() {
         return Ok(Vec::new());
     }
+    let mut dsns = vec![first.clone()];
+    for text in others {
+        let mut dsn = login::neutral(text)?;
+        runtime.block_on(async {
+            log_out(login::log_in(&mut dsn, ask_password).await?).await;
+            Ok::<_, Error>(())
+        })?;
+        dsns.push(dsn);
+    }
+    nodes_of(dsns.iter(), runtime)
+}
+
+fn nodes_of<'d>(dsns: impl Iterator<Item = &'d Dsn>, runtime: &Runtime) -> Result<Vec<ClusterNode>, Error> {
     let mut nodes: Vec<ClusterNode> = Vec::new();
-    for tested in std::iter::once(first).chain(others) {
-        let pid = runtime.block_on(process::of_server(&tested.dsn));
-        let node = node(&tested.dsn, pid);
+    for dsn in dsns {
+        let pid = runtime.block_on(process::of_server(dsn));
+        let node = node(dsn, pid);
         if nodes.iter().any(|other| other.name == node.name || (pid.is_some() && other.pid == pid)) {
             return Err(Error::Plan(format!("{} is one server, and was named twice", node.name)));
         }

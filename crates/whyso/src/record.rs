@@ -16,7 +16,7 @@ use crate::stacks::record_target;
 use crate::user::{ask_password, handle_ctrl_c};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
-    let (dsn, container) = (args.dsn.as_deref(), args.container.as_deref());
+    let (dsn, container) = (args.dsn.first().map(String::as_str), args.container.as_deref());
     let cluster = args.cluster.as_deref().map(|name| crate::cluster::loaded(name, false)).transpose()?;
     let (of_node, nodes) = cluster.map_or((None, Vec::new()), |cluster| (Some(cluster.dsn), cluster.nodes));
     let dsn = (args.process.is_none() && args.hosts.is_none())
@@ -27,6 +27,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
             None => record_target(dsn.as_ref(), args.process.as_ref())?,
         },
         nodes,
+        other_dsns: args.dsn.iter().skip(1).cloned().collect(),
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,

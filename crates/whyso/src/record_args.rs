@@ -10,9 +10,9 @@ use crate::values::{Length, Size};
 #[derive(Args, Debug)]
 pub(crate) struct RecordArgs {
     /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
-    /// [default: that of the configuration, else this machine's, as ~/.my.cnf names it]
+    /// [default: that of the configuration, else this machine's, as ~/.my.cnf names it]; up to four are recorded together
     #[arg(long, value_name = "DSN")]
-    pub(crate) dsn: Option<String>,
+    pub(crate) dsn: Vec<String>,
 
     /// A server in a container of this machine, by the container's name, id or image; --dsn may give user and schema
     #[arg(long, value_name = "NAME", conflicts_with = "process")]

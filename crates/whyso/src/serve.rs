@@ -116,6 +116,7 @@ fn plan_of(request: &RecordRequest) -> Result<RecordPlan> {
             LiveTarget::Hosts(_) => RecordTarget::Machine,
         },
         nodes: Vec::new(),
+        other_dsns: Vec::new(),
         length: None,
         command: Vec::new(),
         toggle: false,

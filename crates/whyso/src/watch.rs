@@ -139,6 +139,7 @@ fn plan_of(args: &WatchArgs, target: RecordTarget) -> Result<RecordPlan> {
     Ok(RecordPlan {
         target,
         nodes: Vec::new(),
+        other_dsns: Vec::new(),
         length: None,
         command: Vec::new(),
         toggle: true,

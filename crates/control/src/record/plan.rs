@@ -10,7 +10,7 @@ use whyso_server::Dsn;
 use whyso_trace::{Generator, StackSampling};
 use whyso_tracing::{FollowSpec, Literals, TracingSpec};
 
-use crate::cluster_node::ClusterNode;
+use crate::cluster_node::{self, ClusterNode};
 use crate::hosts::HostsPlan;
 use crate::{Error, facts};
 
@@ -41,6 +41,8 @@ pub struct RecordPlan {
     pub target: RecordTarget,
     /// The nodes of its cluster, itself first; the others are watched, too. Empty where it is in none that whyso knows.
     pub nodes: Vec<ClusterNode>,
+    /// Servers that are recorded together with the first one.
+    pub other_dsns: Vec<String>,
     /// Length of the window; `None`: until the command ends, or until Ctrl-C.
     pub length: Option<Duration>,
     /// A command that loads the server, with its arguments; empty: something else does.
@@ -94,6 +96,7 @@ impl RecordPlan {
                     .to_string(),
             ));
         }
+        cluster_node::check_servers(self.other_dsns.len() + 1, self.sql.is_some())?;
         if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {
             return Err(Error::Plan("only the tracer measures processes: leave out --no-trace".to_string()));
         }
@@ -118,9 +121,11 @@ impl RecordPlan {
     }
 
     /// `dsn`: the server's; of processes there is none.
-    pub(super) fn tracing_spec(&self, dsn: Option<&Dsn>) -> TracingSpec {
+    pub(super) fn tracing_spec(&self, dsn: Option<&Dsn>, nodes: &[ClusterNode]) -> TracingSpec {
         let generator = if self.command.is_empty() { Generator::Unknown } else { Generator::Command };
+        let others =
+            cluster_node::loaded_others(nodes).filter_map(|node| Some((node.pid?, node.port))).collect();
         let sql = self.sql.zip(dsn).map(|(literals, dsn)| FollowSpec { literals, opts: dsn.opts() });
-        TracingSpec { trace: self.trace, stacks: self.stacks, sql, others: Vec::new(), generator }
+        TracingSpec { trace: self.trace, stacks: self.stacks, sql, others, generator }
     }
 }

@@ -52,7 +52,8 @@ pub(super) fn record_processes(
     recording.relay(&plan.relay)?;
     recording.tap(&plan.taps);
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
-    let tracing = Tracing::with(counting, &mut recording.info, &recording.recorder, plan.tracing_spec(None))?;
+    let tracing =
+        Tracing::with(counting, &mut recording.info, &recording.recorder, plan.tracing_spec(None, &[]))?;
     let (tracing, successor) = (Some(tracing), Successor::of(None));
     let others = OtherNodes::default();
     RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }

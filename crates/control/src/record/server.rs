@@ -11,14 +11,14 @@ use whyso_watch::Watcher;
 use super::plan::RecordPlan;
 use super::session::RecordingSession;
 use super::successor::Successor;
-use crate::cluster_node;
+use crate::cluster_node::{self, ClusterNode};
 use crate::login::AskPassword;
 use crate::other_nodes::OtherNodes;
 use crate::progress::{Listener, News};
 use crate::put_back::put_settings_back;
 use crate::recording::{Recording, watch_spec};
 use crate::runtime::runtime;
-use crate::{Error, Stop, facts, login, pfs_setup};
+use crate::{Error, Stop, facts, login, pfs_setup, several_servers};
 
 /// Reaches a server, begins to record it, runs `attend`, and puts back what was changed for it.
 pub(super) fn with_server<T>(
@@ -33,10 +33,16 @@ pub(super) fn with_server<T>(
     let mut dsn = login::neutral(dsn)?;
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
     let (mut undo, performance_schema) = threads.block_on(set_up(plan, &mut dsn, listener, ask_password))?;
-    let begun = begin(plan, &dsn, performance_schema, &threads);
+    let separate = several_servers::recorded_nodes(&dsn, &plan.other_dsns, &threads, ask_password);
+    let nodes = match &separate {
+        Ok(separate) if separate.is_empty() => Ok(plan.nodes.as_slice()),
+        Ok(separate) => Ok(separate.as_slice()),
+        Err(error) => Err(Error::Failed(error.to_string())),
+    };
+    let begun = nodes.and_then(|nodes| begin(plan, nodes, &dsn, performance_schema, &threads));
     let recorded = begun.and_then(|NewRecording { recording, watcher, others, tracing }| {
         // Those of a cluster's nodes are found together.
-        let successor = Successor::of(recording.info.server.pid.filter(|_| plan.nodes.is_empty()));
+        let successor = Successor::of(recording.info.server.pid.filter(|_| !others.has_nodes()));
         let dsn = Some(dsn.clone());
         attend(
             RecordingSession {
@@ -109,6 +115,7 @@ struct NewRecording<'a> {
 /// Begins to record a server that is set up.
 fn begin<'a>(
     plan: &'a RecordPlan,
+    nodes: &'a [ClusterNode],
     dsn: &Dsn,
     performance_schema: Option<PerformanceSchema>,
     runtime: &Runtime,
@@ -122,7 +129,7 @@ fn begin<'a>(
         "response times as clients see them",
         "the load is not whyso's own, so that only what the kernel saw of its requests is known, and no percentiles",
     ));
-    cluster_node::describe(&plan.nodes, &mut info);
+    cluster_node::describe(nodes, &mut info);
     let pid = info.server.pid;
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.label(&plan.labels)?;
@@ -130,11 +137,12 @@ fn begin<'a>(
     recording.tap(&plan.taps);
     let mut watched = watch_spec(Some(dsn), pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);
-    watched.other_node_pids = cluster_node::other_pids(&plan.nodes);
+    watched.other_node_pids = cluster_node::other_pids(nodes);
     let recorder = recording.recorder.clone();
     let watcher = Watcher::start(watched, recorder.clone())?;
-    let RecordPlan { nodes, interval, trace, .. } = plan;
+    let RecordPlan { interval, trace, .. } = plan;
     let others = OtherNodes::watch(nodes, *interval, (runtime, *trace), &recorder, &mut recording.info)?;
-    let tracing = Tracing::begin(&mut recording.info, &recording.recorder, plan.tracing_spec(Some(dsn)));
+    let tracing =
+        Tracing::begin(&mut recording.info, &recording.recorder, plan.tracing_spec(Some(dsn), nodes));
     Ok(NewRecording { recording, watcher, others, tracing })
 }
