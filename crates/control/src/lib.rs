@@ -66,6 +66,7 @@ mod session_actions;
 mod settle;
 mod setup_tracing;
 mod source;
+mod stacks_choice;
 mod stacks_now;
 mod statement_work;
 mod study;
@@ -107,7 +108,7 @@ pub use threads_now::threads_now;
 pub use tuning::{parse_busy_poll, parse_min_complete};
 pub use whyso_model::Stop;
 pub use whyso_relay::RelayTargets;
-pub use whyso_trace::StackSampling;
+pub use whyso_trace::{StackSampling, StacksOf};
 pub use whyso_tracing::{BusyFunctions, Literals};
 
 /// What the plan's workload sends, as text for people.
