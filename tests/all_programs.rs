@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use common::{Place, json_of, output, text};
 use serde_json::Value;
 
-const SECONDS: &str = "20";
+const SECONDS: &str = "40";
 /// How far sampled time may be from what the kernel counts.
 const DIFFERENCE_MAX: f64 = 0.1;
 
@@ -112,7 +112,9 @@ fn every_busy_program_is_found_with_its_time_and_its_functions() {
     assert!(!functions(shell).is_empty(), "{shell}");
     let lines = programs["programs"].as_array().unwrap();
     assert!(lines.iter().all(|line| line["name"] != "[swapper]"), "the idle task is no program: {lines:?}");
-    assert_eq!(line(&programs, "whyso")["what"], "measures and records");
+    // Other tests may run a whyso of their own.
+    let is_own = |line: &Value| line["name"] == "whyso" && line["what"] == "measures and records";
+    assert!(lines.iter().any(is_own), "{lines:#?}");
 
     // The usual profile, of one program.
     let args = ["functions", run, "--program", &busy[0].name, "--json", "--limit", "1000"];
@@ -189,7 +191,9 @@ fn a_servers_profile_and_its_budget_are_the_same_with_the_stacks_of_all_programs
     println!("{}", text(&output(&mut place.whyso(&["programs", run])).stdout));
     assert_agrees(&programs, &busy.name);
     assert_agrees(&programs, "server");
-    assert!(line(&programs, "whyso")["samples"].as_u64() > Some(0));
+    let lines = programs["programs"].as_array().unwrap();
+    let is_own = |line: &&Value| line["name"] == "whyso" && line["what"] == "measures and records";
+    assert!(lines.iter().find(is_own).unwrap()["samples"].as_u64() > Some(0));
     let of_program = line(&programs, &busy.name)["functions"].as_array().unwrap();
     assert!(!of_program.is_empty());
 

@@ -26,7 +26,7 @@ pub(super) enum Decision {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct ProcessSighting {
     samples: u32,
     last: Instant,
     is_followed: bool,
@@ -35,7 +35,7 @@ struct Seen {
 /// The processes that were found on CPUs.
 #[derive(Debug, Default)]
 pub(super) struct Following {
-    seen: HashMap<u32, Seen>,
+    seen: HashMap<u32, ProcessSighting>,
     followed: usize,
 }
 
@@ -45,7 +45,8 @@ impl Following {
         if self.seen.len() >= SEEN_MAX && !self.seen.contains_key(&pid) {
             self.seen.retain(|_, seen| seen.is_followed);
         }
-        let seen = self.seen.entry(pid).or_insert(Seen { samples: 0, last: now, is_followed: false });
+        let seen =
+            self.seen.entry(pid).or_insert(ProcessSighting { samples: 0, last: now, is_followed: false });
         seen.samples = seen.samples.saturating_add(1);
         seen.last = now;
         if seen.is_followed {

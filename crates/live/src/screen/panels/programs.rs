@@ -10,6 +10,8 @@ use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
 /// Functions of a program that are shown.
 const FUNCTIONS_MAX: usize = 3;
+/// Longest name of a function, in characters: several are to fit.
+const NAME_MAX: usize = 40;
 
 pub(super) fn listing(shown: &TabData, window: Window) -> Listing {
     let level = shown
@@ -71,6 +73,12 @@ pub(super) fn listing(shown: &TabData, window: Window) -> Listing {
 /// "main 75 %, read 20 %"; empty where no function is known.
 fn functions(program: &ProgramLine) -> String {
     let functions = program.sampled.iter().flat_map(|sampled| &sampled.functions);
-    let words = functions.map(|function| format!("{} {}", plain(&function.name), percent(function.share)));
+    let words = functions.map(|function| {
+        let mut name = plain(&function.name);
+        if name.chars().count() > NAME_MAX {
+            name = name.chars().take(NAME_MAX - 1).chain(['…']).collect();
+        }
+        format!("{name} {}", percent(function.share))
+    });
     words.collect::<Vec<_>>().join(", ")
 }
