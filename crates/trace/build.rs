@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use libbpf_cargo::SkeletonBuilder;
 
 /// A file of `src/bpf`, and what is generated from it.
-const OBJECTS: [(&str, &str); 5] = [
+const OBJECTS: [(&str, &str); 6] = [
     ("src/bpf/budget.bpf.c", "budget.skel.rs"),
     ("src/bpf/namespace.bpf.c", "namespace.skel.rs"),
     ("src/bpf/now.bpf.c", "now.skel.rs"),
+    ("src/bpf/programs.bpf.c", "programs.skel.rs"),
     ("src/bpf/sql.bpf.c", "sql.skel.rs"),
     ("src/bpf/stacks.bpf.c", "stacks.skel.rs"),
 ];

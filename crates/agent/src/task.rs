@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use whyso_control::{Quiet, RecordPlan, RecordTarget, RelayTargets, StackSampling, Stop, Taps};
+use whyso_control::{Quiet, RecordPlan, RecordTarget, RelayTargets, StackSampling, StacksOf, Stop, Taps};
 use whyso_hub::RecordOrder;
 use whyso_record::data::Event;
 use whyso_record::{Entry, EntryTap, Labels};
@@ -106,6 +106,7 @@ fn plan(order: &RecordOrder, server: Option<&AgentServer>, out: PathBuf, taps: T
         interval: Duration::from_millis(order.interval_ms.clamp(INTERVAL_MIN_MS, INTERVAL_MAX_MS)),
         trace: order.trace,
         stacks,
+        stacks_of: StacksOf::Server,
         sql: None,
         add_ons: Vec::new(),
         relay: RelayTargets::default(),

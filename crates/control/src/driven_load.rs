@@ -9,7 +9,7 @@ use whyso_load::{Address, EngineKind, Interval, LevelOutcome, Pacing, Target, Tl
 use whyso_model::{Missing, NotMeasured, RunSpec};
 use whyso_record::run::Level;
 use whyso_server::{Dsn, dsn};
-use whyso_trace::{Generator, StackSampling};
+use whyso_trace::{Generator, StackSampling, StacksOf};
 use whyso_watch::Watcher;
 
 use crate::hosts::{HostsPlan, HostsSession, WhatToRecord};
@@ -137,6 +137,7 @@ impl LoadRecording {
         let wanted = TracingSpec {
             trace: true,
             stacks: StackSampling::Light,
+            stacks_of: StacksOf::Server,
             sql: None,
             others: Vec::new(),
             generator: Generator::Own,

@@ -67,6 +67,7 @@ mod settle;
 mod setup_tracing;
 mod several_servers;
 mod source;
+mod stacks_choice;
 mod stacks_now;
 mod statement_work;
 mod study;
@@ -112,7 +113,7 @@ pub use threads_now::threads_now;
 pub use tuning::{parse_busy_poll, parse_min_complete};
 pub use whyso_model::Stop;
 pub use whyso_relay::RelayTargets;
-pub use whyso_trace::StackSampling;
+pub use whyso_trace::{StackSampling, StacksOf};
 pub use whyso_tracing::{BusyFunctions, Literals};
 
 /// What the plan's workload sends, as text for people.

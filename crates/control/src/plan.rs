@@ -6,7 +6,7 @@ use std::time::Duration;
 use whyso_explain::slo::Requirement;
 use whyso_hub::{LoadRequest, LoadSource};
 use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think, Tuning};
-use whyso_trace::StackSampling;
+use whyso_trace::{StackSampling, StacksOf};
 
 use crate::Error;
 use crate::action::{Action, ActionKind};
@@ -14,6 +14,7 @@ use crate::cluster_node::{self, ClusterNode, OwnCluster};
 use crate::hosts::HostsPlan;
 use crate::server_plan::ServerPlan;
 use crate::source::Source;
+use crate::stacks_choice::check_stacks;
 use whyso_tracing::Literals;
 
 /// Most users that one run may ask for.
@@ -46,6 +47,8 @@ pub struct Plan {
     pub trace: bool,
     /// Which of their stacks are recorded, too.
     pub stacks: StackSampling,
+    /// Whether those of all other programs on the machine are recorded, too.
+    pub stacks_of: StacksOf,
     /// Follow the commands of the server's clients.
     pub sql: Option<Literals>,
     pub engine: EngineKind,
@@ -172,6 +175,7 @@ impl Plan {
         cluster_node::check(&self.nodes, self.sql.is_some())?;
         cluster_node::check_servers(self.other_servers.len() + 1, self.sql.is_some())?;
         check_times(self.measure, self.warmup_max)?;
+        check_stacks(self.stacks, self.stacks_of)?;
         self.rates_per_s.iter().try_for_each(|rate_per_s| check_rate(*rate_per_s))?;
         if !self.rates_per_s.is_empty() && self.think != Think::None {
             return Err(Error::Plan(THINK_IN_OPEN_LOOP.into()));

@@ -241,6 +241,7 @@ impl PreparedRun<'_> {
             // Here is no part of a load that others send.
             trace: self.plan.trace && !self.plan.has_generators(),
             stacks: self.plan.stacks,
+            stacks_of: self.plan.stacks_of,
             others: cluster_node::loaded_others(nodes)
                 .filter_map(|node| Some((node.pid?, node.port)))
                 .collect(),

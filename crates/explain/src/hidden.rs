@@ -21,6 +21,8 @@ const NAMES: [(&str, Source); 4] = [
     ("pfs", Source::PerformanceSchema),
 ];
 
+/// Sources about taking stacks, those of other programs included.
+const OF_STACKS: [&str; 3] = ["stacks", "program_stacks", "programs"];
 /// Series that only the tracer records.
 const OF_TRACER: [&str; 7] = ["trace", "threads", "appliers", "file_waits", "pauses", "trace_cost", "sql"];
 /// What only a run with a tracer reports as not measured.
@@ -83,7 +85,7 @@ fn without_tracer(input: Input) -> Input {
 
 fn without_stacks(mut input: Input) -> Input {
     for level in &mut input.levels {
-        drop_series(level, |series| series.source == "stacks");
+        drop_series(level, |series| OF_STACKS.contains(&series.source.as_str()));
         level.wait_classes.clear();
         level.activities.clear();
         level.ended_waits.clear();

@@ -67,6 +67,7 @@ mod pauses;
 pub mod pfs;
 mod pfs_setup;
 mod processes;
+pub mod program_functions;
 pub mod programs;
 mod rates;
 mod regime;
@@ -85,6 +86,7 @@ pub use activities::activity_of;
 pub use cpu::{cpu_use, server_cpu_s};
 pub use generator::rate_was_held;
 pub use in_flight::{explained_share, silence_s};
+pub use processes::THIS_MACHINE;
 pub use whyso_model::slo;
 
 use level::Level;

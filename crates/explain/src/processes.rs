@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::model::{Evidence, FileWait, Finding, LevelInput, ProcessTime, SeriesName, StateTime};
 
+/// What the process of a recording is called that is of a machine without a server.
+pub const THIS_MACHINE: &str = "this machine";
 /// Sampler of the threads' states; the instance is their role.
 const SOURCE: &str = "threads";
 /// Files that a level lists, those that were waited for longest.
@@ -95,6 +97,12 @@ pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime])
 }
 
 fn sentence(name: &str, time: &ProcessTime) -> String {
+    if name == THIS_MACHINE {
+        let seconds = whyso_words::number(time.seconds);
+        return format!(
+            "{name} was watched for {seconds} s. `whyso programs` shows its CPU time by program."
+        );
+    }
     let threads = match time.threads {
         Some(threads) => format!("{} threads in the mean, ", whyso_words::number(threads)),
         None => String::new(),
@@ -256,6 +264,7 @@ mod tests {
         nothing.levels[0] = LevelInput { end_ns: 1_000_000_000, ..LevelInput::default() };
         let explained = crate::explain(&nothing);
         assert!(explained.findings[0].text.ends_with("none of its threads was seen."));
+        assert!(sentence(THIS_MACHINE, &ProcessTime::default()).ends_with("CPU time by program."));
         let mut odd = input();
         odd.levels[0].counters[0].increase = f64::NAN;
         odd.levels[0].file_waits[0].ns = f64::INFINITY;

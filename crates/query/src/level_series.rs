@@ -134,7 +134,7 @@ fn is_of_node(key: &SeriesKey) -> bool {
 }
 
 /// Calls `add` with each level and what a chosen series did over its window.
-fn each_value(
+pub(crate) fn each_value(
     recording: &Recording,
     levels: &mut [LevelInput],
     is_chosen: impl Fn(&SeriesKey) -> bool,
@@ -155,7 +155,7 @@ fn each_value(
     Ok(())
 }
 
-fn add_one(level: &mut LevelInput, key: &SeriesKey, value: WindowValue) {
+pub(crate) fn add_one(level: &mut LevelInput, key: &SeriesKey, value: WindowValue) {
     match reading(level, key, value) {
         LevelReading::Counter(counter) => level.counters.push(counter),
         LevelReading::Gauge(gauge) => level.gauges.push(gauge),

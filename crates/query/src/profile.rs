@@ -99,6 +99,12 @@ fn profile_of(
 ) -> Result<RecordedProfile, Error> {
     let places = places_of_states(by)?;
     let frames = recording.frames()?;
+    if frames.is_empty() && recording.has_program_stacks() {
+        return Err(Error::NotRecorded(
+            "this run holds stacks of programs only: name one with --program; `whyso programs RUN` lists them"
+                .to_string(),
+        ));
+    }
     if frames.is_empty() {
         return Err(Error::NotRecorded(format!("this run holds no stacks: {}", why_no_stacks(recording))));
     }

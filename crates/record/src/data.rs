@@ -176,6 +176,22 @@ pub struct StackSample {
     pub weight_ns: u64,
 }
 
+/// A program other than the server was found on a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramSample {
+    pub t_ns: i64,
+    /// The process; 0 of the kernel's threads.
+    pub pid: u32,
+    /// The name of the process. Of the kernel's threads, "[NAME]" without what follows a slash.
+    pub program: String,
+    /// "process"; "kernel" for a thread of the kernel; "observer" for whyso itself.
+    pub origin: String,
+    /// Number among the stacks of programs, which are apart from those of the server.
+    pub stack: u32,
+    /// CPU time that the sample stands for.
+    pub weight_ns: u64,
+}
+
 /// A wait that was chosen to be recorded with its stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackWait {

@@ -36,6 +36,8 @@ pub(crate) const STATES: &str = "states";
 pub(crate) const STACKS: &str = "stacks";
 pub(crate) const WAITS: &str = "waits";
 pub(crate) const FRAMES: &str = "frames";
+pub(crate) const PROGRAM_STACKS: &str = "program_stacks";
+pub(crate) const PROGRAM_FRAMES: &str = "program_frames";
 pub(crate) const COMMANDS: &str = "commands";
 pub(crate) const STATEMENTS: &str = "statements";
 pub(crate) const ROWS_PREFIX: &str = "rows-";
@@ -68,6 +70,7 @@ pub(crate) fn is_known(stream: &str) -> bool {
     const STREAMS: [&str; 10] =
         [COLLECTIONS, SAMPLES, LOAD, EVENTS, STATES, STACKS, WAITS, FRAMES, COMMANDS, STATEMENTS];
     STREAMS.contains(&stream)
+        || [PROGRAM_STACKS, PROGRAM_FRAMES].contains(&stream)
         || stream.starts_with(ROWS_PREFIX)
         || rollup_streams().any(|rollup| rollup == stream)
 }

@@ -12,8 +12,15 @@ use crate::private;
 use crate::write::Disk;
 
 /// Streams of detail: their rows are readings, threads, stacks or commands. Text tables, one stream per source, are too.
-const DETAIL: [&str; 6] =
-    [layout::SAMPLES, layout::COLLECTIONS, layout::STATES, layout::STACKS, layout::WAITS, layout::COMMANDS];
+const DETAIL: [&str; 7] = [
+    layout::SAMPLES,
+    layout::COLLECTIONS,
+    layout::STATES,
+    layout::STACKS,
+    layout::PROGRAM_STACKS,
+    layout::WAITS,
+    layout::COMMANDS,
+];
 
 /// What was removed, as the recording has it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

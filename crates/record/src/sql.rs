@@ -163,7 +163,7 @@ fn statements(from: &Source, mut columns: BTreeMap<&str, BTreeSet<u32>>) -> Stri
 }
 
 /// The views that are always there, with their columns for when no run has the files.
-const EMPTY: [(&str, &str); 15] = [
+const EMPTY: [(&str, &str); 17] = [
     (
         "series",
         "id UINTEGER, host VARCHAR, source VARCHAR, metric VARCHAR, instance VARCHAR, kind VARCHAR, unit VARCHAR",
@@ -200,6 +200,15 @@ const EMPTY: [(&str, &str); 15] = [
     ),
     (
         "frames",
+        "stack UINTEGER, depth UINTEGER, function VARCHAR, module VARCHAR, build_id VARCHAR, address UBIGINT, \
+         source_file VARCHAR, line UINTEGER, inlined BOOLEAN",
+    ),
+    (
+        "program_stacks",
+        "t_ns BIGINT, pid UINTEGER, program VARCHAR, origin VARCHAR, stack UINTEGER, weight_ns UBIGINT",
+    ),
+    (
+        "program_frames",
         "stack UINTEGER, depth UINTEGER, function VARCHAR, module VARCHAR, build_id VARCHAR, address UBIGINT, \
          source_file VARCHAR, line UINTEGER, inlined BOOLEAN",
     ),

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use whyso_record::data::{
-    Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, Status,
-    TextRows, Value,
+    Event, Kind, LoadInterval, ProgramSample, Reading, SeriesId, SeriesKey, StackFrame, StackSample,
+    StackWait, Status, TextRows, Value,
 };
 use whyso_record::run::{RunEnd, RunInfo, Window};
 use whyso_record::{Options, Recorder, Recording, list_runs};
@@ -103,6 +103,73 @@ fn stacks_come_back_from_a_finished_and_from_an_abandoned_recording() {
         let window = Some(Window { begin_ns: 6, end_ns: 12 });
         assert_eq!(recording.stacks(window).unwrap(), samples[1..2]);
         assert_eq!(recording.waits(window).unwrap(), waits[..1]);
+    }
+}
+
+#[test]
+fn samples_of_programs_come_back_and_are_none_of_the_servers() {
+    let sample = |t_ns, program: &str, origin: &str, stack| ProgramSample {
+        t_ns,
+        pid: 7,
+        program: program.to_string(),
+        origin: origin.to_string(),
+        stack,
+        weight_ns: 10,
+    };
+    let samples = [
+        sample(5, "python3", "process", 0),
+        sample(6, "[kworker]", "kernel", 1),
+        sample(7, "python3", "process", 0),
+        sample(8, "whyso", "observer", 1),
+        sample(9, "python3", "process", 1),
+    ];
+    let frame = StackFrame {
+        stack: 0,
+        depth: 0,
+        function: "_PyEval_EvalFrameDefault".to_string(),
+        module: "python3.13".to_string(),
+        build_id: None,
+        address: 5,
+        source_file: None,
+        line: None,
+        inlined: false,
+    };
+    let runs = tempfile::tempdir().unwrap();
+    for finished in [true, false] {
+        let dir = runs.path().join(format!("finished-{finished}"));
+        let recorder = Recorder::create(&dir, options()).unwrap();
+        recorder.set_run(&RunInfo::default());
+        recorder.program_stacks(&samples[..2]);
+        recorder.program_stacks(&[]);
+        recorder.seal().unwrap();
+        recorder.program_stacks(&samples[2..]);
+        recorder.program_frames(std::slice::from_ref(&frame));
+        if finished {
+            recorder.finish().unwrap();
+        } else {
+            abandon(recorder, &dir);
+        }
+        let recording = Recording::open(&dir).unwrap();
+        let knows_all = !recording.problems().iter().any(|problem| problem.contains("knows no stream"));
+        assert!(knows_all, "{:?}", recording.problems());
+        assert!(recording.has_program_stacks());
+        let sums = recording.program_sums(Window { begin_ns: 5, end_ns: 9 }).unwrap();
+        let sums: Vec<_> = sums
+            .iter()
+            .map(|total| (&*total.program, &*total.origin, total.stack, total.sum.count, total.sum.weight_ns))
+            .collect();
+        let expected = [
+            ("[kworker]", "kernel", 1, 1, 10),
+            ("python3", "process", 0, 2, 20),
+            ("whyso", "observer", 1, 1, 10),
+        ];
+        assert_eq!(sums, expected);
+        assert_eq!(recording.program_frames().unwrap(), std::slice::from_ref(&frame));
+        let everything = Window { begin_ns: 0, end_ns: i64::MAX };
+        assert_eq!(recording.stacks(None).unwrap(), []);
+        assert_eq!(recording.frames().unwrap(), []);
+        assert_eq!(recording.stack_sums(everything).unwrap(), []);
+        assert_eq!(recording.stacks_spread(None, 100).unwrap().samples, []);
     }
 }
 

@@ -43,6 +43,7 @@ mod pfs;
 mod plan;
 mod processes;
 mod profile;
+mod programs;
 pub mod prove;
 mod run_list;
 pub mod source;
@@ -83,6 +84,7 @@ pub use profile::{
     function_differences, function_differences_json, functions, functions_json, known_words, pprof,
     relatives, relatives_json, wakers, wakers_json,
 };
+pub use programs::{ProgramsOf, programs, programs_json};
 pub use run_list::{is_found, run_details, run_line};
 pub use source::{Column, Source, Stacks};
 pub use stacks_now::{grouped_stacks, stacks, stacks_json};

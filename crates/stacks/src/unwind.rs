@@ -58,6 +58,8 @@ pub struct Unwinding {
     modules: Vec<Module>,
     /// The first one is empty: of processes of which nothing is known.
     layouts: Vec<Layout>,
+    /// Places among the layouts that no process has.
+    free_layouts: Vec<usize>,
     processes: HashMap<u32, ProcessState>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
 }
@@ -75,6 +77,7 @@ impl Default for Unwinding {
         Unwinding {
             modules: Vec::new(),
             layouts: vec![Layout::default()],
+            free_layouts: Vec::new(),
             processes: HashMap::new(),
             cache: CacheNative::new(),
         }
@@ -128,9 +131,27 @@ impl Unwinding {
         layout
     }
 
+    /// Gives up what is known of a process: its memory is free unless another process has the same mappings.
+    pub fn forget(&mut self, pid: u32) {
+        let Some(ProcessState { layout, .. }) = self.processes.remove(&pid) else { return };
+        if layout > 0 && !self.processes.values().any(|state| state.layout == layout) {
+            self.layouts[layout] = Layout::default();
+            self.free_layouts.push(layout);
+        }
+    }
+
+    /// How many modules have been seen.
+    pub fn module_count(&self) -> usize {
+        self.modules.len()
+    }
+
     fn new_layout(&mut self) -> usize {
+        if let Some(free) = self.free_layouts.pop() {
+            return free;
+        }
         if self.layouts.len() == LAYOUTS_MAX {
             self.layouts.truncate(1);
+            self.free_layouts.clear();
             self.processes.clear();
         }
         self.layouts.push(Layout::default());
@@ -208,6 +229,23 @@ mod tests {
     /// A place in our own code, so that unwinding begins with call frame information.
     fn somewhere() -> u64 {
         unwind as *const () as u64 + 8
+    }
+
+    #[test]
+    fn a_process_that_is_forgotten_leaves_its_place_to_the_next() {
+        let registers = Registers { instruction_pointer: somewhere(), ..Registers::default() };
+        let own = std::process::id();
+        let mut unwinding = Unwinding::default();
+        for _ in 0..3 {
+            let stack = unwinding.user(own, registers, &[0; 64]);
+            assert_ne!(stack.frames[0].module, ModuleId::NONE);
+            assert_eq!((unwinding.layouts.len(), unwinding.processes.len()), (2, 1));
+            unwinding.forget(own);
+            assert!(unwinding.processes.is_empty());
+            assert!(unwinding.layouts[1].place(somewhere()).is_none(), "its modules are gone");
+        }
+        unwinding.forget(own);
+        assert_eq!(unwinding.free_layouts, [1]);
     }
 
     proptest! {

@@ -8,6 +8,7 @@
 //! difference of two readings accounts for all the time between them.
 //!
 //! - [`Stacks`] copies stacks of threads on CPUs and of waits.
+//! - [`ProgramStacks`] copies stacks of all other programs on the machine.
 //! - [`SqlTrace`] follows the commands of clients by probes.
 //! - [`ThreadSnapshot`] reads every thread once.
 //! - [`Sampler`] reads `/proc` where BPF is not allowed.
@@ -47,7 +48,9 @@ mod namespace;
 mod now;
 mod pauses;
 pub mod places;
+mod program_stacks;
 mod reading;
+mod ring;
 mod sampled;
 mod sql;
 mod stack_record;
@@ -66,6 +69,12 @@ mod stacks_skeleton {
 #[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod namespace_skeleton {
     include!(concat!(env!("OUT_DIR"), "/namespace.skel.rs"));
+}
+
+/// Generated from `bpf/programs.bpf.c` by the build script.
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
+mod programs_skeleton {
+    include!(concat!(env!("OUT_DIR"), "/programs.skel.rs"));
 }
 
 /// Generated from `bpf/now.bpf.c` by the build script.
@@ -98,11 +107,12 @@ pub use namespace::check_proc;
 pub use now::{ThreadNow, ThreadSnapshot};
 pub use pauses::{Client, Moments, Pauses};
 pub use places::Places;
+pub use program_stacks::{ProgramOrigin, ProgramRecord, ProgramStacks};
 pub use reading::{ClientSums, FileWait, OtherSums, Reading, ServerSums, ThreadSums};
 pub use sampled::Sampler;
 pub use sql::{COMMANDS_AT_ONCE, CommandsLost, SqlTrace, commands_ring_bytes};
 pub use stack_record::{Registers, StackKind, StackRecord};
-pub use stack_sampling::StackSampling;
+pub use stack_sampling::{StackSampling, StacksOf};
 pub use stacks::{Stacks, StacksLost, WAITS_PER_READING_AND_CPU};
 pub use system_calls::{name_of_syscall, state_of_syscall};
 pub use tracer::{Program, TraceSpec, Tracer};

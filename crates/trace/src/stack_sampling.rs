@@ -17,6 +17,16 @@ pub enum StackSampling {
     Full,
 }
 
+/// Whose stacks are sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StacksOf {
+    /// The server's threads, or those of the processes that are recorded.
+    #[default]
+    Server,
+    /// In addition, every other program on the machine that is found on a CPU. Their waits are not sampled.
+    All,
+}
+
 impl StackSampling {
     /// Its name in `run.json` and on the command line.
     pub fn name(self) -> &'static str {

@@ -2,22 +2,20 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, OpenObject};
 
 use crate::cost::{Cost, attach_sampler, cost_of};
 use crate::error::Error;
 use crate::namespace::PidNamespace;
+use crate::ring::Records;
 use crate::stack_record::StackRecord;
 use crate::stack_sampling::StackSampling;
 use crate::stacks_skeleton::{StacksSkel, StacksSkelBuilder};
 
 /// Records that a CPU can be at work on at a time; `bpf/stacks.bpf.c` has the same number.
 const SCRATCHES_OF_A_CPU: u32 = 3;
-/// Records that are handed over at a time: the unwinder may be slower than the sampling.
-const RECORDS_AT_ONCE: usize = 10_000;
 /// Bounds of the period: a wait that is as long is always chosen. The programs rely on the upper one.
 const PERIOD_NS_MIN: u64 = 1_000_000;
 const PERIOD_NS_MAX: u64 = 1_000_000_000;
@@ -38,39 +36,11 @@ pub struct StacksLost {
 pub struct Stacks {
     // Declared before what they refer to, so that they end first.
     links: Vec<Link>,
-    ring: RingBuffer<'static>,
-    inbox: Arc<Mutex<Inbox>>,
+    records: Records,
     skeleton: StacksSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
     sampling: StackSampling,
     odd: u64,
-}
-
-/// Records as they were read from the ring buffer, one after the other.
-#[derive(Default)]
-struct Inbox {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-/// Memory that the inbox keeps between two readings, in bytes.
-const INBOX_KEPT_BYTES: usize = 1 << 20;
-
-impl Inbox {
-    fn push(&mut self, record: &[u8]) {
-        self.bytes.extend_from_slice(record);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn drain(&mut self, mut each: impl FnMut(&[u8])) {
-        let mut begin = 0;
-        for end in self.ends.drain(..) {
-            each(&self.bytes[begin..end]);
-            begin = end;
-        }
-        self.bytes.clear();
-        self.bytes.shrink_to(INBOX_KEPT_BYTES);
-    }
 }
 
 /// Waits that are chosen on each CPU between two readings before the period is doubled.
@@ -114,17 +84,8 @@ impl Stacks {
         open.progs.on_waking.set_autoload(sampling.takes_waits());
         open.progs.on_back.set_autoload(sampling.takes_waits());
         let skeleton = open.load().map_err(Error::of)?;
-        let inbox = Arc::new(Mutex::new(Inbox::default()));
-        let arriving = Arc::clone(&inbox);
-        let mut builder = RingBufferBuilder::new();
-        let arrived = move |record: &[u8]| {
-            arriving.lock().unwrap_or_else(PoisonError::into_inner).push(record);
-            0
-        };
-        builder.add(&skeleton.maps.records, arrived).map_err(Error::of)?;
-        let ring = builder.build().map_err(Error::of)?;
-        let mut stacks =
-            Stacks { links: Vec::new(), ring, inbox, skeleton, _object: object, sampling, odd: 0 };
+        let records = Records::of(&skeleton.maps.records)?;
+        let mut stacks = Stacks { links: Vec::new(), records, skeleton, _object: object, sampling, odd: 0 };
         stacks.attach(cpus)?;
         Ok(stacks)
     }
@@ -149,17 +110,11 @@ impl Stacks {
     /// # Errors
     /// The buffer can't be read.
     pub fn take(&mut self, mut each: impl FnMut(&StackRecord<'_>)) -> Result<(), Error> {
-        let status = self.ring.consume_raw_n(RECORDS_AT_ONCE);
-        if status < 0 {
-            return Err(Error::of(std::io::Error::from_raw_os_error(-status).into()));
-        }
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).drain(|bytes| {
-            match StackRecord::of(bytes) {
-                Some(record) => each(&record),
-                None => self.odd += 1,
-            }
-        });
-        Ok(())
+        let odd = &mut self.odd;
+        self.records.take(|bytes| match StackRecord::of(bytes) {
+            Some(record) => each(&record),
+            None => *odd += 1,
+        })
     }
 
     /// A wait that is as long as the period is always chosen, a shorter one with probability length / period.

@@ -21,6 +21,7 @@ use crate::files::{Paths, as_folder, path_here, path_within};
 use crate::mounts::Mounts;
 use crate::namespace::PidNamespace;
 use crate::pauses::{PauseBaseline, Pauses};
+use crate::program_stacks::ProgramStacks;
 use crate::reading::{FileWait, LOST, LOST_REASONS, Reading, ServerSums, Sums, ThreadSums};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::sql::SqlTrace;
@@ -456,6 +457,16 @@ impl Tracer {
         let [accounts, account_of, pasts] =
             [maps.accounts.as_fd(), maps.account_of.as_fd(), maps.pasts.as_fd()];
         Stacks::start(self.stack_sampling, self.namespace, accounts, account_of, pasts)
+    }
+
+    /// Takes stacks of all programs on this machine except the servers, too.
+    ///
+    /// # Errors
+    /// Where the kernel does not take the program.
+    pub fn program_stacks(&self, sampling: StackSampling) -> Result<ProgramStacks, Error> {
+        let maps = &self.skeleton.maps;
+        let accounts = (maps.accounts.as_fd(), maps.account_of.as_fd());
+        ProgramStacks::start(sampling, Some(accounts))
     }
 
     /// Follows the commands of clients too, of one of the servers that this tracer watches. `file`: where its dispatcher is.

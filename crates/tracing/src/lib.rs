@@ -16,6 +16,7 @@ mod literals;
 mod no_process;
 mod nodes;
 mod processes;
+mod programs;
 mod request;
 mod session;
 mod sql_trace;

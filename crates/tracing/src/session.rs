@@ -8,12 +8,13 @@ use std::time::Duration;
 use whyso_model::{Missing, NotMeasured, Stacks};
 use whyso_record::Recorder;
 use whyso_record::run::RunInfo;
-use whyso_trace::{Generator, Reading, StackSampling};
+use whyso_trace::{Generator, ProgramStacks, Reading, StackSampling, StacksOf};
 
 use crate::counting::{Counting, Sight};
 use crate::error::Error;
 use crate::keeper::Keeper;
 use crate::no_process::no_process;
+use crate::programs::ProgramTaking;
 use crate::request::Request;
 use crate::sql_trace::{FollowSpec, SqlTracing};
 use crate::stacks::{BusyFunctions, StackTaking};
@@ -30,6 +31,8 @@ pub struct TracingSpec {
     pub trace: bool,
     /// Their stacks, on top of that.
     pub stacks: StackSampling,
+    /// Whose stacks that is about.
+    pub stacks_of: StacksOf,
     /// The commands that they work on, on top of that.
     pub sql: Option<FollowSpec>,
     /// Other servers that take parts of the same load: their processes, and their TCP ports for clients.
@@ -59,6 +62,7 @@ pub struct Tracing {
     // Both end before the tracer, whose accounts they read.
     stacks: Option<StackTaking>,
     sql: Option<SqlTracing>,
+    programs: Option<ProgramTaking>,
     requests: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
     sight: Sight,
@@ -80,6 +84,7 @@ impl Tracing {
             }
         };
         let follows = wanted.sql.is_some();
+        let sampling = wanted.programs_sampling();
         let started = counting.and_then(|(counting, lost)| {
             info.not_measured.extend(lost);
             let servers = servers(info.server.pid, &wanted.others);
@@ -92,9 +97,19 @@ impl Tracing {
                     info.not_measured.push(NotMeasured::commands(why.to_string()));
                 }
                 info.not_measured.push(NotMeasured::server_threads(why.to_string()));
-                None
+                sampling.and_then(|sampling| Tracing::of_machine(info, recorder, sampling))
             }
         }
+    }
+
+    /// Only the stacks of all programs on this machine; nothing else is traced. `None`: they can't be taken, and the recording has the reason.
+    pub fn of_machine(info: &mut RunInfo, recorder: &Recorder, sampling: StackSampling) -> Option<Tracing> {
+        let host = host_here(info);
+        let programs =
+            program_taking(ProgramStacks::of_machine(sampling).map_err(Error::from), host, recorder);
+        let programs = noted(programs, info)?;
+        let (stacks, sql, requests, thread) = (None, None, None, None);
+        Some(Tracing { stacks, sql, programs: Some(programs), requests, thread, sight: Sight::Wire })
     }
 
     /// With what counts already, and knows what it watches.
@@ -140,10 +155,20 @@ impl Tracing {
             ));
             None
         });
+        let of_programs = wanted.programs_sampling();
         let sql = wanted.sql.map(|follow| sql_tracing(&counting, follow, info, recorder)).transpose();
         let sql = sql.unwrap_or_else(|why| {
             info.not_measured.push(NotMeasured::commands(why.to_string()));
             None
+        });
+        let programs = of_programs.and_then(|sampling| {
+            let started = match &counting {
+                Counting::Traced(tracer) | Counting::Wire(tracer) => {
+                    tracer.program_stacks(sampling).map_err(Error::from)
+                }
+                Counting::Sampled(_) => Err(Error::NotAllowed),
+            };
+            noted(program_taking(started, host_here(info), recorder), info)
         });
         let (sender, requests) = sync_channel(REQUESTS_MAX);
         let sampling = if stacks.is_some() { wanted.stacks } else { StackSampling::Off };
@@ -153,7 +178,7 @@ impl Tracing {
         let spawned =
             std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&requests));
         let thread = spawned.map_err(Error::Thread)?;
-        Ok(Tracing { stacks, sql, requests: Some(sender), thread: Some(thread), sight })
+        Ok(Tracing { stacks, sql, programs, requests: Some(sender), thread: Some(thread), sight })
     }
 
     /// What the readings hold.
@@ -165,6 +190,9 @@ impl Tracing {
     pub fn between_levels(&self) {
         if let Some(stacks) = &self.stacks {
             stacks.name();
+        }
+        if let Some(programs) = &self.programs {
+            programs.name();
         }
     }
 
@@ -216,12 +244,46 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         self.stacks = None;
         self.sql = None;
+        self.programs = None;
         self.requests = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.
             let _ = thread.join();
         }
     }
+}
+
+impl TracingSpec {
+    /// How densely other programs are sampled; `None`: not at all.
+    fn programs_sampling(&self) -> Option<StackSampling> {
+        let is_wanted = self.stacks_of == StacksOf::All && self.stacks != StackSampling::Off;
+        is_wanted.then_some(self.stacks)
+    }
+}
+
+/// Host of the series about this machine.
+fn host_here(info: &RunInfo) -> &'static str {
+    if info.server.pid.is_some() { "server" } else { "client" }
+}
+
+fn program_taking(
+    started: Result<ProgramStacks, Error>,
+    host: &str,
+    recorder: &Recorder,
+) -> Result<ProgramTaking, Error> {
+    ProgramTaking::start(started?, host, recorder.clone())
+}
+
+/// Notes why the stacks of programs are missing, where they are.
+fn noted(started: Result<ProgramTaking, Error>, info: &mut RunInfo) -> Option<ProgramTaking> {
+    let note = |why: &Error| {
+        info.not_measured.push(NotMeasured::new(
+            Missing::Other,
+            "the stacks of programs other than the server",
+            why.to_string(),
+        ));
+    };
+    started.inspect_err(note).ok()
 }
 
 /// What of the stacks is taken, and what is missing.

@@ -1,7 +1,7 @@
 //! Takes stacks in a thread of its own during a run: unwinds them, keeps each once, and records what was sampled.
 
 mod busy;
-mod rows;
+pub(crate) mod rows;
 mod waits;
 
 use std::collections::BTreeSet;
@@ -37,11 +37,11 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const WAITS_PER_S_AND_CPU: u64 = 200;
 /// The share of all CPUs' time that this thread takes at most, on average. It holds as long as choosing fewer waits can help: the
 /// period follows that, too.
-const COST_MAX: f64 = 0.005;
+pub(crate) const COST_MAX: f64 = 0.005;
 /// Distinct stacks of a run: about 60 MB. What is new after that is lost, and counted.
 const STACKS_MAX: usize = 100_000;
 /// Stacks whose functions are recorded together.
-const STACKS_AT_ONCE: usize = 1000;
+pub(crate) const STACKS_AT_ONCE: usize = 1000;
 /// Requests to the thread that wait, at most.
 const REQUESTS_MAX: usize = 4;
 
@@ -264,7 +264,7 @@ impl StackTaker {
     }
 }
 
-fn cpus() -> u64 {
+pub(crate) fn cpus() -> u64 {
     std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64)
 }
 

@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Watch(crate::watch::WatchArgs),
     /// Show where each thread of a server spends its time: in a recorded run, or now
     Threads(crate::threads::ThreadsArgs),
+    /// Show the CPU time of every program of a machine in a recorded run, and the functions that each was found in
+    Programs(crate::programs::ProgramsArgs),
     /// Draw the threads of a recorded server over time: in which state each was, and the longest waits
     Timeline(crate::timeline::TimelineArgs),
     /// Show every thread's stack as it is now, of a server or of any process, with its role, its state and its statement

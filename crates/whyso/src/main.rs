@@ -44,6 +44,7 @@ mod plot;
 mod profile;
 mod profile_args;
 mod profile_data;
+mod programs;
 mod progress;
 mod prove;
 mod record;
@@ -125,6 +126,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::History(args) => compare::history(&args),
         Command::Watch(args) => watch::watch(&args),
         Command::Threads(args) => threads::threads(&args),
+        Command::Programs(args) => programs::programs(&args),
         Command::Timeline(args) => timeline::timeline(&args),
         Command::Stacks(args) => stacks::stacks(&args),
         Command::Locks(args) => locks::locks(&args),

@@ -21,6 +21,11 @@ pub(crate) struct ProfileArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
 
+    /// Only this program in place of the server, of a run that was recorded with --stacks-of all: its name as `whyso programs`
+    /// lists it. Of programs there is only the time on CPUs
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["role", "name", "thread", "connection", "statement"])]
+    pub(crate) program: Option<String>,
+
     /// Show what whyso's own probes and questions took, too; it is hidden by default, and only its share is shown
     #[arg(long)]
     pub(crate) observer: bool,

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use whyso_control::Error;
 use whyso_query::{
-    MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, profile_with_wakes_in, states_by_role,
+    MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, profile_with_wakes_in,
+    program_profile_in, states_by_role,
 };
 use whyso_record::Recording;
 use whyso_record::run::Window;
@@ -100,6 +102,9 @@ fn sample_by(
     args: &ProfileArgs,
     metrics: &[&str],
 ) -> Result<SampledProfile> {
+    if let Some(program) = &args.program {
+        return sample_program(recording, chosen, args, program);
+    }
     let by = match args.by.as_slice() {
         [] => sampled_metrics(recording, metrics).iter().map(ToString::to_string).collect(),
         metrics => metrics.to_vec(),
@@ -115,6 +120,30 @@ fn sample_by(
     let files = main_files(recording, chosen.window)?;
     let is_light = recording.run().has_light_stacks();
     Ok(SampledProfile { recorded, chosen, states, files, role, whose: describe_threads(&filter), is_light })
+}
+
+/// Reads the profile of a program other than the server.
+fn sample_program(
+    recording: &Recording,
+    chosen: RunPart,
+    args: &ProfileArgs,
+    program: &str,
+) -> Result<SampledProfile> {
+    if args.by.iter().any(|metric| !METRICS_OF_CPUS.contains(&metric.as_str())) {
+        bail!(Error::Plan(
+            "of programs other than the server, only the time on CPUs is sampled: leave out --by, or give --by cpu".to_string()
+        ));
+    }
+    let recorded = program_profile_in(recording, chosen.window, program)?;
+    Ok(SampledProfile {
+        recorded,
+        chosen,
+        states: StatesByRole::new(),
+        files: MainFiles::new(),
+        role: ALL.to_string(),
+        whose: format!("program {program}"),
+        is_light: false,
+    })
 }
 
 /// Returns those of the usual metrics that a recording has stacks of; all, if it has none of them.

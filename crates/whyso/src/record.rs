@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use whyso_control::doctor::Verdict;
-use whyso_control::{RecordPlan, RecordTarget, ServerPlan};
+use whyso_control::{RecordPlan, RecordTarget, ServerPlan, StackSampling, StacksOf};
 
 use crate::answer::print_answer;
 use crate::exit_codes::{FAILED, INTERRUPTED};
@@ -19,10 +19,11 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let (dsn, container) = (args.dsn.first().map(String::as_str), args.container.as_deref());
     let cluster = args.cluster.as_deref().map(|name| crate::cluster::loaded(name, false)).transpose()?;
     let (of_node, nodes) = cluster.map_or((None, Vec::new()), |cluster| (Some(cluster.dsn), cluster.nodes));
-    let dsn = (args.process.is_none() && args.hosts.is_none())
+    let dsn = (args.process.is_none() && args.hosts.is_none() && !args.machine)
         .then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), container));
     let plan = RecordPlan {
         target: match &args.hosts {
+            _ if args.machine => RecordTarget::Machine,
             Some(_) => RecordTarget::Machine,
             None => record_target(dsn.as_ref(), args.process.as_ref())?,
         },
@@ -34,6 +35,10 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         interval: args.recording.interval(),
         trace: args.recording.trace.is_wanted(),
         stacks: args.recording.trace.stacks(),
+        stacks_of: match (args.machine, args.recording.trace.stacks()) {
+            (true, StackSampling::Light | StackSampling::Full) => StacksOf::All,
+            _ => args.recording.trace.stacks_of(),
+        },
         sql: args.recording.sql.literals(),
         bytes_max: args.disk_max.map(|size| size.0),
         add_ons: args.others.add_ons()?,

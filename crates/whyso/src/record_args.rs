@@ -27,6 +27,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "NAME|PID", conflicts_with = "dsn")]
     pub(crate) process: Option<String>,
 
+    /// This machine only, without a server: its counters, and the functions of all its programs
+    #[arg(long, conflicts_with_all = ["dsn", "container", "cluster", "process", "hosts"])]
+    pub(crate) machine: bool,
+
     /// Hosts whose agents record with this one: a TOML file (docs/reference/lab-file.md)
     #[arg(long, value_name = "LAB.toml", conflicts_with_all = ["dsn", "container", "cluster", "process"])]
     pub(crate) hosts: Option<std::path::PathBuf>,

@@ -165,6 +165,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         interval: args.levels.recording.interval(),
         trace: args.levels.recording.trace.is_wanted(),
         stacks: args.levels.recording.trace.stacks(),
+        stacks_of: args.levels.recording.trace.stacks_of(),
         sql: args.levels.recording.sql.literals(),
         engine: args.drive.engine,
         loops: args.drive.loops,

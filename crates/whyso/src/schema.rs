@@ -28,6 +28,7 @@ schemas! {
     "statements": "whyso statements",
     "commands": "whyso statements --log",
     "threads": "whyso threads",
+    "programs": "whyso programs",
     "timeline": "whyso timeline",
     "stacks": "whyso stacks",
     "functions": "whyso functions",

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use whyso_control::{Listener, Literals, News, RecordPlan, RecordTarget, RelayTargets, StackSampling};
+use whyso_control::{
+    Listener, Literals, News, RecordPlan, RecordTarget, RelayTargets, StackSampling, StacksOf,
+};
 use whyso_model::Stop;
 use whyso_serve::{
     LiveRecorder, LiveServer, LiveTarget, PfsSetup, RecordProgress, RecordRequest, RecorderError, ServePlan,
@@ -123,6 +125,7 @@ fn plan_of(request: &RecordRequest) -> Result<RecordPlan> {
         interval: request.interval,
         trace: request.trace,
         stacks: if request.stacks { StackSampling::Full } else { StackSampling::Off },
+        stacks_of: StacksOf::Server,
         sql: request.trace_sql.then_some(literals),
         add_ons: crate::addon::find_all(&request.add_ons)?,
         relay: RelayTargets::default(),

@@ -1,7 +1,7 @@
 //! What `run` and `record` share in how the server's threads are traced. Syntax only.
 
 use clap::{Args, ValueEnum};
-use whyso_control::StackSampling;
+use whyso_control::{StackSampling, StacksOf};
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {
@@ -21,6 +21,27 @@ pub(crate) struct TraceArgs {
         conflicts_with = "no_trace"
     )]
     stacks: StacksLevel,
+
+    /// Whose stacks to take: with all, those of every program on this machine, too (see `whyso programs`)
+    #[arg(long, value_enum, value_name = "WHOSE", default_value = "server", conflicts_with = "no_trace")]
+    stacks_of: StacksOfArg,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum StacksOfArg {
+    /// Of the server, or of the processes that --process names
+    Server,
+    /// Of all other programs, too: of their threads on CPUs, named by symbols
+    All,
+}
+
+impl From<StacksOfArg> for StacksOf {
+    fn from(typed: StacksOfArg) -> StacksOf {
+        match typed {
+            StacksOfArg::Server => StacksOf::Server,
+            StacksOfArg::All => StacksOf::All,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -37,6 +58,10 @@ enum StacksLevel {
 impl TraceArgs {
     pub(crate) fn is_wanted(&self) -> bool {
         !self.no_trace
+    }
+
+    pub(crate) fn stacks_of(&self) -> StacksOf {
+        self.stacks_of.into()
     }
 
     pub(crate) fn stacks(&self) -> StackSampling {

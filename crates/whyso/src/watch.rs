@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 use whyso_control::{
-    Error, Listener, News, Outcome, RecordPlan, RecordTarget, SessionActions, Show, StackSampling,
+    Error, Listener, News, Outcome, RecordPlan, RecordTarget, SessionActions, Show, StackSampling, StacksOf,
     WatchedServer,
 };
 use whyso_live::{About, AskError, Control, History, Server};
@@ -25,6 +25,7 @@ use crate::addon::OthersArgs;
 use crate::pfs_args::PfsSetupArgs;
 use crate::progress::Bars;
 use crate::run::{ExplainedRun, explain_run};
+use crate::trace_args::StacksOfArg;
 use crate::user::{ask_password, handle_ctrl_c};
 use crate::values::Size;
 
@@ -57,6 +58,11 @@ pub(crate) struct WatchArgs {
     /// Do not account for the time of the server's threads and requests
     #[arg(long)]
     no_trace: bool,
+
+    /// Take stacks of threads on CPUs, 49 times per second on each CPU. With all, table 9 shows the functions of each program
+    /// [default: none]
+    #[arg(long, value_enum, value_name = "WHOSE", conflicts_with = "no_trace")]
+    stacks_of: Option<StacksOfArg>,
 
     #[command(flatten)]
     others: OthersArgs,
@@ -145,7 +151,8 @@ fn plan_of(args: &WatchArgs, target: RecordTarget) -> Result<RecordPlan> {
         toggle: true,
         interval: Duration::from_millis(args.interval_ms),
         trace: !args.no_trace,
-        stacks: StackSampling::Off,
+        stacks: if args.stacks_of.is_some() { StackSampling::Light } else { StackSampling::Off },
+        stacks_of: args.stacks_of.map(StacksOf::from).unwrap_or_default(),
         sql: None,
         bytes_max: Some(args.disk_max.unwrap_or(SIZE_MAX).0),
         add_ons: args.others.add_ons()?,

@@ -44,6 +44,17 @@ export interface Program {
   resident_bytes: number | null;
   /** Its position in the series; null for the rest. */
   series: number | null;
+  /** Those that it was found in most, by samples; empty where it was not sampled. */
+  functions: ProgramFunction[];
+}
+
+/** A function of a program. */
+export interface ProgramFunction {
+  name: string;
+  /** Of the program's sampled time, what was in the function itself; 0 to 1. */
+  share: number;
+  /** Its position in the series. */
+  series: number;
 }
 
 /** More readings than a request gives by themselves come as buckets, of which the middle is exact enough. */
@@ -54,6 +65,8 @@ const WAITING = ['iowait_ns', 'steal_ns', 'idle_ns'];
 const PROGRAMS: Record<string, ProgramKind> = { cpu_ns: 'program', clients_cpu_ns: 'client', unclear_cpu_ns: 'unclear' };
 /** Of a CPU: what is left is not worth a line below it. */
 const REST_MIN = 0.005;
+/** Functions of a program that are shown. */
+const FUNCTIONS_SHOWN = 3;
 
 /** The series that a machine's numbers are of, by position. */
 export function seriesOf(machine: Machine, series: SeriesHead[]): number[] {
@@ -71,6 +84,7 @@ export function seriesOf(machine: Machine, series: SeriesHead[]): number[] {
       case 'clock':
         return machine.hasOwnClock && (metric === 'offset_ns' || metric === 'bound_ns');
       case 'neighbours':
+      case 'programs':
         return true;
       case 'server_process':
         return metric === 'run_ns' && instance === 'server';
@@ -167,13 +181,28 @@ function programsOf(machine: Machine, read: ReadSeries[], span: Span, serverName
       disk_per_s: isOther ? ofProgram(about.instance, 'disk_bytes', perSecondOver) : null,
       resident_bytes: isOther ? ofProgram(about.instance, 'resident_bytes', meanOver) : null,
       series: at,
+      functions: functionsOf(kind === 'whyso' ? 'whyso' : about.source === 'neighbours' ? about.instance : null, read, span),
     }];
   });
   if (programs.length === 0) return null;
   const shown = programs.filter((program) => program.cpus > 0).sort((a, b) => b.cpus - a.cpus || a.name.localeCompare(b.name));
   const left = busy === null ? 0 : busy - shown.reduce((total, program) => total + program.cpus, 0);
-  if (left >= REST_MIN) shown.push({ kind: 'rest', name: '', cpus: left, disk_per_s: null, resident_bytes: null, series: null });
+  if (left >= REST_MIN) shown.push({ kind: 'rest', name: '', cpus: left, disk_per_s: null, resident_bytes: null, series: null, functions: [] });
   return shown;
+}
+
+/** The functions that a program was found in most. `name`: what the samples call it; null for one that has none. */
+function functionsOf(name: string | null, read: ReadSeries[], span: Span): ProgramFunction[] {
+  const sampled = read.find(({ about }) => about.source === 'programs' && about.metric === 'sampled_ns' && about.instance === name);
+  const all = sampled ? perSecondOver(sampled.column, span) : null;
+  if (name === null || !all) return [];
+  const prefix = `${name}: `;
+  const functions = read.flatMap(({ at, about, column }): ProgramFunction[] => {
+    if (about.source !== 'programs' || about.metric !== 'function_ns' || !about.instance.startsWith(prefix)) return [];
+    const ns = perSecondOver(column, span);
+    return ns ? [{ name: about.instance.slice(prefix.length), share: Math.min(1, ns / all), series: at }] : [];
+  });
+  return functions.sort((a, b) => b.share - a.share || a.name.localeCompare(b.name)).slice(0, FUNCTIONS_SHOWN);
 }
 
 function kindOf({ host, source, metric }: SeriesHead, machine: Machine): ProgramKind | null {

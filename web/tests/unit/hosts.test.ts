@@ -166,6 +166,9 @@ describe('what a machine used over a window', () => {
     [series('db', 'server_process', 'run_ns', 'server'), column([0, 0.9e9])],
     [series('db', 'neighbours', 'cpu_ns', 'backup'), column([0, 0.4e9])], [series('db', 'neighbours', 'resident_bytes', 'backup', 'gauge'), column([9, 9])],
     [series('db', 'neighbours', 'cpu_ns', 'cron'), column([0, 0])],
+    [series('db', 'programs', 'sampled_ns', 'backup'), column([0, 0.4e9])], [series('db', 'programs', 'sampled_ns', 'cron'), column([0, 0])],
+    [series('db', 'programs', 'function_ns', 'backup: deflate'), column([0, 0.1e9])], [series('db', 'programs', 'function_ns', 'backup: std::sort: inner'), column([0, 0.3e9])],
+    [series('db', 'programs', 'function_ns', 'backup2: other'), column([0, 0.3e9])], [series('load-1', 'programs', 'function_ns', 'backup: elsewhere'), column([0, 1e9])],
     [series('load-1', 'neighbours', 'cpu_ns', 'elsewhere'), column([0, 1e9])],
   ];
 
@@ -180,6 +183,7 @@ describe('what a machine used over a window', () => {
     expect(use?.shares).toMatchObject({ user: 0.6, system: 0.15, iowait: 0 });
     expect(use?.programs?.map(({ kind, name, cpus }) => [kind, name, Math.round(cpus * 100)])).toEqual([['server', 'MariaDB', 90], ['program', 'backup', 40], ['rest', '', 20]]);
     expect(use?.programs?.[1]).toMatchObject({ resident_bytes: 9, disk_per_s: null });
+    expect(use?.programs?.map(({ functions }) => functions.map(({ name, share }) => [name, Math.round(share * 100)]))).toEqual([[], [['std::sort: inner', 75], ['deflate', 25]], []]);
   });
 
   it('is unknown where nothing was read', () => {

@@ -17,7 +17,7 @@ use whyso_remedy::{
 };
 use whyso_server::Dsn;
 use whyso_server::answers::{answered, log_out};
-use whyso_trace::StackSampling;
+use whyso_trace::{StackSampling, StacksOf};
 
 pub use plan::ProvePlan;
 pub(crate) use plan::own_baseline;
@@ -306,6 +306,7 @@ impl Prover<'_> {
             interval: Duration::from_millis(spec.interval_ms.unwrap_or(1000)),
             trace: true,
             stacks: StackSampling::Light,
+            stacks_of: StacksOf::Server,
             sql: None,
             engine: EngineKind::Auto,
             loops: None,

@@ -7,11 +7,12 @@ use std::time::Duration;
 use whyso_model::RunSpec;
 use whyso_record::Tap;
 use whyso_server::Dsn;
-use whyso_trace::{Generator, StackSampling};
+use whyso_trace::{Generator, StackSampling, StacksOf};
 use whyso_tracing::{FollowSpec, Literals, TracingSpec};
 
 use crate::cluster_node::{self, ClusterNode};
 use crate::hosts::HostsPlan;
+use crate::stacks_choice::check_stacks;
 use crate::{Error, facts};
 
 /// What is recorded.
@@ -53,6 +54,8 @@ pub struct RecordPlan {
     pub trace: bool,
     /// Which stacks of the server's threads are recorded.
     pub stacks: StackSampling,
+    /// Whether those of all other programs on the machine are recorded, too.
+    pub stacks_of: StacksOf,
     /// Follow the commands of the server's clients.
     pub sql: Option<Literals>,
     /// Sources of the user's own.
@@ -97,6 +100,15 @@ impl RecordPlan {
             ));
         }
         cluster_node::check_servers(self.other_dsns.len() + 1, self.sql.is_some())?;
+        check_stacks(self.stacks, self.stacks_of)?;
+        if self.pfs.is_some() && self.hosts.is_none() && matches!(self.target, RecordTarget::Machine) {
+            return Err(Error::Plan("--pfs is for a server: give its --dsn".to_string()));
+        }
+        if self.hosts.is_some() && self.stacks_of == StacksOf::All {
+            return Err(Error::Plan(
+                "--hosts records the stacks of servers only: leave out --stacks-of all".to_string(),
+            ));
+        }
         if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {
             return Err(Error::Plan("only the tracer measures processes: leave out --no-trace".to_string()));
         }
@@ -126,6 +138,13 @@ impl RecordPlan {
         let others =
             cluster_node::loaded_others(nodes).filter_map(|node| Some((node.pid?, node.port))).collect();
         let sql = self.sql.zip(dsn).map(|(literals, dsn)| FollowSpec { literals, opts: dsn.opts() });
-        TracingSpec { trace: self.trace, stacks: self.stacks, sql, others, generator }
+        TracingSpec {
+            trace: self.trace,
+            stacks: self.stacks,
+            stacks_of: self.stacks_of,
+            sql,
+            others,
+            generator,
+        }
     }
 }

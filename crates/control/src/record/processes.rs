@@ -2,6 +2,7 @@
 
 use whyso_model::ServerFacts;
 use whyso_model::{Missing, NotMeasured, RunSpec};
+use whyso_trace::{StackSampling, StacksOf};
 use whyso_tracing::{Counting, Processes, Tracing};
 use whyso_watch::{WatchSpec, Watcher};
 
@@ -60,16 +61,18 @@ pub(super) fn record_processes(
         .run(recording)
 }
 
-/// This machine's own counters. Nothing is traced.
+/// This machine's own counters, and the stacks of its programs where they are asked for. Nothing is traced.
 pub(super) fn record_machine(
     plan: &RecordPlan,
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<Outcome, Error> {
     let runtime = runtime()?;
-    let process = Some("this machine".to_string());
+    let process = Some(whyso_explain::THIS_MACHINE.to_string());
     let spec = RunSpec { process, ..plan.spec(&facts::allowed_cpus()) };
-    let info = facts::new_info(&plan.command_line, spec, ServerFacts::default(), None);
+    let mut info = facts::new_info(&plan.command_line, spec, ServerFacts::default(), None);
+    // There is no server whose stacks could be missing.
+    info.not_measured = Vec::new();
     let watched = WatchSpec {
         interval: plan.interval,
         slow_interval: SLOW_INTERVAL.max(plan.interval),
@@ -81,7 +84,11 @@ pub(super) fn record_machine(
     recording.relay(&plan.relay)?;
     recording.tap(&plan.taps);
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
-    let (tracing, successor, others) = (None, Successor::of(None), OtherNodes::default());
+    let is_sampled = plan.stacks_of == StacksOf::All && plan.stacks != StackSampling::Off;
+    let tracing = is_sampled
+        .then(|| Tracing::of_machine(&mut recording.info, &recording.recorder, plan.stacks))
+        .flatten();
+    let (successor, others) = (Successor::of(None), OtherNodes::default());
     RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }
         .run(recording)
 }

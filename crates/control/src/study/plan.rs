@@ -9,7 +9,7 @@ use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_server::knobs::pfs;
 use whyso_server::{Binary, Dsn};
 use whyso_study::{At, Cell, Design, Spec, StoredStudy, Suggest};
-use whyso_trace::StackSampling;
+use whyso_trace::{StackSampling, StacksOf};
 use whyso_watch::AddOn;
 
 use crate::cluster_node::ClusterNode;
@@ -295,6 +295,7 @@ pub(super) fn plan_of(
         trace: spec.trace,
         // Runs of a study are compared: none has more of the observer than it asks for.
         stacks: if spec.stacks { StackSampling::Full } else { StackSampling::Off },
+        stacks_of: StacksOf::Server,
         sql: spec.trace_sql.then_some(Literals::Replaced),
         engine: EngineKind::default(),
         loops: None,

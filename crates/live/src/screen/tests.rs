@@ -353,6 +353,14 @@ fn programs_are_listed_by_their_cpu_time() {
         ("cpu", "idle_ns", "all", 500_000_000),
         ("server_process", "run_ns", "server", 900_000_000),
         ("neighbours", "cpu_ns", "nightly-backup", 400_000_000),
+        ("programs", "sampled_ns", "nightly-backup", 400_000_000),
+        ("programs", "function_ns", "nightly-backup: deflate", 300_000_000),
+        (
+            "programs",
+            "function_ns",
+            "nightly-backup: <crc32::table::Baseline as crc32::Update>::update",
+            100_000_000,
+        ),
     ];
     let now_ns = monotonic_ns();
     for (at, (source, metric, instance, per_s)) in (SERIES.len() as u32..).zip(programs) {
@@ -380,6 +388,10 @@ fn programs_are_listed_by_their_cpu_time() {
     assert!(place("the server") < place("nightly-backup"), "{table}");
     assert!(place("nightly-backup") < place("the rest"), "{table}");
     assert!(table.contains("0.9") && table.contains("45 %") && table.contains("20 %"), "{table}");
+    assert!(
+        table.contains("deflate 75 %, <crc32::table::Baseline as crc32::Updat… 25 %"),
+        "the busiest functions: {table}"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod open;
 mod parts;
 mod pieces;
 mod profile;
+mod programs;
 mod rolled;
 mod rollups;
 mod samples;
@@ -41,6 +42,7 @@ use parts::{Between, Plain, SortedSegment};
 
 pub use at_work::{LastWork, is_whole_list};
 pub use profile::{StackSpread, StackTotal, spread};
+pub use programs::ProgramTotal;
 pub use samples::Samples;
 pub use states::{StateTimes, ThreadTimes};
 pub use window_values::WindowValue;

@@ -20,11 +20,12 @@ pub(crate) use disk::Disk;
 
 use crate::command_table;
 use crate::data::{
-    ClientCommand, Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample,
-    StackWait, StatementText, StatesInterval, TextRows,
+    ClientCommand, Event, Kind, LoadInterval, ProgramSample, Reading, SeriesId, SeriesKey, StackFrame,
+    StackSample, StackWait, StatementText, StatesInterval, TextRows,
 };
 use crate::error::{Error, Result};
 use crate::layout;
+use crate::program_table;
 use crate::run::RunInfo;
 use crate::stack_table;
 use crate::sweep::sweep;
@@ -300,6 +301,17 @@ impl Recorder {
         self.give_batch(layout::FRAMES, frames.is_empty(), stack_table::frames_batch(frames));
     }
 
+    /// Programs other than the server that were found on CPUs, in order of time.
+    pub fn program_stacks(&self, samples: &[ProgramSample]) {
+        let batch = program_table::samples_batch(samples);
+        self.give_batch(layout::PROGRAM_STACKS, samples.is_empty(), batch);
+    }
+
+    /// The functions of stacks that [`Recorder::program_stacks`] names; each stack once, and whole.
+    pub fn program_frames(&self, frames: &[StackFrame]) {
+        self.give_batch(layout::PROGRAM_FRAMES, frames.is_empty(), stack_table::frames_batch(frames));
+    }
+
     /// Commands of clients, in order of time.
     pub fn commands(&self, commands: &[ClientCommand]) {
         let batch = command_table::commands_batch(commands);
@@ -335,6 +347,7 @@ impl Recorder {
             || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series"]
                 .contains(&stream)
             || [layout::STATES, layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream)
+            || [layout::PROGRAM_STACKS, layout::PROGRAM_FRAMES].contains(&stream)
             || [layout::COMMANDS, layout::STATEMENTS].contains(&stream);
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if is_reserved || stream.is_empty() || !stream.bytes().all(letter) {

@@ -12,12 +12,9 @@
 #include "account_maps.h"
 #include "namespace.h"
 #include "stack.h"
+#include "user_stack.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-#define PAGE 4096
-#define PF_KTHREAD 0x00200000
-#define PF_IO_WORKER 0x10
 
 // Records are made in memory of its own for each CPU and each program: one may interrupt the other.
 enum scratches_of_a_cpu {
@@ -27,8 +24,6 @@ enum scratches_of_a_cpu {
 	SCRATCHES,
 };
 
-// How much of a user's stack is copied; at most USER_BYTES_MAX.
-const volatile __u32 user_bytes_max = USER_BYTES_MAX;
 // The time that a sample on a CPU stands for.
 const volatile __u64 sample_ns = 10101010;
 // States that are no waits for work: nobody asks for their stacks. A bit each.
@@ -111,57 +106,11 @@ static __always_inline void end(struct scratch *s)
 		__sync_fetch_and_add(&stacks_lost.records, 1);
 }
 
-// The registers of the user's side and its stack, of the thread that runs.
-static __always_inline void copy_user(struct scratch *s, struct task_struct *task)
-{
-	struct pt_regs *regs;
-	__u64 from, base, first, copied, want = user_bytes_max, rest = ~0ull;
-
-	if (task->flags & (PF_KTHREAD | PF_IO_WORKER))
-		return;
-	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	from = STACK_POINTER(regs);
-	s->record.instruction_pointer = INSTRUCTION_POINTER(regs);
-	s->record.stack_pointer = from;
-	s->record.frame_pointer = FRAME_POINTER(regs);
-	s->record.link_register = LINK_REGISTER(regs);
-	s->record.user_rest_bytes = ~0u;
-	// Threads made by pthreads have their own storage at the base of their stack.
-	base = THREAD_POINTER(task);
-	if (base > from && base - from < 1ull << 30) {
-		rest = base - from;
-		if (rest < want)
-			want = rest;
-	}
-	// To the end of each page: what is not mapped ends it.
-	first = PAGE - (from & (PAGE - 1));
-	if (bpf_probe_read_user(s->user, first, (void *)from))
-		return;
-	copied = first;
-	for (int page = 0; page < USER_BYTES_MAX / PAGE; page++) {
-		if (copied >= want)
-			break;
-		if (bpf_probe_read_user(s->user + first + page * PAGE, PAGE, (void *)(from + first + page * PAGE)))
-			break;
-		copied += PAGE;
-	}
-	if (copied > want)
-		copied = want;
-	s->record.user_bytes = copied;
-	if (rest != ~0ull)
-		s->record.user_rest_bytes = rest - copied;
-}
-
 // Whose thread it is, and for whom it works.
 static __always_inline void set_account(struct scratch *s, struct account *a)
 {
 	s->record.role = a->role;
 	s->record.whose = a->request == NONE ? 0 : a->whose + 1;
-}
-
-static __always_inline void set_kernel(struct scratch *s, long bytes)
-{
-	s->record.kernel_bytes = bytes > 0 ? bytes : 0;
 }
 
 SEC("perf_event")
@@ -179,8 +128,8 @@ int on_sample(struct bpf_perf_event_data *sample)
 	set_account(s, a);
 	s->record.weight_ns = sample_ns;
 	if (!IN_USER_MODE(sample))
-		set_kernel(s, bpf_get_stack(sample, s->record.kernel, sizeof(s->record.kernel), 0));
-	copy_user(s, task);
+		set_kernel(&s->record, bpf_get_stack(sample, s->record.kernel, sizeof(s->record.kernel), 0));
+	copy_user(&s->record, s->user, task);
 	end(s);
 	return 0;
 }
@@ -261,7 +210,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	set_account(s, a);
 	s->record.length_ns = now - since;
 	s->record.weight_ns = now - since < period ? period : now - since;
-	set_kernel(s, bpf_get_task_stack(task, s->record.kernel, sizeof(s->record.kernel), 0));
+	set_kernel(&s->record, bpf_get_task_stack(task, s->record.kernel, sizeof(s->record.kernel), 0));
 	end(s);
 	ONCE(owes->wait) = wait;
 
@@ -270,8 +219,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (!s)
 		return 0;
 	s->record.wait = wait;
-	set_kernel(s, bpf_get_stack(ctx, s->record.kernel, sizeof(s->record.kernel), 0));
-	copy_user(s, waker);
+	set_kernel(&s->record, bpf_get_stack(ctx, s->record.kernel, sizeof(s->record.kernel), 0));
+	copy_user(&s->record, s->user, waker);
 	end(s);
 	tell_past(waker, wait, now);
 	return 0;
@@ -315,7 +264,7 @@ int BPF_PROG(on_back, struct task_struct *task)
 	s = begin(OF_BACK, BACK, task, monotonic_ns());
 	if (!s)
 		return 0;
-	copy_user(s, task);
+	copy_user(&s->record, s->user, task);
 	if (wait) {
 		s->record.wait = wait;
 		end(s);

@@ -8,7 +8,7 @@ const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__tracei
 
 /// The functions of stacks. A stack that does not reach the function that its thread began with ends in `[cut]` or `[lost]`. `[cut]`: more
 /// of it was not copied. `[lost]`: its next frame could not be found.
-pub(super) fn frames(stacks: &[Stack], names: &mut Names, unwinding: &Unwinding) -> Vec<StackFrame> {
+pub(crate) fn frames(stacks: &[Stack], names: &mut Names, unwinding: &Unwinding) -> Vec<StackFrame> {
     let mut distinct: Vec<Frame> = stacks.iter().flat_map(|stack| stack.frames.iter().copied()).collect();
     distinct.sort_unstable();
     distinct.dedup();

@@ -1,0 +1,18 @@
+//! Whether the choice of stacks makes sense.
+
+use whyso_trace::{StackSampling, StacksOf};
+
+use crate::Error;
+
+/// Checks that stacks of programs are asked for only where stacks are taken.
+///
+/// # Errors
+/// None are taken.
+pub(crate) fn check_stacks(stacks: StackSampling, stacks_of: StacksOf) -> Result<(), Error> {
+    match (stacks, stacks_of) {
+        (StackSampling::Off, StacksOf::All) => Err(Error::Plan(
+            "--stacks-of all takes stacks: leave out --stacks=none, or --stacks-of all".to_string(),
+        )),
+        _ => Ok(()),
+    }
+}
