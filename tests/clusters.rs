@@ -327,12 +327,10 @@ fn several_servers_share_a_load_and_each_is_watched_and_put_back() {
     let mut export = place.whyso(&["export", path, "--format", "csv", "--host", name, "--source", "status"]);
     let csv = text(&output(export.args(["--metric", "Questions"])).stdout);
     assert!(csv.lines().count() > 4, "{name}: {csv}");
-    let why = json_of(&output(&mut place.whyso(&["why", path, "--json"])));
-    let level = &why["levels"][0];
-    let transactions = level["transactions"].as_f64().or(level["transactions_per_s"].as_f64());
-    let unaccounted = level["budget_ms"]["unaccounted"].as_f64().unwrap_or(0.0);
-    let response_ms = level["latency_ms"]["mean"].as_f64().or(level["response_ms"].as_f64()).unwrap();
-    assert!(unaccounted.abs() < 0.05 * response_ms, "{transactions:?} {level}");
+    // The requests of both servers are in it: those of one alone would leave half of the time open.
+    if common::may_trace() {
+        assert_closes(&place, path);
+    }
     // The same by a recording of a load from elsewhere.
     let load = [
         "load",
@@ -363,6 +361,13 @@ fn several_servers_share_a_load_and_each_is_watched_and_put_back() {
         let per_s = recorded["levels"][0]["result"]["transactions_per_s"].as_f64().unwrap();
         assert!((350.0..480.0).contains(&per_s), "{per_s}");
     }
-    // The requests of both servers are in it: those of one alone would leave half of the time open.
+}
+
+/// Nearly all of the response time is in parts of the budget.
+fn assert_closes(place: &Place, run: &str) {
+    let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
+    let level = &why["levels"][0];
+    let number = |name: &str| level[name].as_f64().unwrap_or_else(|| panic!("no {name}: {level}"));
+    assert!(number("unaccounted_ms").abs() < 0.05 * number("response_ms"), "{level}");
     assert!(level["budget_ms"]["cpu"].as_f64().unwrap() > 0.0, "{level}");
 }

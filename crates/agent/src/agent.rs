@@ -38,7 +38,7 @@ const AWAY_TIME_MAX: Duration = Duration::from_secs(10);
 const REFUSED_TIME_MAX: Duration = Duration::from_secs(15);
 /// Bound on what is handed over when the agent is ended.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
-/// A recording ends when no commander has asked for the clock for this long, although the hub was there: it has died.
+/// A recording ends when no commander has asked for the clock for this long, although the hub was there.
 const UNASKED_TIME_MAX: Duration = Duration::from_secs(30 * 60);
 const TOKEN: &str = "token";
 const OUTBOX: &str = "outbox";

@@ -240,6 +240,7 @@ fn open(target: &GeneratorTarget, request: &LoadRequest) -> Result<Engine, Error
         ));
     }
     for (name, value) in &request.session {
+        refuse_setting(name)?;
         workload.session.push(session_statement(name, value)?);
     }
     let runtime = runtime()?;
@@ -282,6 +283,32 @@ fn refuse_files(workload: &Workload) -> Result<(), Error> {
             dictionary.name
         ))),
         None => Ok(()),
+    }
+}
+
+/// Beginnings of the names of settings by which a session could write what its replicas never get, or what breaks the rules of its tables.
+const REFUSED_SETTINGS: [&str; 12] = [
+    "sql_log_bin",
+    "gtid_",
+    "pseudo_",
+    "debug",
+    "foreign_key_checks",
+    "unique_checks",
+    "check_constraint_checks",
+    "binlog_",
+    "wsrep_",
+    "skip_replication",
+    "server_id",
+    "rbr_exec_mode",
+];
+
+fn refuse_setting(name: &str) -> Result<(), Error> {
+    let plain = name.trim().to_lowercase().replace('-', "_");
+    match REFUSED_SETTINGS.iter().any(|begin| plain.starts_with(begin)) {
+        true => Err(Error::Plan(format!(
+            "an agent gives its sessions no {name}, by which a load could harm replicas or tables: leave it out"
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -354,4 +381,19 @@ fn is_unasked(shared: &Mutex<SharedLoad>) -> bool {
 fn sleep_until(at_ns: i64) {
     let left_ns = at_ns.saturating_sub(monotonic_ns()).clamp(0, AHEAD_NS_MAX);
     sleep(Duration::from_nanos(left_ns as u64));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commander_gives_sessions_no_setting_that_harms_replicas_or_tables() {
+        for name in ["sql_log_bin", "SQL-Log-Bin", " gtid_next", "foreign_key_checks", "wsrep_on"] {
+            assert!(refuse_setting(name).unwrap_err().to_string().contains("leave it out"), "{name}");
+        }
+        for name in ["sort_buffer_size", "optimizer_switch", "innodb_lock_wait_timeout"] {
+            refuse_setting(name).unwrap();
+        }
+    }
 }

@@ -58,6 +58,7 @@ mod recording;
 mod result;
 mod run;
 mod runtime;
+mod server_identity;
 mod server_plan;
 mod server_setup;
 mod server_under_test;

@@ -14,7 +14,7 @@ use crate::cluster_node::{self, ClusterNode, OwnCluster};
 use crate::hosts::HostsPlan;
 use crate::server_plan::ServerPlan;
 use crate::source::Source;
-use crate::stacks_choice::check_stacks;
+use crate::stacks_choice::{check_stacks, check_stacks_of_hosts};
 use whyso_tracing::Literals;
 
 /// Most users that one run may ask for.
@@ -176,6 +176,7 @@ impl Plan {
         cluster_node::check_servers(self.other_servers.len() + 1, self.sql.is_some())?;
         check_times(self.measure, self.warmup_max)?;
         check_stacks(self.stacks, self.stacks_of)?;
+        check_stacks_of_hosts(self.hosts.is_some(), self.stacks_of)?;
         self.rates_per_s.iter().try_for_each(|rate_per_s| check_rate(*rate_per_s))?;
         if !self.rates_per_s.is_empty() && self.think != Think::None {
             return Err(Error::Plan(THINK_IN_OPEN_LOOP.into()));

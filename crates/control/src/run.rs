@@ -30,7 +30,7 @@ use crate::progress::{Listener, News};
 use crate::put_back::put_everything_back;
 use crate::recording::{Outcome, Recording, watch_spec};
 use crate::runtime::{GOODBYE_TIME_MAX, RECONNECT_TIME_MAX, runtime};
-use crate::server_setup::{ServerNeeds, set_up_server};
+use crate::server_setup::{ServerNeeds, prepare_server};
 use crate::server_under_test::{self, ServerUnderTest};
 use crate::service_level::check_kinds;
 use crate::settle::{SETTLE_TIME_MAX, wait_until_settled};
@@ -123,33 +123,6 @@ pub(crate) fn workload(plan: &Plan) -> Result<Workload, Error> {
     })
 }
 
-/// Makes a server ready, unless the user breaks off.
-pub(crate) fn prepare_server(
-    runtime: &Runtime,
-    needs: &ServerNeeds<'_>,
-    listener: &dyn Listener,
-    stop: &Stop,
-    ask_password: &AskPassword,
-) -> Result<ServerUnderTest, Error> {
-    let prepared = runtime.block_on(async {
-        tokio::select! {
-            tested = set_up_server(needs, listener, ask_password) => tested,
-            () = wait_for_stop(stop) => Err(Error::Interrupted),
-        }
-    });
-    let tested = prepared?;
-    for note in &tested.notes {
-        listener.hear(News::Warning(note));
-    }
-    Ok(tested)
-}
-
-pub(crate) async fn wait_for_stop(stop: &Stop) {
-    while !stop.is_asked() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 /// A run whose server is ready.
 struct PreparedRun<'a> {
     plan: &'a Plan,
@@ -196,10 +169,13 @@ impl PreparedRun<'_> {
         let entry = cluster_node::entry(nodes);
         let first = entry.map_or_else(|| self.servers.0.target(), target);
         let mut spec = LoadSpec::new(first, users_max, self.plan.seed);
-        let direct = cluster_node::loaded_others(nodes).filter(|_| entry.is_none());
+        let direct = cluster_node::loaded_others(&self.plan.nodes).filter(|_| entry.is_none());
         for dsn in direct.filter_map(|node| node.dsn.as_ref()) {
             spec.endpoints.push(Endpoint { target: target(dsn), weight: 1 });
         }
+        // Each in the schema that it was prepared in.
+        spec.endpoints
+            .extend(self.servers.1.iter().map(|other| Endpoint { target: other.target(), weight: 1 }));
         spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
         spec.engine = self.plan.engine;
         spec.loops = self.plan.loops;

@@ -1,7 +1,10 @@
 //! The server under test, prepared: started or reached, its settings set, its data loaded.
 
+use std::time::Duration;
+
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
+use tokio::runtime::Runtime;
 use whyso_server::answers::{FILL_TIME_MAX, answered, log_out, within};
 use whyso_server::dataset::{self, Dataset, Phase};
 use whyso_server::knobs::{Undo, pfs};
@@ -13,7 +16,7 @@ use crate::progress::{Listener, News};
 use crate::put_back::put_settings_back;
 use crate::server_plan::ServerPlan;
 use crate::server_under_test::{ServerUnderTest, shared};
-use crate::{Error, login, pfs_setup};
+use crate::{Error, Stop, login, pfs_setup};
 
 /// Connections that a run makes in addition to its users': control, samplers, actions.
 const CONNECTIONS_OF_OUR_OWN: u32 = 10;
@@ -36,8 +39,35 @@ pub(crate) struct ServerNeeds<'a> {
     pub(crate) can_be_slowed: bool,
 }
 
+/// Makes a server ready, unless the user breaks off.
+pub(crate) fn prepare_server(
+    runtime: &Runtime,
+    needs: &ServerNeeds<'_>,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<ServerUnderTest, Error> {
+    let prepared = runtime.block_on(async {
+        tokio::select! {
+            tested = set_up_server(needs, listener, ask_password) => tested,
+            () = wait_for_stop(stop) => Err(Error::Interrupted),
+        }
+    });
+    let tested = prepared?;
+    for note in &tested.notes {
+        listener.hear(News::Warning(note));
+    }
+    Ok(tested)
+}
+
+pub(crate) async fn wait_for_stop(stop: &Stop) {
+    while !stop.is_asked() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 /// Starts or reaches the server, and loads its data.
-pub(crate) async fn set_up_server(
+async fn set_up_server(
     wanted: &ServerNeeds<'_>,
     listener: &dyn Listener,
     ask_password: &AskPassword,

@@ -10,9 +10,9 @@ use crate::own_data::set_up;
 use crate::process;
 use crate::progress::Listener;
 use crate::put_back::put_everything_back;
-use crate::run::prepare_server;
+use crate::server_identity::server_identity;
 use crate::server_plan::ServerPlan;
-use crate::server_setup::ServerNeeds;
+use crate::server_setup::{ServerNeeds, prepare_server};
 use crate::server_under_test::ServerUnderTest;
 use crate::{Error, Stop, login};
 use tokio::runtime::Runtime;
@@ -111,10 +111,14 @@ pub(crate) fn recorded_nodes(
 
 fn nodes_of<'d>(dsns: impl Iterator<Item = &'d Dsn>, runtime: &Runtime) -> Result<Vec<ClusterNode>, Error> {
     let mut nodes: Vec<ClusterNode> = Vec::new();
+    let mut identities = Vec::new();
     for dsn in dsns {
         let pid = runtime.block_on(process::of_server(dsn));
         let node = node(dsn, pid);
-        if nodes.iter().any(|other| other.name == node.name || (pid.is_some() && other.pid == pid)) {
+        let identity = runtime.block_on(server_identity(dsn))?;
+        let is_known = nodes.iter().any(|other| other.name == node.name) || identities.contains(&identity);
+        identities.push(identity);
+        if is_known {
             return Err(Error::Plan(format!("{} is one server, and was named twice", node.name)));
         }
         nodes.push(node);

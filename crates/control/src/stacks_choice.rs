@@ -16,3 +16,13 @@ pub(crate) fn check_stacks(stacks: StackSampling, stacks_of: StacksOf) -> Result
         _ => Ok(()),
     }
 }
+
+/// Refuses to sample the programs of this machine next to the server of another one.
+pub(crate) fn check_stacks_of_hosts(has_hosts: bool, stacks_of: StacksOf) -> Result<(), Error> {
+    match has_hosts && stacks_of == StacksOf::All {
+        true => Err(Error::Plan(
+            "--hosts records the stacks of servers only: leave out --stacks-of all".to_string(),
+        )),
+        false => Ok(()),
+    }
+}

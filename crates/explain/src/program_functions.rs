@@ -5,6 +5,8 @@ use crate::programs::{Program, ProgramKind, Programs};
 
 /// Source of the counters of programs and functions that grow while a recording runs.
 const SOURCE: &str = "programs";
+/// What whyso itself is called in them: another whyso, such as one that loads, is a program like others.
+pub const OBSERVER: &str = "whyso (this one)";
 /// Between a program and its function in the name of a counter.
 const SEPARATOR: &str = ": ";
 
@@ -67,7 +69,7 @@ impl ProgramLine {
             (Some(counted), _) => counted.kind.words(),
             (None, Some(sampled)) => match sampled.origin {
                 SampledOrigin::Server => ProgramKind::Server.words(),
-                SampledOrigin::Process => "processes that are too short or use too little to be counted",
+                SampledOrigin::Process => "processes without a count of this name",
                 SampledOrigin::Kernel => "threads of the kernel",
                 SampledOrigin::Observer => ProgramKind::Whyso.words(),
             },
@@ -87,7 +89,14 @@ pub fn join(counted: Vec<Program>, mut sampled: Vec<SampledProgram>) -> Vec<Prog
     for program in counted {
         let place = sampled.iter().position(|sampled| is_same(&program, sampled));
         let sampled = place.map(|place| sampled.swap_remove(place));
-        let same = lines.iter_mut().find(|line| line.name == program.name && sampled.is_none());
+        let is_of_others = |kind: ProgramKind| {
+            matches!(kind, ProgramKind::Client | ProgramKind::Other | ProgramKind::Unclear)
+        };
+        let is_same = |line: &&mut ProgramLine| {
+            let counted = line.counted.as_ref().map(|counted| counted.kind);
+            line.name == program.name && is_of_others(program.kind) && counted.is_some_and(is_of_others)
+        };
+        let same = lines.iter_mut().find(is_same).filter(|_| sampled.is_none());
         match same.and_then(|line| line.sampled.as_ref().and(line.counted.as_mut())) {
             Some(first) => first.cpus += program.cpus,
             None => {
@@ -143,7 +152,7 @@ pub fn sampled_in(counters: &[Counter], seconds: f64, most: usize) -> Vec<Sample
         functions.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
         functions.truncate(most);
         let origin = match name {
-            "whyso" => SampledOrigin::Observer,
+            OBSERVER => SampledOrigin::Observer,
             _ if name.starts_with('[') => SampledOrigin::Kernel,
             _ => SampledOrigin::Process,
         };
@@ -193,6 +202,12 @@ mod tests {
             sampled(SampledOrigin::Server, "server", 0.79),
             sampled(SampledOrigin::Process, "the rest", 0.02),
         ];
+        // A program of others that is called like the database is another one.
+        let foreign = join(
+            vec![program(ProgramKind::Server, "server", 0.8), program(ProgramKind::Other, "server", 0.3)],
+            vec![sampled(SampledOrigin::Server, "server", 0.79)],
+        );
+        assert_eq!(foreign.iter().map(ProgramLine::cpus).collect::<Vec<_>>(), [0.8, 0.3]);
         let lines = join(counted, found);
         let shown: Vec<(&str, f64, Option<f64>)> = lines
             .iter()

@@ -22,7 +22,7 @@ impl ProgramKind {
     pub fn words(self) -> &'static str {
         match self {
             ProgramKind::Server => "the server",
-            ProgramKind::Node => "another node of the cluster",
+            ProgramKind::Node => "another server or node of the recording",
             ProgramKind::Client => "a client of the server",
             ProgramKind::Other => "another program",
             ProgramKind::Unclear => "a client or another program",

@@ -154,10 +154,10 @@ impl HubFolder {
         // By then it is cut off, and publishes nothing more.
         tokio::time::sleep(RELOAD_TIME).await;
         let forgotten = forget_frames(&self.own()?, name).await;
-        match running_on(&self.path) {
-            Some(_) => forgotten,
-            // There is no hub, or it is not seen from here.
-            None => Ok(()),
+        match forgotten {
+            // There is no hub.
+            Err(Error::Unreachable { .. }) if running_on(&self.path).is_none() => Ok(()),
+            forgotten => forgotten,
         }
     }
 

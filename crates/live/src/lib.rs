@@ -103,6 +103,10 @@ pub trait Control: Sync {
     fn toggle_recording(&self);
     /// Since when, in monotonic nanoseconds; `None` where none is under way.
     fn recording_since_ns(&self) -> Option<i64>;
+    /// Whether a recording has all that was watched, and not only windows of it.
+    fn keeps_all(&self) -> bool {
+        false
+    }
     /// Adds a note to the recording.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_explain::program_functions::{ProgramFunction, ProgramLine, SampledOrigin, SampledProgram, join};
-use whyso_explain::programs::Programs;
+use whyso_explain::programs::{Program, ProgramKind, Programs};
 use whyso_model::State;
 use whyso_profile::{FunctionName, OBSERVER_ROLE, Profile, ProfileSample, functions};
 use whyso_record::data::{SeriesKey, StackFrame};
@@ -20,6 +20,8 @@ use crate::{Error, ThreadFilter};
 const LISTED_MAX: usize = 12;
 /// What the server is called among the programs.
 const SERVER: &str = "server";
+/// Several that are traced together.
+const SERVERS: &str = "servers";
 
 /// The programs of a machine over a window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +32,10 @@ pub struct ProgramsIn {
     pub cpus: Option<f64>,
     /// Whether programs other than the server were sampled.
     pub is_sampled: bool,
+    /// Length of the part of the window that has samples of programs: of the rest, the detail was removed.
+    pub sampled_s: f64,
+    /// Samples of programs that were lost in the window.
+    pub lost: u64,
 }
 
 /// The programs of the server's machine; where the server is on another one, or there is none, of the machine that recorded. `most`:
@@ -38,8 +44,9 @@ pub struct ProgramsIn {
 /// # Errors
 /// Neither counts nor samples of programs were recorded, or the files can't be read.
 pub fn programs_in(recording: &Recording, window: Window, most: usize) -> Result<ProgramsIn, Error> {
-    let counted = counted_programs(recording, window)?;
-    let mut sampled = sampled_programs(recording, window, most)?;
+    let counted = counted_programs(recording, window)?.map(|counted| servers_together(recording, counted));
+    let sampled_window = sampled_part(recording, window)?;
+    let mut sampled = sampled_programs(recording, sampled_window, most)?;
     let is_sampled = recording.has_program_stacks();
     if is_sampled {
         sampled.extend(sampled_server(recording, window, most)?);
@@ -52,7 +59,8 @@ pub fn programs_in(recording: &Recording, window: Window, most: usize) -> Result
                 .to_string(),
         ));
     }
-    Ok(ProgramsIn { lines, cpus, is_sampled })
+    let lost = if is_sampled { lost_samples(recording, window)? } else { 0 };
+    Ok(ProgramsIn { lines, cpus, is_sampled, sampled_s: sampled_window.seconds(), lost })
 }
 
 /// The profile of one program: its time on CPUs. A part of the name is enough if no other program has it.
@@ -223,6 +231,39 @@ fn busiest(profile: &Profile, ns: f64, most: usize) -> Vec<ProgramFunction> {
             module: time.function.module,
         })
         .collect()
+}
+
+/// Servers that are traced together have samples together, and so one count.
+fn servers_together(recording: &Recording, mut counted: Programs) -> Programs {
+    let is_traced = |program: &Program| {
+        program.kind == ProgramKind::Node && recording.run().is_other_loaded_node(&program.name)
+    };
+    let nodes_cpus: f64 =
+        counted.each.iter().filter(|program| is_traced(program)).map(|program| program.cpus).sum();
+    if let Some(server) = counted.each.iter_mut().find(|program| program.kind == ProgramKind::Server)
+        && nodes_cpus > 0.0
+    {
+        server.cpus += nodes_cpus;
+        server.name = SERVERS.to_string();
+        counted.each.retain(|program| !is_traced(program));
+    }
+    counted
+}
+
+/// The part of a window whose samples of programs are kept.
+fn sampled_part(recording: &Recording, window: Window) -> Result<Window, Error> {
+    let from_ns = recording.program_stacks_kept_from_ns()?.unwrap_or(window.begin_ns);
+    Ok(Window { begin_ns: window.begin_ns.max(from_ns).min(window.end_ns), ..window })
+}
+
+/// Samples of programs that were lost in a window.
+fn lost_samples(recording: &Recording, window: Window) -> Result<u64, Error> {
+    let is_chosen = |key: &SeriesKey| key.source == "program_stacks" && key.metric == "lost";
+    let mut level =
+        [LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() }];
+    each_value(recording, &mut level, is_chosen, add_one)?;
+    let [level] = level;
+    Ok(level.counters.iter().map(|counter| counter.increase.max(0.0) as u64).sum())
 }
 
 /// What the kernel counted of each program. `None` where it was not read.

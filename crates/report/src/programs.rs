@@ -21,6 +21,10 @@ pub struct ProgramsOf<'a> {
     pub cpus: Option<f64>,
     /// Whether programs other than the server were sampled.
     pub is_sampled: bool,
+    /// Length of the part of the window that has samples of programs.
+    pub sampled_s: f64,
+    /// Samples of programs that were lost.
+    pub lost: u64,
 }
 
 /// Returns the program with the most CPU time first, `limit` of them at most, each above its functions.
@@ -31,6 +35,18 @@ pub fn programs(of: ProgramsOf<'_>, lines: &[ProgramLine], limit: usize) -> Stri
         out.push_str(
             "functions were not sampled: --stacks-of all when recording takes stacks of all programs\n",
         );
+    }
+    if of.is_sampled && of.sampled_s < 0.99 * of.seconds {
+        out.push_str(&format!(
+            "samples are of the last {}: those of before were removed to keep the recording small\n",
+            seconds(of.sampled_s)
+        ));
+    }
+    if of.lost > 0 {
+        out.push_str(&format!(
+            "{} were lost, so that programs took more than is shown as sampled\n",
+            count(of.lost, "sample")
+        ));
     }
     let mut rows = vec![["CPUs", "of all", "sampled", "program", "what it is"].map(str::to_string).to_vec()];
     for line in lines.iter().take(limit) {
@@ -91,6 +107,8 @@ pub fn programs_json(of: ProgramsOf<'_>, lines: &[ProgramLine], limit: usize) ->
         "seconds": of.seconds,
         "cpus": of.cpus,
         "is_sampled": of.is_sampled,
+        "sampled_seconds": of.sampled_s,
+        "lost_samples": of.lost,
         "programs": lines.iter().take(limit).map(line).collect::<Vec<_>>(),
     })
 }
@@ -131,7 +149,14 @@ mod tests {
     }
 
     fn of(is_sampled: bool) -> ProgramsOf<'static> {
-        ProgramsOf { window: "the recording", seconds: 10.0, cpus: Some(2.0), is_sampled }
+        ProgramsOf {
+            window: "the recording",
+            seconds: 10.0,
+            cpus: Some(2.0),
+            is_sampled,
+            sampled_s: 10.0,
+            lost: 0,
+        }
     }
 
     #[test]

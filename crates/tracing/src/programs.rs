@@ -36,7 +36,7 @@ const SAMPLE_EVERY_MAX: u64 = 64;
 /// Requests to the thread that wait, at most.
 const REQUESTS_MAX: usize = 4;
 /// What whyso itself is called among the programs.
-const WHYSO: &str = "whyso";
+const WHYSO: &str = "whyso (this one)";
 
 enum Request {
     /// Now is a good time to name functions: nothing is measured.
@@ -117,6 +117,8 @@ struct Lost {
     found_once: u64,
     too_many_processes: u64,
     too_costly: u64,
+    /// Of processes that began after as many files were read as are read in one recording.
+    too_many_files: u64,
     /// The sample is lost.
     too_many_stacks: u64,
 }
@@ -188,7 +190,7 @@ impl ProgramTaker {
         let work = &mut self.work;
         work.samples.sort_by_key(|sample| sample.t_ns);
         self.recorder.program_stacks(&std::mem::take(&mut work.samples));
-        let Lost { found_once, too_many_processes, too_costly, too_many_stacks } = work.lost;
+        let Lost { found_once, too_many_processes, too_costly, too_many_files, too_many_stacks } = work.lost;
         let counted = [
             ("lost", "not read in time", Kind::Counter, "1", self.stacks.lost()),
             ("lost", "odd", Kind::Counter, "1", self.stacks.odd()),
@@ -196,6 +198,7 @@ impl ProgramTaker {
             ("unfollowed", "process found once", Kind::Counter, "1", found_once),
             ("unfollowed", "too many processes", Kind::Counter, "1", too_many_processes),
             ("unfollowed", "too costly", Kind::Counter, "1", too_costly),
+            ("unfollowed", "too many files", Kind::Counter, "1", too_many_files),
             ("cpu_ns", "", Kind::Counter, "ns", thread_cpu_ns().unsigned_abs()),
             ("sample_every", "", Kind::Gauge, "1", self.stacks.sample_every()),
         ];
@@ -302,7 +305,8 @@ impl Work {
         if from.stack_pointer == 0 {
             return (Vec::new(), End::Root);
         }
-        let may_begin = self.fixed_ns < self.fixed_max_ns && self.unwinding.module_count() < MODULES_MAX;
+        let has_room = self.unwinding.module_count() < MODULES_MAX;
+        let may_begin = self.fixed_ns < self.fixed_max_ns && has_room;
         let has_just_begun = match self.following.decide(pid, Instant::now(), may_begin) {
             Decision::Followed { has_just_begun, gives_up } => {
                 if let Some(other) = gives_up {
@@ -313,6 +317,7 @@ impl Work {
             unfollowed => {
                 match unfollowed {
                     Decision::TooMany => self.lost.too_many_processes += 1,
+                    Decision::TooCostly if !has_room => self.lost.too_many_files += 1,
                     Decision::TooCostly => self.lost.too_costly += 1,
                     _ => self.lost.found_once += 1,
                 }

@@ -107,7 +107,7 @@ impl Tracing {
         let host = host_here(info);
         let programs =
             program_taking(ProgramStacks::of_machine(sampling).map_err(Error::from), host, recorder);
-        let programs = noted(programs, info)?;
+        let programs = note_missing_programs(programs, info)?;
         let (stacks, sql, requests, thread) = (None, None, None, None);
         Some(Tracing { stacks, sql, programs: Some(programs), requests, thread, sight: Sight::Wire })
     }
@@ -168,7 +168,7 @@ impl Tracing {
                 }
                 Counting::Sampled(_) => Err(Error::NotAllowed),
             };
-            noted(program_taking(started, host_here(info), recorder), info)
+            note_missing_programs(program_taking(started, host_here(info), recorder), info)
         });
         let (sender, requests) = sync_channel(REQUESTS_MAX);
         let sampling = if stacks.is_some() { wanted.stacks } else { StackSampling::Off };
@@ -275,7 +275,7 @@ fn program_taking(
 }
 
 /// Notes why the stacks of programs are missing, where they are.
-fn noted(started: Result<ProgramTaking, Error>, info: &mut RunInfo) -> Option<ProgramTaking> {
+fn note_missing_programs(started: Result<ProgramTaking, Error>, info: &mut RunInfo) -> Option<ProgramTaking> {
     let note = |why: &Error| {
         info.not_measured.push(NotMeasured::new(
             Missing::Other,

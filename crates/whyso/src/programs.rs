@@ -42,6 +42,8 @@ pub(crate) fn programs(args: &ProgramsArgs) -> Result<ExitCode> {
         seconds: chosen.window.seconds(),
         cpus: found.cpus,
         is_sampled: found.is_sampled,
+        sampled_s: found.sampled_s,
+        lost: found.lost,
     };
     if args.shown.json {
         print_object("programs", &whyso_report::programs_json(of, &found.lines, args.shown.limit))

@@ -162,6 +162,9 @@ function busiestDisk(read: ReadSeries[], span: Span): MachineUse['disk'] {
   return devices.sort((a, b) => traffic(b) - traffic(a) || a.name.localeCompare(b.name))[0] ?? null;
 }
 
+/** What the samples call the whyso that records; another one is a program like others. */
+const OBSERVER = 'whyso (this one)';
+
 /** `busy`: CPUs of the machine that were busy. */
 function programsOf(machine: Machine, read: ReadSeries[], span: Span, serverName: string, busy: number | null): Program[] | null {
   const ofProgram = (name: string, metric: string, over: (column: Column, span: Span) => number | null) => {
@@ -181,7 +184,7 @@ function programsOf(machine: Machine, read: ReadSeries[], span: Span, serverName
       disk_per_s: isOther ? ofProgram(about.instance, 'disk_bytes', perSecondOver) : null,
       resident_bytes: isOther ? ofProgram(about.instance, 'resident_bytes', meanOver) : null,
       series: at,
-      functions: functionsOf(kind === 'whyso' ? 'whyso' : about.source === 'neighbours' ? about.instance : null, read, span),
+      functions: functionsOf(kind === 'whyso' ? OBSERVER : about.source === 'neighbours' ? about.instance : null, read, span),
     }];
   });
   if (programs.length === 0) return null;

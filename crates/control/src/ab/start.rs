@@ -21,9 +21,8 @@ use crate::load::bring_data;
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};
 use crate::put_back::put_everything_back;
-use crate::run::prepare_server;
 use crate::server_plan::ServerPlan;
-use crate::server_setup::ServerNeeds;
+use crate::server_setup::{ServerNeeds, prepare_server};
 use crate::server_under_test::ServerUnderTest;
 use crate::{Error, Stop};
 

@@ -51,7 +51,7 @@ impl Loaders {
             Ok::<_, Error>((bus, states))
         })?;
         if changes_server {
-            states.iter().try_for_each(may_experiment)?;
+            may_experiment(&states)?;
         }
         let mut loaders = Loaders { runtime, bus, hosts: Vec::new(), clocks: Vec::new() };
         for (plan, state) in states {
@@ -92,14 +92,18 @@ impl Drop for Loaders {
 }
 
 /// The agent of the server's host decides whether the server may be changed.
-fn may_experiment((host, state): &(HostPlan, HostState)) -> Result<(), Error> {
-    if host.server.is_none() || state.may.contains(&Right::Experiment) {
-        return Ok(());
+fn may_experiment(states: &[(HostPlan, HostState)]) -> Result<(), Error> {
+    match states.iter().find(|(host, _)| host.server.is_some()) {
+        None => Err(Error::Plan(
+            "an experiment changes the server, and no host of the file has it: name the server of its host, whose agent has to permit that"
+                .to_string(),
+        )),
+        Some((_, state)) if state.may.contains(&Right::Experiment) => Ok(()),
+        Some((host, _)) => Err(Error::Plan(format!(
+            "the agent on {} permits no experiments on its server: allow them in its agent.toml, by may = [\"observe\", \"experiment\"]",
+            host.name
+        ))),
     }
-    Err(Error::Plan(format!(
-        "the agent on {} permits no experiments on its server: allow them in its agent.toml, by may = [\"observe\", \"experiment\"]",
-        host.name
-    )))
 }
 
 async fn first_questions(bus: &Bus, host: &HostName, clock: &SharedClock) -> Result<(), Error> {

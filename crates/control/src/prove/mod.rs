@@ -6,7 +6,6 @@ mod plan;
 
 use std::time::{Duration, Instant};
 
-use mysql_async::prelude::Queryable;
 use whyso_explain::ab::{AbVerdict, answer};
 use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_record::Recording;
@@ -16,7 +15,6 @@ use whyso_remedy::{
     at_twice_the_speed, judge,
 };
 use whyso_server::Dsn;
-use whyso_server::answers::{answered, log_out};
 use whyso_trace::{StackSampling, StacksOf};
 
 pub use plan::ProvePlan;
@@ -27,6 +25,7 @@ use crate::login::AskPassword;
 use crate::plan::Plan;
 use crate::progress::{Listener, News};
 use crate::runtime::runtime;
+use crate::server_identity::{identity, server_identity};
 use crate::server_plan::ServerPlan;
 use crate::{Error, Stop};
 use candidate::{Candidate, candidates, slowed_side};
@@ -386,17 +385,7 @@ fn check_server(run: &RunInfo, server: &ServerPlan) -> Result<(), Error> {
         ServerPlan::Dsn { dsn, .. } => {
             let known = identity(|name| run.server.variables.get(name).cloned());
             let dsn = Dsn::resolve(dsn)?;
-            let now = runtime()?.block_on(answered(&dsn, "asking which server it is", async {
-                let mut conn = dsn.connect_without_schema().await?;
-                let rows: Vec<(String, String)> = conn
-                    .query("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')")
-                    .await
-                    .map_err(|error| Error::Failed(format!("the server does not say who it is: {error}")))?;
-                log_out(conn).await;
-                Ok::<_, Error>(identity(|wanted| {
-                    rows.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
-                }))
-            }))?;
+            let now = runtime()?.block_on(server_identity(&dsn))?;
             if now == known {
                 return Ok(());
             }
@@ -407,11 +396,4 @@ fn check_server(run: &RunInfo, server: &ServerPlan) -> Result<(), Error> {
             )))
         }
     }
-}
-
-/// A server's own identifier and its place: a copy of its data has the same identifier, and so have two MariaDB servers of one machine.
-fn identity(value: impl Fn(&str) -> Option<String>) -> String {
-    let own = value("server_uuid").or_else(|| value("server_uid")).filter(|own| !own.is_empty());
-    let place = ["hostname", "port", "datadir"].into_iter().filter_map(value);
-    own.into_iter().chain(place).collect::<Vec<_>>().join(" ")
 }

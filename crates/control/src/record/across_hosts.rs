@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use whyso_clock::monotonic_ns;
@@ -55,8 +55,7 @@ pub trait ShowHosts: Sync {
 pub struct WatchedHosts<'a> {
     recording: &'a HostsRecording,
     stop: &'a Stop,
-    /// Since when the user wants to keep what is recorded.
-    wanted_since_ns: AtomicI64,
+    /// The user wants to keep what is recorded.
     is_wanted: AtomicBool,
 }
 
@@ -79,16 +78,14 @@ impl WatchedHosts<'_> {
         &self.recording.recording.path
     }
 
-    /// The recording is to stay, all of it. Or, once more, no further part of it is wanted.
-    pub fn toggle(&self) {
-        let is_under_way = self.recording_since_ns().is_some();
-        self.wanted_since_ns.store(if is_under_way { 0 } else { monotonic_ns() }, Ordering::Relaxed);
+    /// The recording is to stay, all of it.
+    pub fn keep(&self) {
         self.is_wanted.store(true, Ordering::Relaxed);
     }
 
-    /// Since when, in monotonic nanoseconds, the user wants to keep what is recorded.
-    pub fn recording_since_ns(&self) -> Option<i64> {
-        Some(self.wanted_since_ns.load(Ordering::Relaxed)).filter(|since_ns| *since_ns != 0)
+    /// Begin of what stays, in monotonic nanoseconds; `None` where nobody wants it yet.
+    pub fn kept_since_ns(&self) -> Option<i64> {
+        self.is_wanted.load(Ordering::Relaxed).then_some(self.recording.begin_ns)
     }
 
     /// Adds a note to the recording, now.
@@ -125,12 +122,7 @@ pub fn watch_hosts(
         return Err(Error::Plan("which hosts? Name the file of --hosts".to_string()));
     };
     let recording = HostsRecording::begin(plan, hosts, &Taps(vec![show.tap()]), listener)?;
-    let watched = WatchedHosts {
-        recording: &recording,
-        stop,
-        wanted_since_ns: AtomicI64::new(0),
-        is_wanted: AtomicBool::new(false),
-    };
+    let watched = WatchedHosts { recording: &recording, stop, is_wanted: AtomicBool::new(false) };
     let shown = show.show(&watched);
     let is_wanted = watched.is_wanted.load(Ordering::Relaxed);
     let failure = recording.session.server_ended();

@@ -12,7 +12,7 @@ use whyso_tracing::{FollowSpec, Literals, TracingSpec};
 
 use crate::cluster_node::{self, ClusterNode};
 use crate::hosts::HostsPlan;
-use crate::stacks_choice::check_stacks;
+use crate::stacks_choice::{check_stacks, check_stacks_of_hosts};
 use crate::{Error, facts};
 
 /// What is recorded.
@@ -104,9 +104,11 @@ impl RecordPlan {
         if self.pfs.is_some() && self.hosts.is_none() && matches!(self.target, RecordTarget::Machine) {
             return Err(Error::Plan("--pfs is for a server: give its --dsn".to_string()));
         }
-        if self.hosts.is_some() && self.stacks_of == StacksOf::All {
+        check_stacks_of_hosts(self.hosts.is_some(), self.stacks_of)?;
+        if self.hosts.is_some() && (self.pfs.is_some() || !self.add_ons.is_empty()) {
             return Err(Error::Plan(
-                "--hosts records the stacks of servers only: leave out --stacks-of all".to_string(),
+                "--hosts records what agents record, without add-ons and with the Performance Schema as it is: leave out --pfs and --add-on"
+                    .to_string(),
             ));
         }
         if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {

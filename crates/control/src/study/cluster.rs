@@ -10,9 +10,9 @@ use crate::cluster_node::{ClusterNode, OwnCluster};
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};
 use crate::recording::Outcome;
-use crate::run::wait_for_stop;
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::server_plan::ServerPlan;
+use crate::server_setup::wait_for_stop;
 use crate::server_under_test::shared;
 use crate::{Error, Plan, Stop};
 

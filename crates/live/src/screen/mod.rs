@@ -143,6 +143,9 @@ impl<'a> Screen<'a> {
                 let ends = self.control.recording_since_ns().is_some();
                 self.control.toggle_recording();
                 match ends {
+                    _ if self.control.keeps_all() => {
+                        format!("all that was watched stays in {}; q ends it", self.about.recording)
+                    }
                     true => format!("the window ends; the recording stays in {}", self.about.recording),
                     false => format!("recording to {}; r ends it", self.about.recording),
                 }

@@ -9,6 +9,7 @@ use crate::data::StackFrame;
 use crate::error::Result;
 use crate::layout;
 use crate::program_table::{COLUMNS, ProgramColumns};
+use crate::prune::PruneRecord;
 use crate::run::Window;
 use crate::stack_rollup::StackSum;
 use crate::{stack_table, table};
@@ -53,6 +54,26 @@ impl Recording {
     /// Whether programs other than the server were sampled.
     pub fn has_program_stacks(&self) -> bool {
         self.plain.contains_key(layout::PROGRAM_STACKS)
+    }
+
+    /// Where the oldest detail was removed: the time of the oldest sample of programs that is left.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn program_stacks_kept_from_ns(&self) -> Result<Option<i64>> {
+        if PruneRecord::of(self.dir()).is_none() {
+            return Ok(None);
+        }
+        let mut from_ns: Option<i64> = None;
+        for part in self.plain.get(layout::PROGRAM_STACKS).into_iter().flatten() {
+            part.each(None, Some(&COLUMNS), |batch| {
+                let Some(columns) = ProgramColumns::of(batch) else { return Ok(()) };
+                let oldest = columns.rows().map(|row| row.t_ns).min();
+                from_ns = from_ns.into_iter().chain(oldest).min();
+                Ok(())
+            })?;
+        }
+        Ok(from_ns)
     }
 
     /// Samples of the programs other than the server in a window, its end excluded, by program and stack.

@@ -26,7 +26,7 @@ static __always_inline __u32 number_there(struct pid *pid)
 	return nr;
 }
 
-// The kernel's own number tells its idle tasks: these two are only for what is handed on or compared.
+// An idle task is known by the kernel's own number. These two are only for what is handed on or compared.
 static __always_inline __u32 tid_of(struct task_struct *task)
 {
 	return pid_namespace ? number_there(task->thread_pid) : task->pid;

@@ -19,7 +19,7 @@ const volatile __u64 sample_ns = 20408163;
 // The process that watches.
 const volatile __u32 own_tgid;
 
-// One of so many samples is recorded, and stands for all of them. User space changes it.
+// Of this number of samples one is recorded, and stands for all of them. User space changes it.
 __u64 sample_every = 1;
 
 // Records that were lost because the ring buffer was full.

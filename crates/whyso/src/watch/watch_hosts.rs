@@ -96,11 +96,15 @@ fn not_asked() -> Receiver<Result<String, AskError>> {
 
 impl Control for HostKeys<'_> {
     fn toggle_recording(&self) {
-        self.watched.toggle();
+        self.watched.keep();
     }
 
     fn recording_since_ns(&self) -> Option<i64> {
-        self.watched.recording_since_ns()
+        self.watched.kept_since_ns()
+    }
+
+    fn keeps_all(&self) -> bool {
+        true
     }
 
     fn note(&self, text: &str) -> Result<(), whyso_live::NoteError> {
