@@ -116,10 +116,11 @@ impl Lab {
             invited.status.success().then(|| text(&invited.stdout).trim().to_string())
         };
         let mut token = None;
-        assert!(wait_until(SOON, || {
+        let is_invited = wait_until(SOON, || {
             token = invited();
             token.is_some()
-        }));
+        });
+        assert!(is_invited, "the hub lets nobody in: {}", self.log("hub"));
         let folder = format!("agent-{host}");
         let joined = output(&mut self.whyso(host, &["agent", "--folder", &folder, "join", &token.unwrap()]));
         assert!(joined.status.success(), "{}", text(&joined.stderr));
@@ -137,7 +138,8 @@ impl Lab {
             let agents = text(&output(&mut self.whyso("a", &["hub", "agents"])).stdout);
             agents.lines().any(|line| line.starts_with(name))
         };
-        assert!(wait_until(SOON, is_there), "the agent does not come");
+        let has_come = wait_until(SOON, is_there);
+        assert!(has_come, "the agent does not come: {} {}", self.log(&folder), self.log("hub"));
     }
 
     /// Ends the agent at once, as a crash does.
