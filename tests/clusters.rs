@@ -310,6 +310,10 @@ fn several_servers_share_a_load_and_each_is_watched_and_put_back() {
     let dsns = [first.dsn("root", "whyso"), second.dsn("root", "whyso")];
     let twice = output(&mut place.whyso(&["run", "--dsn", &dsns[0], "--dsn", &dsns[0], "--seconds", "1"]));
     assert!(text(&twice.stderr).contains("named twice"), "{}", text(&twice.stderr));
+    let five = ["a", "b", "c", "d", "e"].map(|host| format!("--dsn=mysql://{host}/"));
+    let mut many = place.whyso(&["run"]);
+    let many = output(many.args(five));
+    assert!(text(&many.stderr).contains("up to 4 servers"), "{}", text(&many.stderr));
     let args =
         ["run", "oltp-read-write", "--dsn", &dsns[0], "--dsn", &dsns[1], "--set", "innodb_io_capacity=777"];
     let more = ["--users", "4", "--seconds", "4", "--tables", "1", "--rows", "1000", "--no-repeat", "--json"];

@@ -506,18 +506,6 @@ fn bad_input_gets_one_sentence_and_the_right_exit_status() {
         (&["run", "--server-cpus", "12 sockets"], 2, "socket"),
         (&["run", "--dsn", "postgres://x/"], 2, "mysql://"),
         (&["run", "--dsn", missing_socket], 1, "no-such-socket"),
-        (
-            &[
-                "run",
-                "--dsn=mysql://a",
-                "--dsn=mysql://b",
-                "--dsn=mysql://c",
-                "--dsn=mysql://d",
-                "--dsn=mysql://e",
-            ],
-            2,
-            "whyso load",
-        ),
         (&["run", "--think", "soon"], 2, "exp:10ms"),
         (&["run", "--rate", "5", "--think", "1ms"], 2, "give one of them"),
         (&["run", "--rate", "5,10", "--users", "1,2"], 2, "give one number"),
