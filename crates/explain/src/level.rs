@@ -55,6 +55,8 @@ pub(crate) struct Level<'a> {
     pub(crate) rate_held: bool,
     pub(crate) repeat: bool,
     pub(crate) is_across_hosts: bool,
+    /// As of [`LevelInput::load_hosts_waited`].
+    pub(crate) load_hosts_waited: f64,
     pub(crate) begin_ns: i64,
     pub(crate) end_ns: i64,
     /// Length of the measured window, above 0 where anything was measured.
@@ -144,6 +146,7 @@ impl<'a> Level<'a> {
             rate_held: input.rate_held,
             repeat: input.repeat,
             is_across_hosts: input.is_across_hosts,
+            load_hosts_waited: input.load_hosts_waited,
             begin_ns: input.begin_ns,
             end_ns: input.end_ns,
             seconds,

@@ -8,8 +8,8 @@ use whyso_explain::model::{
 use whyso_model::{NotMeasured, RunSpec};
 use whyso_record::Recording;
 use whyso_record::run::{
-    ActionRecord, EndpointResult, Level, NodeFacts, OutageResult, Purpose, RunEnd, RunInfo, SloResult,
-    StatementResult,
+    ActionRecord, EndpointResult, GeneratorResult, Level, NodeFacts, OutageResult, Purpose, RunEnd, RunInfo,
+    SloResult, StatementResult,
 };
 
 use crate::agreement::thread_disagreement;
@@ -139,6 +139,15 @@ pub fn machine(run: &RunInfo) -> Machine {
     }
 }
 
+/// Share of a level's window that the threads of a load host were ready to run without a CPU, of the host where it was largest.
+fn load_hosts_waited(level: &Level) -> f64 {
+    let share = |part: &GeneratorResult| {
+        let all_s = f64::from(part.client.threads) * level.result.seconds;
+        if all_s > 0.0 { part.client.run_delay_s / all_s } else { 0.0 }
+    };
+    level.result.generators.iter().map(share).fold(0.0, f64::max)
+}
+
 /// CPUs of all hosts that sent a part of the load, at the level that had the most; 0 where one process sent all of it.
 fn generators_cpus(run: &RunInfo) -> u32 {
     let of_level =
@@ -194,6 +203,7 @@ pub fn level_input(level: &Level) -> LevelInput {
     let result = &level.result;
     LevelInput {
         is_across_hosts: false,
+        load_hosts_waited: load_hosts_waited(level),
         index: level.index,
         users: level.users,
         rate_per_s: None,

@@ -166,6 +166,10 @@ pub struct LevelInput {
     /// The load came from another machine than the server's, and both were traced.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_across_hosts: bool,
+    /// Share of the window that the threads of a load host were ready to run without a CPU, of the host where it was largest, 0 to 1; 0
+    /// where one process sent the load.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub load_hosts_waited: f64,
     /// The measured window, monotonic ns.
     pub begin_ns: i64,
     pub end_ns: i64,
@@ -362,4 +366,10 @@ pub struct Gauge {
     pub unit: String,
     pub mean: f64,
     pub max: f64,
+}
+
+/// What is not there is not written.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }

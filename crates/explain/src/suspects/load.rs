@@ -17,6 +17,9 @@ const IDLE_MIN: f64 = 0.3;
 /// Users that wait for each other less than this share of the time do not queue.
 const QUEUEING_MAX: f64 = 0.3;
 
+/// Above this share of their time without a CPU, threads of load hosts delay answers, so that the way between the hosts is not known.
+const LOAD_HOSTS_WAITED_MAX: f64 = 0.1;
+
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [wakeup_latency(case), unsaturated(case), generator(case), network(case), connection_churn(case)]
         .into_iter()
@@ -197,6 +200,10 @@ fn generator(case: &Case) -> Option<Claim> {
 fn network(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     if case.are_cpus_full() && case.machine.shared {
+        return None;
+    }
+    // The load hosts' own waits for a CPU are in the way back, and nothing separates them.
+    if case.level.load_hosts_waited > LOAD_HOSTS_WAITED_MAX {
         return None;
     }
     let has_proxy = proxy::of(case).is_some();

@@ -150,6 +150,10 @@ fn a_connection_for_each_transaction() {
 fn a_slow_network() {
     let shares = [("request_cpu_ns", 0.05), ("transit_in_ns", 0.85), ("client_held_ns", 0.03)];
     stopped(16, 10.0, 0.9).traced(&shares).is(Cause::Network);
+    // Threads of a load host waited for CPUs: how much of that time is the way, nobody knows.
+    let mut starved = stopped(16, 10.0, 0.9).traced(&shares);
+    starved.last().load_hosts_waited = 0.3;
+    starved.is(Cause::Unknown);
 }
 
 #[test]
