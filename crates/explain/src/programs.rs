@@ -13,7 +13,7 @@ pub enum ProgramKind {
     /// A client or another program: its sockets may not be seen.
     Unclear,
     Whyso,
-    /// The kernel's threads, and processes that are too short or use too little to be followed.
+    /// The kernel's threads, those of other PID namespaces, and processes that are too short or use too little to be followed.
     Rest,
 }
 
@@ -27,7 +27,9 @@ impl ProgramKind {
             ProgramKind::Other => "another program",
             ProgramKind::Unclear => "a client or another program",
             ProgramKind::Whyso => "measures and records",
-            ProgramKind::Rest => "the kernel's threads, and processes that are too short or use too little",
+            ProgramKind::Rest => {
+                "the kernel's threads, other PID namespaces, and processes that are too short or use too little"
+            }
         }
     }
 }

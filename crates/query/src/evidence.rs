@@ -139,7 +139,7 @@ pub fn machine(run: &RunInfo) -> Machine {
     }
 }
 
-/// Share of a level's window that the threads of a load host were ready to run without a CPU, of the host where it was largest.
+/// How long the threads of a load host were ready to run without a CPU, as a share of the level's window. Of several hosts, the largest.
 fn load_hosts_waited(level: &Level) -> f64 {
     let share = |part: &GeneratorResult| {
         let all_s = f64::from(part.client.threads) * level.result.seconds;

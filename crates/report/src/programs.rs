@@ -169,7 +169,7 @@ CPUs  of all  sampled  program                     what it is
  0.5    25 %     0.49  python3                     another program
                  75 %    _PyEval_EvalFrameDefault
                  25 %    clear?_page [kernel]
- 0.1     5 %           the rest                    the kernel's threads, and processes that are too short or use too little
+ 0.1     5 %           the rest                    the kernel's threads, other PID namespaces, and processes that are too short or use too little
 ";
         assert_eq!(text, expected);
         let one = programs(of(false), &lines(), 1);

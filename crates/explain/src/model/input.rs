@@ -166,8 +166,8 @@ pub struct LevelInput {
     /// The load came from another machine than the server's, and both were traced.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_across_hosts: bool,
-    /// Share of the window that the threads of a load host were ready to run without a CPU, of the host where it was largest, 0 to 1; 0
-    /// where one process sent the load.
+    /// How long the threads of a load host were ready to run without a CPU, as a share of the window, 0 to 1. Of several hosts, the largest;
+    /// 0 where one process sent the load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub load_hosts_waited: f64,
     /// The measured window, monotonic ns.
