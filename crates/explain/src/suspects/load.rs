@@ -1,7 +1,7 @@
 //! Causes that lie outside of the server's work: idle CPUs to wake, too little load, a full generator, connections, the network.
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
 use super::proxy;
 use crate::generator;
@@ -225,13 +225,23 @@ fn network(case: &Case) -> Option<Claim> {
     let again = retransmitted.as_ref().map_or(String::new(), |measure| {
         format!("; {} segments per second had to be sent again", whyso_words::number(measure.per_s))
     });
-    let why = format!(
-        "{} per {unit} passed between sending and the other side's picking up, while CPUs were available{again}",
-        whyso_words::milliseconds(ms)
-    );
     let evidence = case.parts(&parts);
-    let claim =
-        Claim::new(Cause::Network, "the way between client and server holds", why).holds(ms).certain(0.8);
+    let of_clients = [Part::ClientQueue, Part::ClientCpu, Part::ClientDelay];
+    let is_with_clients = case.level.is_across_hosts && of_clients.iter().all(|part| case.ms(*part) <= 0.0);
+    let claim = if is_with_clients {
+        let why = format!(
+            "{} per {unit} passed outside of the server: on the way there and back, and in the load hosts themselves, which nothing separates{again}",
+            whyso_words::milliseconds(ms)
+        );
+        let what = "the way between client and server, with the load hosts' own time, holds";
+        Claim::new(Cause::Network, what, why).holds(ms).certain(0.5).by(Class::Inferred)
+    } else {
+        let why = format!(
+            "{} per {unit} passed between sending and the other side's picking up, while CPUs were available{again}",
+            whyso_words::milliseconds(ms)
+        );
+        Claim::new(Cause::Network, "the way between client and server holds", why).holds(ms).certain(0.8)
+    };
     Some(claim.rests_on(evidence).rests_on(retransmitted.map(|measure| case.series(&measure.series))))
 }
 

@@ -12,7 +12,7 @@ mod without_time;
 
 use run_builder::RunBuilder;
 use whyso_explain::explain_at;
-use whyso_explain::model::{Cause, Evidence, LoopKind};
+use whyso_explain::model::{Cause, Class, Evidence, LoopKind};
 
 /// Throughput rose until this level, which stands above the best one.
 fn stopped(users: u32, response_ms: f64, idle: f64) -> RunBuilder {
@@ -154,6 +154,15 @@ fn a_slow_network() {
     let mut starved = stopped(16, 10.0, 0.9).traced(&shares);
     starved.last().load_hosts_waited = 0.3;
     starved.is(Cause::Unknown);
+    // Other hosts sent the load, and nothing traced them: their own time is in it.
+    let mut hosts = stopped(16, 10.0, 0.9).traced(&[("request_cpu_ns", 0.05), ("transit_in_ns", 0.85)]);
+    hosts.last().is_across_hosts = true;
+    let explanation = hosts.explained();
+    let network = explanation.suspects.iter().find(|suspect| suspect.id == Cause::Network).unwrap();
+    assert!(
+        network.class == Class::Inferred && network.text.contains("load hosts' own time"),
+        "{network:#?}"
+    );
 }
 
 #[test]
