@@ -234,7 +234,7 @@ fn network(case: &Case) -> Option<Claim> {
             whyso_words::milliseconds(ms)
         );
         let what = "the way between client and server, with the load hosts' own time, holds";
-        Claim::new(Cause::Network, what, why).holds(ms).certain(0.5).by(Class::Inferred)
+        Claim::new(Cause::Network, what, why).holds(ms).certain(0.8).by(Class::Inferred)
     } else {
         let why = format!(
             "{} per {unit} passed between sending and the other side's picking up, while CPUs were available{again}",
