@@ -15,6 +15,10 @@ pub enum Error {
     Damaged { path: PathBuf, cause: String },
     #[error("{name} is a member already: withdraw it first with whyso hub withdraw {name}")]
     Member { name: String },
+    #[error(
+        "the members of the hub are being changed elsewhere, and that does not end: see who has {path} open"
+    )]
+    MembersLocked { path: PathBuf },
     #[error("there is no member {name}: whyso hub members lists them")]
     NoMember { name: String },
     #[error(

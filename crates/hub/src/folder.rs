@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nkeys::KeyPair;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,11 @@ const KEY: &str = "key.pem";
 /// The token of the hub's own process.
 const OWN: &str = "hub.token";
 const COMMANDER: &str = "commander.token";
+/// Who holds it may change the members.
+const MEMBERS_LOCK: &str = "members.lock";
+/// Bound on the wait for others that change them.
+const LOCK_TIME_MAX: Duration = Duration::from_secs(30);
+const LOCK_CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// In which a hub has read its members again.
 const RELOAD_TIME: Duration = Duration::from_millis(500);
 const OWN_NAME: &str = "hub";
@@ -50,6 +55,8 @@ impl HubFolder {
     pub fn make(path: &Path, settings: HubSettings) -> Result<HubFolder> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(|cause| Error::io(path, cause))?;
+        // An invitation meanwhile waits until the hub's own members are there.
+        let _changing = lock_members(path)?;
         let before = match HubFolder::open(path) {
             Ok(hub) => Some(hub.settings),
             Err(Error::NoHub { .. }) => None,
@@ -137,6 +144,7 @@ impl HubFolder {
     /// # Errors
     /// There is one of this name, or the folder can't be written.
     pub fn invite(&self, name: HostName, kind: MemberKind) -> Result<Token> {
+        let _changing = lock_members(&self.path)?;
         let token = self.add(name, kind)?;
         self.write_config()?;
         reload(&self.path)?;
@@ -148,8 +156,11 @@ impl HubFolder {
     /// # Errors
     /// There is no such member, or the folder can't be written.
     pub async fn withdraw(&self, name: &HostName) -> Result<()> {
-        self.remove(name)?;
-        self.write_config()?;
+        {
+            let _changing = lock_members(&self.path)?;
+            self.remove(name)?;
+            self.write_config()?;
+        }
         reload(&self.path)?;
         // By then it is cut off, and publishes nothing more.
         tokio::time::sleep(RELOAD_TIME).await;
@@ -233,7 +244,64 @@ impl HubFolder {
     }
 }
 
+/// Only one process changes the members at a time: another one's change would be lost, as a list is read, changed and written. The lock goes
+/// with the file that is returned, or with the process.
+fn lock_members(folder: &Path) -> Result<fs::File> {
+    let path = folder.join(MEMBERS_LOCK);
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.map_err(|cause| Error::io(&path, cause))?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIME_MAX => {
+                std::thread::sleep(LOCK_CHECK_INTERVAL);
+            }
+            Err(fs::TryLockError::WouldBlock) => return Err(Error::MembersLocked { path }),
+            Err(fs::TryLockError::Error(cause)) => return Err(Error::io(&path, cause)),
+        }
+    }
+}
+
 /// The folder's path, as the process of the hub shows it.
 fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|cause| Error::io(path, cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_that_are_invited_while_a_hub_is_made_are_all_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = || HubSettings {
+            listen: "127.0.0.1:4222".to_string(),
+            address: "127.0.0.1:4222".to_string(),
+            bytes_max: 1 << 20,
+        };
+        let invite = |number: usize| {
+            loop {
+                match HubFolder::open(folder.path()) {
+                    Ok(hub) => {
+                        let name = HostName::new(&format!("host-{number}")).unwrap();
+                        break hub.invite(name, MemberKind::Agent).unwrap();
+                    }
+                    Err(Error::NoHub { .. }) => std::thread::yield_now(),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        };
+        std::thread::scope(|threads| {
+            for number in 0..4 {
+                threads.spawn(move || invite(number));
+            }
+            HubFolder::make(folder.path(), settings()).unwrap();
+        });
+        let hub = HubFolder::open(folder.path()).unwrap();
+        let mut names: Vec<String> =
+            hub.members().unwrap().iter().map(|member| member.name.to_string()).collect();
+        names.sort();
+        assert_eq!(names, ["commander", "host-0", "host-1", "host-2", "host-3", "hub"]);
+    }
 }
