@@ -101,13 +101,13 @@ fn the_views_count_what_the_load_sent() {
     let ratio = number(updates, "count") / transactions;
     assert!((0.95..1.05).contains(&ratio), "{ratio}: {statements:#}");
 
-    // Digests are read every five seconds: counts are assumed to be even between two readings.
+    // Digests are read every five seconds, and where a level begins and ends.
     let digests = view(&["digests"]);
     for (about, rows) in [("FROM `sbtest1`", "rows_sent"), ("UPDATE `sbtest2` SET `k`", "rows_affected")] {
         let line = named(&digests["lines"], "text", about);
         let ratio = number(line, "count") / transactions;
-        // The pace of the load changes meanwhile where others use the machine.
-        assert!((0.8..1.25).contains(&ratio), "{about}: {ratio} of {transactions}: {line}");
+        // A reading takes place a moment after the level's edge.
+        assert!((0.9..1.1).contains(&ratio), "{about}: {ratio} of {transactions}: {line}");
         assert!(number(line, "time_ns") > 0.0, "{line}");
         assert!((number(line, rows) / number(line, "count") - 1.0).abs() < 0.01, "{line}");
     }
@@ -115,7 +115,7 @@ fn the_views_count_what_the_load_sent() {
     // Rows by table, as often: one is updated by a transaction, and none of the other.
     let tables = view(&["tables"]);
     let updated = number(named(&tables["lines"], "name", "whyso.sbtest2"), "updates") / transactions;
-    assert!((0.8..1.25).contains(&updated), "{updated}");
+    assert!((0.9..1.1).contains(&updated), "{updated}");
     assert_eq!(number(named(&tables["lines"], "name", "whyso.sbtest1"), "updates"), 0.0);
 
     // A comparison is of what a transaction took: the same statements, as often.

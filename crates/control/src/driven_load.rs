@@ -160,8 +160,9 @@ impl LoadRecording {
         record_interval(&self.recording.recorder, 0, interval);
     }
 
-    /// The measured window begins, or is about to end: the server's threads are looked at.
+    /// The measured window begins, or is about to end: the server's threads are looked at, and what is read seldom is read.
     pub fn window_edge(&self) {
+        self.watcher.note_window_edge();
         if let Some(tracing) = &self.tracing {
             tracing.mark();
         }

@@ -131,6 +131,7 @@ impl Watch for RecordedLevel<'_, '_> {
     }
 
     fn window_edge(&mut self) {
+        self.sweep.watcher.note_window_edge();
         if let Some(tracing) = self.sweep.tracing {
             tracing.mark();
         }

@@ -11,7 +11,7 @@ use whyso_record::data::{Reading, SeriesId, Status, Value};
 use crate::cost::Cost;
 use crate::schedule::{Patience, Schedule, back_off_ns};
 use crate::sink::{Batch, SeriesCache, Sink};
-use crate::stop::Stop;
+use crate::stop::{Stop, Woken};
 
 /// Reads one source. Each sampler has a thread of its own, so that one that hangs delays no other.
 pub(crate) trait Sampler: Send {
@@ -79,6 +79,8 @@ pub(crate) struct Surroundings {
     pub(crate) host: String,
     pub(crate) first_ns: i64,
     pub(crate) interval_ns: i64,
+    /// It is read less often than the run asks for, and in addition where a window begins or ends.
+    pub(crate) reads_at_edges: bool,
     pub(crate) stop: Stop,
     pub(crate) notes: Notes,
     pub(crate) cost: Arc<Cost>,
@@ -87,6 +89,17 @@ pub(crate) struct Surroundings {
 struct Outage {
     since_ns: i64,
     failures: u32,
+}
+
+/// Why a reading is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Occasion {
+    /// It is due.
+    Due,
+    /// A window begins or ends.
+    Edge,
+    /// The watching ends.
+    End,
 }
 
 /// A sampler with its schedule and what it wrote last.
@@ -113,20 +126,18 @@ const LAST_READINGS_NS_MAX: i64 = 1_200_000_000;
 
 /// Reads each when it is due, one at a time, until they are stopped or every source turned out to be absent.
 pub(crate) fn run_in_turn(mut runners: Vec<Runner>) {
+    let mut edges = 0;
     while let Some(next) = runners.iter_mut().min_by_key(|runner| runner.schedule.next_ns()) {
-        if next.around.stop.wait_until(next.schedule.next_ns()) {
-            break;
-        }
-        match next.read_once(false) {
-            Ok(()) => {}
-            Err(Failure::Stopped) => break,
-            Err(Failure::Absent(why)) => {
-                let source = next.source();
-                next.around.notes.add(NotMeasured::of_line(missing_of(source), &why));
-                next.end();
+        let may_continue = match next.around.stop.wait_until(next.schedule.next_ns(), &mut edges) {
+            Woken::Stopped => false,
+            Woken::Due => next.take_turn(Occasion::Due),
+            Woken::AtEdge => {
+                let mut at_edges = runners.iter_mut().filter(|runner| runner.is_read_at_edges());
+                at_edges.all(|runner| runner.take_turn(Occasion::Edge))
             }
-            Err(Failure::NotHere) => next.end(),
-            Err(Failure::Broken { why, patience }) => next.note_failure(why, patience),
+        };
+        if !may_continue {
+            break;
         }
         runners.retain(|runner| !runner.schedule.is_over());
     }
@@ -134,7 +145,7 @@ pub(crate) fn run_in_turn(mut runners: Vec<Runner>) {
     for runner in runners.iter_mut().filter(|runner| runner.outage.is_none()) {
         if monotonic_ns() - begin_ns < LAST_READINGS_NS_MAX {
             // The run is over: a failure of this last reading changes nothing that was recorded.
-            let _ = runner.read_once(true);
+            let _ = runner.read_once(Occasion::End);
         }
     }
 }
@@ -173,14 +184,34 @@ impl Runner {
         self.schedule = Schedule::over();
     }
 
-    fn read_once(&mut self, last: bool) -> Result<(), Failure> {
+    /// After a failure it waits for its turn.
+    fn is_read_at_edges(&self) -> bool {
+        self.around.reads_at_edges && self.outage.is_none()
+    }
+
+    /// Takes a reading, and notes its failure. False when the watching has ended.
+    fn take_turn(&mut self, occasion: Occasion) -> bool {
+        match self.read_once(occasion) {
+            Ok(()) => {}
+            Err(Failure::Stopped) => return false,
+            Err(Failure::Absent(why)) => {
+                self.around.notes.add(NotMeasured::of_line(missing_of(self.source()), &why));
+                self.end();
+            }
+            Err(Failure::NotHere) => self.end(),
+            Err(Failure::Broken { why, patience }) => self.note_failure(why, patience),
+        }
+        true
+    }
+
+    fn read_once(&mut self, occasion: Occasion) -> Result<(), Failure> {
         let source = self.sampler.source();
         let begin_ns = monotonic_ns();
         let cpu_before_ns = thread_cpu_ns();
         let mut batch = Batch::new(&*self.around.sink, &self.around.host, source, &mut self.cache);
-        let outcome = match last {
-            false => self.sampler.read(&mut batch),
-            true => self.sampler.finish(&mut batch),
+        let outcome = match occasion {
+            Occasion::Due | Occasion::Edge => self.sampler.read(&mut batch),
+            Occasion::End => self.sampler.finish(&mut batch),
         };
         let (idle, put_off) = (batch.is_idle(), batch.is_put_off());
         let parts = batch.into_parts();
@@ -207,7 +238,7 @@ impl Runner {
             }
             Err(Failure::Absent(_) | Failure::NotHere | Failure::Stopped) => return outcome,
         }
-        if !last {
+        if occasion == Occasion::Due {
             self.note_missed(end_ns);
             self.note_put_off(put_off, end_ns);
         }

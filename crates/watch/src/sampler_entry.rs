@@ -78,6 +78,11 @@ impl Interval {
             Interval::Own(interval) => interval,
         }
     }
+
+    /// Whether it is longer than what the run asks for.
+    pub(crate) fn is_stretched(self, spec: &WatchSpec) -> bool {
+        matches!(self, Interval::AtLeast(least) if least > spec.interval)
+    }
 }
 
 /// A sampler with its schedule.

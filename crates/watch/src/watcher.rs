@@ -132,11 +132,13 @@ impl Watcher {
             Host::Machine | Host::Server => &spec.server_host,
         };
         let interval = scheduled.interval.resolve(spec);
+        let reads_at_edges = scheduled.interval.is_stretched(spec);
         let around = Surroundings {
             sink: sink.clone(),
             host: host.to_string(),
             first_ns: first_ns + scheduled.delay_ns,
             interval_ns: i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX / 4),
+            reads_at_edges,
             stop: self.stop.clone(),
             notes: self.notes.clone(),
             cost,
@@ -161,6 +163,12 @@ impl Watcher {
     /// Another node of the cluster is this process of the machine now. `old`: what it was before, if it was any.
     pub fn other_node_pid_changed(&self, old: Option<u32>, new: u32) {
         self.node_pids.replace(old, new);
+    }
+
+    /// A window begins, or is about to end: what is read less often than the run asks for is read once more, so that the window's counts are
+    /// its own.
+    pub fn note_window_edge(&self) {
+        self.stop.note_edge();
     }
 
     /// Counts statements as whyso's own that are about to be sent on a connection of their own with this default schema. They count as under

@@ -77,7 +77,7 @@ impl Program {
         let mut lines = 0_u64;
         let mut buffer = [0_u8; 16 << 10];
         loop {
-            if stop.wait_until(0) {
+            if stop.is_stopped() {
                 return ReadOutcome::Stopped;
             }
             self.listen_to_complaints();
