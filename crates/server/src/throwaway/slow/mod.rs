@@ -87,11 +87,11 @@ mod tests {
 
     use super::*;
 
-    /// Writes and syncs a file as often as it can in a second, and prints how often.
+    /// Writes and syncs a file as often as it can in a fifth of a second, and prints how often.
     const SYNCS: &str = "
 import os, sys, time
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
-end, count = time.monotonic() + 1, 0
+end, count = time.monotonic() + 0.2, 0
 while time.monotonic() < end:
     os.pwrite(file, b'x' * 4096, 0)
     os.fsync(file)
@@ -148,8 +148,8 @@ print(own)
     #[test]
     fn what_is_written_and_synced_takes_as_much_longer_as_the_speed_says() {
         let mut place = Place::new();
-        // Of three rounds the middle one: others use this disk, too.
-        let mut ratios: Vec<f64> = (0..3)
+        // Of many short rounds the middle one: others use this disk, too.
+        let mut ratios: Vec<f64> = (0..15)
             .map(|_| {
                 place.slower.slow_to(SlowPart::Storage, 100).unwrap();
                 let full = place.number(SYNCS);
@@ -158,7 +158,7 @@ print(own)
             })
             .collect();
         ratios.sort_by(f64::total_cmp);
-        assert!((0.17..0.36).contains(&ratios[1]), "{ratios:?}");
+        assert!((0.17..0.36).contains(&ratios[7]), "{ratios:?}");
     }
 
     #[test]
