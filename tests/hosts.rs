@@ -274,7 +274,7 @@ fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
     if !can_be_lab() {
         return;
     }
-    let lab = Lab::start_with(-300, "may = [\"observe\", \"experiment\"]", &["c", "d"]);
+    let mut lab = Lab::start_with(-300, "may = [\"observe\", \"experiment\"]", &["c", "d"]);
     let dsn = lab.dsn();
     let out = json_of(&output(&mut lab.whyso("a", &run(&dsn, &["--users", "4", "--seconds", "4"]))));
     let path = recorded(&out);
@@ -298,7 +298,31 @@ fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
     let gain = &proof["measured_gain"];
     assert!(gain.is_object(), "{proofs}");
     assert!(gain["low"].as_f64().unwrap() > 0.3 && gain["high"].as_f64().unwrap() < 30.0, "{proofs}");
-    assert_eq!((&proof["undone"], setting()), (&true.into(), before), "{proofs}");
+    assert_eq!((&proof["undone"], setting()), (&true.into(), before.clone()), "{proofs}");
+
+    // A host whose target is another server takes no part.
+    let other = lab.start_server();
+    lab.kill_agent("c");
+    let target =
+        format!("[[target]]\nname = \"shop\"\ndsn = \"mysql://lab@10.98.0.2:{}/whyso\"\n", other.port);
+    lab.write("agent-c.toml", &format!("may = [\"observe\", \"load\", \"experiment\"]\n{target}"));
+    lab.start_agent("c", "load-c");
+    let refused = output(&mut lab.whyso("a", &[&prove[..], &["--hosts", "lab.toml"], &change].concat()));
+    let why = text(&refused.stderr);
+    assert!(
+        !refused.status.success() && why.contains("load-c") && why.contains("is another server"),
+        "{why}"
+    );
+
+    // The right to change one server is none to change another one.
+    lab.kill_agent("b");
+    let server = format!("[[server]]\nname = \"shop\"\ndsn = \"{}\"\n", other.dsn("root", ""));
+    lab.write("agent-b.toml", &format!("may = [\"observe\", \"experiment\"]\n{server}"));
+    lab.start_agent("b", "db");
+    let refused = output(&mut lab.whyso("a", &[&prove[..], &["--hosts", "lab.toml"], &change].concat()));
+    let why = text(&refused.stderr);
+    assert!(!refused.status.success() && why.contains("the server shop of db"), "{why}");
+    assert_eq!(setting(), before);
 }
 
 #[test]

@@ -65,11 +65,7 @@ impl Lab {
         let hosts = [&["a", "b"], loaders].concat();
         let mut lab = Lab { place: Place::new(), number, server: None, programs: Vec::new(), ahead_s, hosts };
         lab.make_hosts();
-        let begin = ["ip", "netns", "exec", &lab.namespace("b")];
-        let server = OwnServer::start_by(&begin, &["--bind-address=10.98.0.2"]);
-        server.sql("CREATE USER lab@'%'");
-        server.sql("GRANT ALL ON *.* TO lab@'%'");
-        lab.server = Some(server);
+        lab.server = Some(lab.start_server());
 
         let hub = lab.whyso("a", &["hub", "start", "--listen", "10.98.0.1:4222"]);
         lab.keep("hub", hub);
@@ -140,6 +136,15 @@ impl Lab {
         };
         let has_come = wait_until(SOON, is_there);
         assert!(has_come, "the agent does not come: {} {}", self.log(&folder), self.log("hub"));
+    }
+
+    /// Starts a server on the database's host, which the user lab may reach from everywhere.
+    pub(crate) fn start_server(&self) -> OwnServer {
+        let begin = ["ip", "netns", "exec", &self.namespace("b")];
+        let server = OwnServer::start_by(&begin, &["--bind-address=10.98.0.2"]);
+        server.sql("CREATE USER lab@'%'");
+        server.sql("GRANT ALL ON *.* TO lab@'%'");
+        server
     }
 
     /// Ends the agent at once, as a crash does.

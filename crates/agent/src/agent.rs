@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use whyso_control::{Generator, GeneratorTarget, Stop};
+use whyso_control::{Generator, GeneratorTarget, Stop, identity_of};
 use whyso_hub::{
-    Answer, Bus, HostState, LoadOrder, LoadRequest, LoadStep, MemberKind, Order, RecordOrder, RecordingId,
-    Right, Token, WorkOrder, WorkState, WorkStep,
+    Answer, Bus, HostState, LoadOrder, LoadRequest, LoadStep, MemberKind, Order, Question, RecordOrder,
+    RecordingId, Right, Token, WorkOrder, WorkState, WorkStep,
 };
 
 use crate::error::{Error, Result};
 use crate::outbox::{Outbox, OutboxSpace, close_left, frame_numbers, remove_frame};
 use crate::publisher::{publish_all, publish_outbox, remove_empty};
-use crate::settings::Settings;
+use crate::settings::{AgentServer, Settings};
 use crate::task::RecordingTask;
 use crate::worker::Worker;
 
@@ -225,6 +225,11 @@ impl Agent {
                     // The connection is over for good.
                     Ok(None) => break,
                     Ok(Some(question)) => {
+                        if let Some(Order::Identity { server }) = &question.order {
+                            // A server may take its time, and delays nobody else.
+                            tokio::spawn(answer_identity(self.dsn_to_observe(server), question));
+                            continue;
+                        }
                         let answer = self.answer(question.order.as_ref(), report);
                         question.answer(&answer).await;
                     }
@@ -278,7 +283,7 @@ impl Agent {
                     Answer::Refused { why }
                 }
             },
-            None => {
+            Some(Order::Identity { .. }) | None => {
                 let why = "this is no order that this version of whyso knows".to_string();
                 report(&format!("refused an order: {why}"));
                 Answer::Refused { why }
@@ -375,18 +380,27 @@ impl Agent {
         Generator::open(target, request.clone()).map_err(|error| error.to_string())
     }
 
+    fn server(&self, name: &str) -> std::result::Result<&AgentServer, String> {
+        let known = self.settings.servers.iter().find(|server| server.name == *name);
+        known.ok_or_else(|| format!("its agent.toml names no server {name}"))
+    }
+
+    fn may_observe(&self) -> std::result::Result<(), String> {
+        match self.settings.may.contains(&Right::Observe) {
+            true => Ok(()),
+            false => Err("this agent may not observe: its agent.toml does not allow it".to_string()),
+        }
+    }
+
+    fn dsn_to_observe(&self, server: &str) -> std::result::Result<String, String> {
+        self.may_observe()?;
+        Ok(self.server(server)?.dsn.clone())
+    }
+
     /// Begins to record, or says why not.
     fn record(&mut self, order: &RecordOrder) -> std::result::Result<(), String> {
-        if !self.settings.may.contains(&Right::Observe) {
-            return Err("this agent may not observe: its agent.toml does not allow it".to_string());
-        }
-        let server = match &order.server {
-            None => None,
-            Some(name) => {
-                let known = self.settings.servers.iter().find(|server| server.name == *name);
-                Some(known.ok_or_else(|| format!("its agent.toml names no server {name}"))?)
-            }
-        };
+        self.may_observe()?;
+        let server = order.server.as_deref().map(|name| self.server(name)).transpose()?;
         if self.tasks.contains_key(&order.recording) {
             // The answer before was lost.
             return Ok(());
@@ -429,4 +443,15 @@ impl Agent {
             }));
         }
     }
+}
+
+/// Asks a server who it is, and answers with that.
+async fn answer_identity(dsn: std::result::Result<String, String>, question: Question) {
+    let asked = tokio::task::spawn_blocking(move || identity_of(&dsn?).map_err(|error| error.to_string()));
+    let answer = match asked.await {
+        Ok(Ok(identity)) => Answer::Identity { identity },
+        Ok(Err(why)) => Answer::Refused { why },
+        Err(_) => Answer::Refused { why: "asking the server failed".to_string() },
+    };
+    question.answer(&answer).await;
 }

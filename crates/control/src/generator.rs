@@ -18,6 +18,7 @@ use crate::engine::{Engine, RunningLevel};
 use crate::own_data::fill_dictionaries;
 use crate::plan::{check_data_set, check_users};
 use crate::runtime::runtime;
+use crate::server_identity::server_identity;
 use crate::server_plan::ServerPlan;
 use crate::source::{Source, WorkloadContext};
 use crate::{Error, login, server_under_test};
@@ -245,6 +246,15 @@ fn open(target: &GeneratorTarget, request: &LoadRequest) -> Result<Engine, Error
     }
     let runtime = runtime()?;
     runtime.block_on(async {
+        if let Some(wanted) = &request.server {
+            let found = server_identity(&dsn).await?;
+            if found != *wanted {
+                return Err(Error::Plan(format!(
+                    "the target {} is another server ({found}) than the one that the experiment changes ({wanted}): name the same server by --dsn and in the agent's file",
+                    request.target
+                )));
+            }
+        }
         let mut conn = login::log_in(&mut dsn, &|_| None).await?;
         if !workload.only_reads() && !target.allow_writes && !matches!(source, Source::Builtin(_)) {
             // It could name any schema.

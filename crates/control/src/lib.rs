@@ -99,6 +99,7 @@ pub use record::{
 };
 pub use recording::Outcome;
 pub use run::run;
+pub use server_identity::identity_of;
 pub use server_plan::ServerPlan;
 pub use session_actions::SessionActions;
 pub use setup_tracing::{

@@ -131,6 +131,7 @@ impl Plan {
     pub(crate) fn load_request(&self, reconnect: Duration) -> LoadRequest {
         LoadRequest {
             target: String::new(),
+            server: None,
             source: LoadSource::from(&self.source),
             options: self.options.clone(),
             session: Vec::new(),

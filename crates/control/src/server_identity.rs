@@ -5,10 +5,19 @@ use whyso_server::Dsn;
 use whyso_server::answers::{answered, log_out};
 
 use crate::Error;
+use crate::runtime::runtime;
 
 const SQL: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')";
 
 /// Asks a server who it is.
+///
+/// # Errors
+/// It does not answer, or not within its bound.
+pub fn identity_of(dsn: &str) -> Result<String, Error> {
+    runtime()?.block_on(server_identity(&Dsn::resolve(dsn)?))
+}
+
+/// The same where there is a runtime.
 pub(crate) async fn server_identity(dsn: &Dsn) -> Result<String, Error> {
     answered(dsn, "asking which server it is", async {
         let mut conn = dsn.connect_without_schema().await?;

@@ -57,6 +57,8 @@ pub(crate) struct Level<'a> {
     pub(crate) is_across_hosts: bool,
     /// As of [`LevelInput::load_hosts_waited`].
     pub(crate) load_hosts_waited: f64,
+    /// As of [`LevelInput::load_hosts_ms`].
+    pub(crate) load_hosts_ms: f64,
     pub(crate) begin_ns: i64,
     pub(crate) end_ns: i64,
     /// Length of the measured window, above 0 where anything was measured.
@@ -147,6 +149,7 @@ impl<'a> Level<'a> {
             repeat: input.repeat,
             is_across_hosts: input.is_across_hosts,
             load_hosts_waited: input.load_hosts_waited,
+            load_hosts_ms: input.load_hosts_ms,
             begin_ns: input.begin_ns,
             end_ns: input.end_ns,
             seconds,

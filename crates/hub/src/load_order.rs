@@ -38,6 +38,9 @@ pub enum LoadStep {
 pub struct LoadRequest {
     /// As the agent's file calls it.
     pub target: String,
+    /// Which server the target has to be, by what it says of itself; `None` where it may be any.
+    #[serde(default)]
+    pub server: Option<String>,
     pub source: LoadSource,
     /// Options of the workload.
     pub options: Vec<(String, String)>,

@@ -46,6 +46,10 @@ pub enum Order {
     },
     Load(LoadOrder),
     Work(WorkOrder),
+    /// Say which server the agent's file means by a name.
+    Identity {
+        server: String,
+    },
 }
 
 /// A recording that an agent is to make.
@@ -137,7 +141,13 @@ pub enum Answer {
     State(Box<HostState>),
     Load(Box<LoadState>),
     Work(WorkState),
-    Refused { why: String },
+    /// What a server says of itself, so that nobody takes it for another one.
+    Identity {
+        identity: String,
+    },
+    Refused {
+        why: String,
+    },
 }
 
 #[cfg(test)]

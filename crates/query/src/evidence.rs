@@ -19,6 +19,9 @@ use crate::{Error, file_waits, locks, pauses, wait_classes};
 /// A shorter warm-up, in seconds, shows nothing about steadiness: it has too few slots.
 const SHORTEST_WARMUP_S: f64 = 2.0;
 
+/// A thread that is busy for more of its time than this is saturated, which is judged elsewhere: its queue is not estimated beyond.
+const LOAD_THREAD_BUSY_MAX: f64 = 0.9;
+
 /// What `whyso_explain` makes of a recording.
 ///
 /// # Errors
@@ -148,6 +151,23 @@ fn load_hosts_waited(level: &Level) -> f64 {
     level.result.generators.iter().map(share).fold(0.0, f64::max)
 }
 
+/// What a transaction takes on the hosts that sent it. A thread that is busy for the share ρ of its time holds what arrives for 1 ÷ (1 - ρ) of its
+/// work, as a queue with one server and random arrivals does. Work between transactions is in it, so that it is an upper bound where
+/// arrivals are no worse than random.
+fn load_hosts_ms(level: &Level) -> f64 {
+    let of_part = |part: &GeneratorResult| {
+        let busy_s = part.client.cpu_s + part.client.run_delay_s;
+        let all_s = f64::from(part.client.threads) * level.result.seconds;
+        let busy = if all_s > 0.0 { (busy_s / all_s).clamp(0.0, LOAD_THREAD_BUSY_MAX) } else { 0.0 };
+        busy_s * 1e3 / (1.0 - busy)
+    };
+    let transactions = level.result.transactions;
+    if transactions == 0 {
+        return 0.0;
+    }
+    level.result.generators.iter().map(of_part).sum::<f64>() / transactions as f64
+}
+
 /// CPUs of all hosts that sent a part of the load, at the level that had the most; 0 where one process sent all of it.
 fn generators_cpus(run: &RunInfo) -> u32 {
     let of_level =
@@ -204,6 +224,7 @@ pub fn level_input(level: &Level) -> LevelInput {
     LevelInput {
         is_across_hosts: false,
         load_hosts_waited: load_hosts_waited(level),
+        load_hosts_ms: load_hosts_ms(level),
         index: level.index,
         users: level.users,
         rate_per_s: None,

@@ -18,7 +18,7 @@ use whyso_random::SplitMix64;
 
 pub use plan::{AbPlan, AbSide, SideChange};
 
-use crate::hosts::{HostsPlan, Loaders};
+use crate::hosts::Loaders;
 use crate::login::AskPassword;
 use crate::process::check_processes;
 use crate::progress::{Listener, News};
@@ -102,9 +102,7 @@ pub fn ab(
         Some(hosts) => Some(Loaders::join(hosts, plan.changes_server(), listener)?),
         None => None,
     };
-    let has_generators = plan.hosts.as_ref().is_some_and(HostsPlan::has_generators);
-    let loaders = loaders.as_ref().filter(|_| has_generators);
-    let setup = Setup { plan, runtime: &runtime, listener, stop, ask_password, loaders };
+    let setup = Setup { plan, runtime: &runtime, listener, stop, ask_password, loaders: loaders.as_ref() };
     let done = Comparison::new(&setup).and_then(|comparison| comparison.run());
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     done

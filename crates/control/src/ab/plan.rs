@@ -273,10 +273,16 @@ impl AbPlan {
         self.sides.iter().any(|side| !side.set.is_empty())
     }
 
-    /// What all hosts are asked to send for a side. `session`: settings of its sessions.
-    pub(super) fn load_request(&self, side: &AbSide, session: Vec<(String, String)>) -> LoadRequest {
+    /// What all hosts are asked to send for a side, to the server of this identity. `session`: settings of its sessions.
+    pub(super) fn load_request(
+        &self,
+        side: &AbSide,
+        server: String,
+        session: Vec<(String, String)>,
+    ) -> LoadRequest {
         LoadRequest {
             target: String::new(),
+            server: Some(server),
             source: LoadSource::from(&side.source),
             options: side.options.clone(),
             session,

@@ -21,6 +21,7 @@ use crate::load::bring_data;
 use crate::login::AskPassword;
 use crate::progress::{Listener, News};
 use crate::put_back::put_everything_back;
+use crate::server_identity::server_identity;
 use crate::server_plan::ServerPlan;
 use crate::server_setup::{ServerNeeds, prepare_server};
 use crate::server_under_test::ServerUnderTest;
@@ -33,7 +34,7 @@ pub(super) struct Setup<'a> {
     pub(super) listener: &'a dyn Listener,
     pub(super) stop: &'a Stop,
     pub(super) ask_password: &'a AskPassword,
-    /// Hosts that send the load; `None`: this one.
+    /// Hosts that send the load, or permit the experiment; `None`: only this one takes part.
     pub(super) loaders: Option<&'a Loaders>,
 }
 
@@ -171,7 +172,15 @@ impl<'a> Setup<'a> {
             cold: false,
             can_be_slowed: plan.sides.iter().any(AbSide::is_slowed),
         };
-        prepare_server(self.runtime, &needs, self.listener, self.stop, self.ask_password)
+        let tested = prepare_server(self.runtime, &needs, self.listener, self.stop, self.ask_password)?;
+        let loaders = self.loaders.filter(|_| plan.changes_server());
+        let checked = loaders.map_or(Ok(()), |loaders| {
+            loaders.check_server(&self.runtime.block_on(server_identity(&tested.dsn))?)
+        });
+        match checked {
+            Ok(()) => Ok(tested),
+            Err(error) => Err(self.give_up(vec![tested], error)),
+        }
     }
 
     /// Executes what a side asks for before the first window.
@@ -213,10 +222,12 @@ impl<'a> Setup<'a> {
         let side = |number: usize| {
             let tested = &servers[number.min(servers.len() - 1)];
             let users = plan.sides[number].users;
-            let engine = match self.loaders {
+            let engine = match self.loaders.filter(|loaders| loaders.sends_load()) {
                 Some(loaders) => {
-                    let request =
-                        plan.load_request(&plan.sides[number], session(&plan.sides[number], switch));
+                    let side = &plan.sides[number];
+                    // Where the hosts loaded another server, no setting would seem to matter.
+                    let server = self.runtime.block_on(server_identity(&tested.dsn))?;
+                    let request = plan.load_request(side, server, session(side, switch));
                     Engine::Hosts(Box::new(loaders.open(&request)?))
                 }
                 None => {

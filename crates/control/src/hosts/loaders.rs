@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Runtime;
 use tokio::task::AbortHandle;
 use whyso_clock::ClockBetween;
-use whyso_hub::{Bus, HostCpus, HostName, HostState, LoadRequest, RecordingId, Right};
+use whyso_hub::{Answer, Bus, HostCpus, HostName, HostState, LoadRequest, Order, RecordingId, Right};
 
 use super::generators::{GeneratorCandidate, Generators, generator_plans};
 use super::load_host::{ClockNow, LoadOrders};
@@ -23,6 +23,7 @@ pub(crate) struct Loaders {
     runtime: Runtime,
     bus: Bus,
     hosts: Vec<Loader>,
+    sends_load: bool,
     clocks: Vec<AbortHandle>,
 }
 
@@ -53,7 +54,13 @@ impl Loaders {
         if changes_server {
             may_experiment(&states)?;
         }
-        let mut loaders = Loaders { runtime, bus, hosts: Vec::new(), clocks: Vec::new() };
+        let mut loaders = Loaders {
+            runtime,
+            bus,
+            hosts: Vec::new(),
+            sends_load: plan.has_generators(),
+            clocks: Vec::new(),
+        };
         for (plan, state) in states {
             listener.hear(News::Step(&format!("{}: asking for its clock", plan.name)));
             let clock = SharedClock::default();
@@ -63,6 +70,31 @@ impl Loaders {
             loaders.hosts.push(Loader { plan, cpus: state.cpus, clock });
         }
         Ok(loaders)
+    }
+
+    /// Whether the load comes from these hosts.
+    pub(crate) fn sends_load(&self) -> bool {
+        self.sends_load
+    }
+
+    /// Refuses to change a server of this identity where the host that permits it has another one.
+    ///
+    /// # Errors
+    /// It is another server, or its agent can't say which it is.
+    pub(crate) fn check_server(&self, identity: &str) -> Result<(), Error> {
+        let of_host = self.hosts.iter().find_map(|host| Some((&host.plan.name, host.plan.server.clone()?)));
+        let Some((host, server)) = of_host else { return Ok(()) };
+        let order = Order::Identity { server: server.clone() };
+        let Answer::Identity { identity: there } = self.runtime.block_on(self.bus.order(host, &order))?
+        else {
+            return Err(whyso_hub::Error::Silent { host: host.to_string() }.into());
+        };
+        match there == identity {
+            true => Ok(()),
+            false => Err(Error::Plan(format!(
+                "the server {server} of {host} ({there}) is another server than the one of --dsn ({identity}): name the same one in both"
+            ))),
+        }
     }
 
     /// Connects the users of one load.

@@ -21,10 +21,15 @@ const QUEUEING_MAX: f64 = 0.3;
 const LOAD_HOSTS_WAITED_MAX: f64 = 0.1;
 
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
-    [wakeup_latency(case), unsaturated(case), generator(case), network(case), connection_churn(case)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let of_each = [
+        wakeup_latency(case),
+        unsaturated(case),
+        generator(case),
+        load_hosts(case),
+        network(case),
+        connection_churn(case),
+    ];
+    of_each.into_iter().flatten().collect()
 }
 
 /// A server that something else should load, and next to nothing did: then nothing else is worth a word.
@@ -196,6 +201,31 @@ fn generator(case: &Case) -> Option<Claim> {
     )
 }
 
+/// Time outside of the server that the hosts of the load take themselves, at most; 0 where what sent the load was traced, or one process sent it.
+fn load_hosts_ms(case: &Case) -> f64 {
+    let of_clients = [Part::ClientQueue, Part::ClientCpu, Part::ClientDelay];
+    let is_in_transit = case.level.is_across_hosts && of_clients.iter().all(|part| case.ms(*part) <= 0.0);
+    let outside_ms = case.ms(Part::TransitIn) + case.ms(Part::TransitOut);
+    if is_in_transit { case.level.load_hosts_ms.min(outside_ms) } else { 0.0 }
+}
+
+/// The load hosts' part of the time outside of the server.
+fn load_hosts(case: &Case) -> Option<Claim> {
+    let ms = load_hosts_ms(case);
+    if case.level.load_hosts_waited > LOAD_HOSTS_WAITED_MAX || case.share(ms) < 0.15 {
+        return None;
+    }
+    let why =
+        "the threads of the load hosts work this long, and what arrives meanwhile waits for them".to_string();
+    Some(
+        Claim::new(Cause::Generator, "the load hosts' own work holds at most", why)
+            .holds(ms)
+            .certain(0.7)
+            .by(Class::Inferred)
+            .rests_on([case.level_quantity("client_cpu")]),
+    )
+}
+
 /// The way between the two sides. Sending itself is that of [`super::clients`]' slow readers.
 fn network(case: &Case) -> Option<Claim> {
     let unit = case.unit();
@@ -216,7 +246,9 @@ fn network(case: &Case) -> Option<Claim> {
     } else {
         vec![Part::TransitIn, Part::TransitOut]
     };
-    let ms: f64 = parts.iter().map(|part| case.ms(*part)).sum();
+    let outside_ms: f64 = parts.iter().map(|part| case.ms(*part)).sum();
+    let of_hosts_ms = load_hosts_ms(case);
+    let ms = outside_ms - of_hosts_ms;
     if case.share(ms) < 0.1 {
         return None;
     }
@@ -226,15 +258,14 @@ fn network(case: &Case) -> Option<Claim> {
         format!("; {} segments per second had to be sent again", whyso_words::number(measure.per_s))
     });
     let evidence = case.parts(&parts);
-    let of_clients = [Part::ClientQueue, Part::ClientCpu, Part::ClientDelay];
-    let is_with_clients = case.level.is_across_hosts && of_clients.iter().all(|part| case.ms(*part) <= 0.0);
-    let claim = if is_with_clients {
+    let claim = if of_hosts_ms > 0.0 {
         let why = format!(
-            "{} per {unit} passed outside of the server: on the way there and back, and in the load hosts themselves, which nothing separates{again}",
-            whyso_words::milliseconds(ms)
+            "{} per {unit} passed outside of the server, of which the load hosts' own threads account for {} at most{again}",
+            whyso_words::milliseconds(outside_ms),
+            whyso_words::milliseconds(of_hosts_ms)
         );
-        let what = "the way between client and server, with the load hosts' own time, holds";
-        Claim::new(Cause::Network, what, why).holds(ms).certain(0.8).by(Class::Inferred)
+        let claim = Claim::new(Cause::Network, "the way between client and server holds", why);
+        claim.holds(ms).certain(0.8).by(Class::Inferred)
     } else {
         let why = format!(
             "{} per {unit} passed between sending and the other side's picking up, while CPUs were available{again}",

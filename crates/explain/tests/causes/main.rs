@@ -12,7 +12,7 @@ mod without_time;
 
 use run_builder::RunBuilder;
 use whyso_explain::explain_at;
-use whyso_explain::model::{Cause, Class, Evidence, LoopKind};
+use whyso_explain::model::{Cause, Class, Evidence, Explanation, LoopKind, Resource};
 
 /// Throughput rose until this level, which stands above the best one.
 fn stopped(users: u32, response_ms: f64, idle: f64) -> RunBuilder {
@@ -154,15 +154,25 @@ fn a_slow_network() {
     let mut starved = stopped(16, 10.0, 0.9).traced(&shares);
     starved.last().load_hosts_waited = 0.3;
     starved.is(Cause::Unknown);
-    // Other hosts sent the load, and nothing traced them: their own time is in it.
-    let mut hosts = stopped(16, 10.0, 0.9).traced(&[("request_cpu_ns", 0.05), ("transit_in_ns", 0.85)]);
-    hosts.last().is_across_hosts = true;
-    let explanation = hosts.explained();
-    let network = explanation.suspects.iter().find(|suspect| suspect.id == Cause::Network).unwrap();
-    assert!(
-        network.class == Class::Inferred && network.text.contains("load hosts' own time"),
-        "{network:#?}"
-    );
+    // Other hosts sent the load, and nothing traced them: their own work is in it.
+    let hosts = |own: f64| {
+        let mut hosts = stopped(16, 10.0, 0.9).traced(&[("request_cpu_ns", 0.05), ("transit_in_ns", 0.85)]);
+        hosts.last().is_across_hosts = true;
+        let response_ms = hosts.last().latency_mean_ms;
+        hosts.last().load_hosts_ms = own * response_ms;
+        hosts.explained()
+    };
+    let share_of = |explanation: &Explanation, cause: Cause| -> Option<f64> {
+        let found = explanation.suspects.iter().find(|suspect| suspect.id == cause)?;
+        assert_eq!(found.class, Class::Inferred, "{found:#?}");
+        Some(found.share)
+    };
+    let (little, most) = (hosts(0.05), hosts(0.7));
+    assert!((share_of(&little, Cause::Network).unwrap() - 0.8).abs() < 0.01, "{little:#?}");
+    assert_eq!(share_of(&little, Cause::Generator), None);
+    assert!((share_of(&most, Cause::Network).unwrap() - 0.15).abs() < 0.01, "{most:#?}");
+    assert!((share_of(&most, Cause::Generator).unwrap() - 0.7).abs() < 0.01, "{most:#?}");
+    assert_eq!((little.limit.unwrap().id, most.limit.unwrap().id), (Resource::Network, Resource::Client));
 }
 
 #[test]
