@@ -278,8 +278,8 @@ fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
     let dsn = lab.dsn();
     let out = json_of(&output(&mut lab.whyso("a", &run(&dsn, &["--users", "4", "--seconds", "4"]))));
     let path = recorded(&out);
-    let setting = || lab.sql("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").trim().to_string();
-    let before = setting();
+    let setting = |lab: &Lab| lab.sql("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").trim().to_string();
+    let before = setting(&lab);
     let prove =
         ["prove", path.to_str().unwrap(), "--dsn", &dsn, "--allow-experiments", "--json", "--budget", "60s"];
     let change = ["--versus", "--set", "innodb_flush_log_at_trx_commit=2"];
@@ -298,7 +298,7 @@ fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
     let gain = &proof["measured_gain"];
     assert!(gain.is_object(), "{proofs}");
     assert!(gain["low"].as_f64().unwrap() > 0.3 && gain["high"].as_f64().unwrap() < 30.0, "{proofs}");
-    assert_eq!((&proof["undone"], setting()), (&true.into(), before.clone()), "{proofs}");
+    assert_eq!((&proof["undone"], setting(&lab)), (&true.into(), before.clone()), "{proofs}");
 
     // A host whose target is another server takes no part.
     let other = lab.start_server();
@@ -322,7 +322,7 @@ fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
     let refused = output(&mut lab.whyso("a", &[&prove[..], &["--hosts", "lab.toml"], &change].concat()));
     let why = text(&refused.stderr);
     assert!(!refused.status.success() && why.contains("the server shop of db"), "{why}");
-    assert_eq!(setting(), before);
+    assert_eq!(setting(&lab), before);
 }
 
 #[test]
