@@ -301,13 +301,16 @@ fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
     assert_eq!((&proof["undone"], setting(&lab)), (&true.into(), before.clone()), "{proofs}");
 
     // A host whose target is another server takes no part.
+    let ab =
+        ["ab", "oltp-point-select", "--dsn", &dsn, "--hosts", "lab.toml", "--tables", "1", "--rows", "1000"];
+    let ab = [&ab[..], &["--users", "2", "--set", "innodb_flush_log_at_trx_commit=1"], &change].concat();
     let other = lab.start_server();
     lab.kill_agent("c");
     let target =
         format!("[[target]]\nname = \"shop\"\ndsn = \"mysql://lab@10.98.0.2:{}/whyso\"\n", other.port);
     lab.write("agent-c.toml", &format!("may = [\"observe\", \"load\", \"experiment\"]\n{target}"));
     lab.start_agent("c", "load-c");
-    let refused = output(&mut lab.whyso("a", &[&prove[..], &["--hosts", "lab.toml"], &change].concat()));
+    let refused = output(&mut lab.whyso("a", &ab));
     let why = text(&refused.stderr);
     assert!(
         !refused.status.success() && why.contains("load-c") && why.contains("is another server"),
@@ -319,7 +322,7 @@ fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
     let server = format!("[[server]]\nname = \"shop\"\ndsn = \"{}\"\n", other.dsn("root", ""));
     lab.write("agent-b.toml", &format!("may = [\"observe\", \"experiment\"]\n{server}"));
     lab.start_agent("b", "db");
-    let refused = output(&mut lab.whyso("a", &[&prove[..], &["--hosts", "lab.toml"], &change].concat()));
+    let refused = output(&mut lab.whyso("a", &ab));
     let why = text(&refused.stderr);
     assert!(!refused.status.success() && why.contains("the server shop of db"), "{why}");
     assert_eq!(setting(&lab), before);
