@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{Place, json_of, output, text};
+use common::{OwnServer, Place, json_of, output, text};
 use serde_json::Value;
 
 /// Perl is part of every Debian, and can name its process.
@@ -123,6 +123,62 @@ fn one_worker_by_its_number_is_watched_and_its_siblings_are_not() {
 }
 
 #[test]
+fn a_server_and_programs_are_recorded_together() {
+    let place = Place::new();
+    let (one, other) = (Workers::start(place.path(), 'c'), Workers::start(place.path(), 'd'));
+    let server = OwnServer::start();
+    let dsn = server.dsn("root", "");
+    let targets = ["record", "--dsn", &dsn, "--process", &one.name, "--process", &other.pids[1]];
+    let shown = output(place.whyso(&targets).args(["--for", "5s", "--json"]));
+    let found = json_of(&shown);
+    if text(&shown.stdout).contains("can't be traced") {
+        whyso_testing::tracer_not_tested(text(&shown.stderr));
+        return;
+    }
+    let run = found["path"].as_str().unwrap();
+    let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
+    let nodes = why["nodes"].as_array().unwrap();
+    let roles: Vec<&str> = nodes.iter().map(|node| node["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["server", "program", "program"], "{why}");
+    assert_eq!(nodes[1]["name"], one.name);
+    assert!(nodes[2]["name"].as_str().unwrap().starts_with(&format!("process {}", other.pids[1])), "{why}");
+    let threads = |node: &Value, state: Option<&str>| -> f64 {
+        let of = node["threads"].as_array().unwrap().iter();
+        let of = of.filter(|of| state.is_none_or(|state| of["state"] == state));
+        of.map(|of| of["threads"].as_f64().unwrap()).sum()
+    };
+    // Eight workers run or wait all the time; their parent may have slept through all of it.
+    assert!((7.5..9.3).contains(&threads(&nodes[1], None)), "{why}");
+    assert!((0.9..1.1).contains(&threads(&nodes[2], None)), "{why}");
+    assert!(threads(&nodes[1], Some("kernel_lock")) > 0.1, "{why}");
+    // What the kernel counts for the processes is what their tracer counts.
+    let cpus = |node: &Value| node["cpus"].as_f64().unwrap();
+    assert!(
+        cpus(&nodes[1]) > 0.3 && (cpus(&nodes[1]) - threads(&nodes[1], Some("cpu"))).abs() < 1e-9,
+        "{why}"
+    );
+    let shown = text(&output(&mut place.whyso(&["why", run])).stdout);
+    assert!(shown.contains("Servers and programs") && shown.contains(&one.name), "{shown}");
+    let not_measured = run_json_of(run)["not_measured"].to_string();
+    assert!(not_measured.contains(&format!("requests and locks of {}", one.name)), "{not_measured}");
+
+    // None is recorded twice.
+    let twice = output(place.whyso(&targets).args(["--process", &one.pids[0], "--for", "1s"]));
+    assert!(text(&twice.stderr).contains("belongs to another target"), "{}", text(&twice.stderr));
+    // Programs without a server.
+    let alone = ["record", "--process", &one.pids[0], "--process", &other.name, "--for", "3s", "--json"];
+    let alone = json_of(&output(&mut place.whyso(&alone)));
+    let why = json_of(&output(&mut place.whyso(&["why", alone["path"].as_str().unwrap(), "--json"])));
+    let nodes = why["nodes"].as_array().unwrap();
+    assert_eq!((nodes.len(), &nodes[1]["name"]), (2, &Value::from(other.name.as_str())), "{why}");
+    assert!((0.9..1.1).contains(&threads(&nodes[0], None)), "{why}");
+}
+
+fn run_json_of(run: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(Path::new(run).join("run.json")).unwrap()).unwrap()
+}
+
+#[test]
 fn a_process_that_is_not_there_or_several_that_may_be_meant_is_one_sentence() {
     let place = Place::new();
     let refused = |args: &[&str]| {
@@ -136,7 +192,7 @@ fn a_process_that_is_not_there_or_several_that_may_be_meant_is_one_sentence() {
     let none = refused(&["record", "--process", "4194305", "--for", "1s"]);
     assert_eq!(none, "whyso: there is no process 4194305: `ps -e` lists those there are\n");
     refused(&["record", "--for", "1s"]);
-    refused(&["record", "--process", "x", "--dsn", "mysql://root@localhost/"]);
+    refused(&["record", "--process", "no-such-program", "--dsn", "mysql://root@localhost/"]);
     let untraced = refused(&["record", "--process", "1", "--no-trace"]);
     assert!(untraced.contains("leave out --no-trace"), "{untraced}");
     assert!(!place.runs().exists(), "nothing was recorded");

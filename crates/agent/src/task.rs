@@ -100,6 +100,7 @@ fn plan(order: &RecordOrder, server: Option<&AgentServer>, out: PathBuf, taps: T
         target,
         nodes: Vec::new(),
         other_dsns: Vec::new(),
+        other_processes: Vec::new(),
         length: None,
         command: Vec::new(),
         toggle: false,

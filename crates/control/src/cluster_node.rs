@@ -8,6 +8,7 @@ use whyso_model::{Missing, NotMeasured};
 use whyso_record::run::{NodeFacts, RunInfo};
 use whyso_server::Dsn;
 use whyso_server::cluster::{self, Node, Role, StartedCluster};
+use whyso_tracing::Processes;
 
 use crate::Error;
 use crate::server_under_test::SharedCell;
@@ -17,6 +18,9 @@ pub(crate) const LOADED_MAX: usize = 4;
 
 /// Role of one of several servers that belong to no cluster.
 pub(crate) const SERVER: &str = "server";
+
+/// Role of processes of any kind that are recorded together with a server, or with other processes.
+pub(crate) const PROGRAM: &str = "program";
 
 /// Threads of a data node that are traced one by one, at most.
 const THREADS_MAX: usize = 64;
@@ -38,6 +42,8 @@ pub struct ClusterNode {
     pub entry: Option<Dsn>,
     /// Its number among the nodes of NDB that hold data.
     pub ndb_id: Option<u32>,
+    /// Of processes of any kind, all of them.
+    pub processes: Option<Processes>,
 }
 
 impl From<&Node> for ClusterNode {
@@ -51,6 +57,7 @@ impl From<&Node> for ClusterNode {
             is_loaded: false,
             entry: None,
             ndb_id: node.data_node_id(),
+            processes: None,
         }
     }
 }
@@ -91,6 +98,16 @@ pub(crate) fn describe(nodes: &[ClusterNode], info: &mut RunInfo) {
     let Some((loaded, others)) = nodes.split_first() else { return };
     info.node = Some(NodeFacts { endpoint: info.server.endpoint.clone(), ..loaded.facts() });
     info.nodes = others.iter().map(ClusterNode::facts).collect();
+    let (programs, others): (Vec<&ClusterNode>, Vec<&ClusterNode>) =
+        others.iter().partition(|node| node.processes.is_some());
+    if !programs.is_empty() {
+        let names: Vec<String> = programs.iter().map(|node| node.name.clone()).collect();
+        info.not_measured.push(NotMeasured::new(
+            Missing::Other,
+            format!("requests and locks of {}", whyso_words::list(&names)),
+            "of the programs after the first target, the states of their threads are traced, and the memory of their first process is read",
+        ));
+    }
     if others.iter().any(|node| !node.is_loaded) {
         info.not_measured.push(NotMeasured::new(
             Missing::Other,
@@ -141,9 +158,10 @@ pub(crate) fn check_servers(servers: usize, follows_commands: bool) -> Result<()
     Ok(())
 }
 
-/// Processes on this machine of the nodes after the first.
+/// Processes on this machine of the nodes after the first. Programs that are no nodes stay what they are to a server: others on its machine.
 pub(crate) fn other_pids(nodes: &[ClusterNode]) -> Vec<u32> {
-    nodes.iter().skip(1).filter_map(|node| node.pid).collect()
+    let others = nodes.iter().skip(1).filter(|node| node.processes.is_none());
+    others.filter_map(|node| node.pid).collect()
 }
 
 /// The threads of a data node or a proxy, with their names.

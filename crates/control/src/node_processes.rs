@@ -39,7 +39,9 @@ impl NodeProcesses {
     /// `first_pid`: that of the first node, where nobody knows it from the cluster.
     pub(crate) fn follow(nodes: &[ClusterNode], first_pid: Option<u32>, runtime: &Runtime) -> NodeProcesses {
         let (sender, came_back) = channel();
-        let tasks = nodes.iter().enumerate().map(|(place, node)| {
+        // The tracer of processes of any kind follows them by itself.
+        let servers = nodes.iter().enumerate().filter(|(_, node)| node.processes.is_none());
+        let tasks = servers.map(|(place, node)| {
             let pid = node.pid.or_else(|| first_pid.filter(|_| place == 0));
             let node = ClusterNode { pid, ..node.clone() };
             runtime.spawn(follow(place, node, sender.clone())).abort_handle()
@@ -129,6 +131,7 @@ mod tests {
             is_loaded: false,
             entry: None,
             ndb_id: Some(1),
+            processes: None,
         };
         let processes = NodeProcesses::follow(&[node], None, &runtime);
         std::thread::sleep(Duration::from_millis(300));

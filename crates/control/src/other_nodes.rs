@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::Recorder;
 use whyso_record::run::RunInfo;
-use whyso_tracing::{NodeTracing, TracedNode, Tracing};
+use whyso_tracing::{NodeTracing, TracedNode, TracedProgram, Tracing};
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::Error;
@@ -39,7 +39,8 @@ impl<'a> OtherNodes<'a> {
         let watchers =
             others.iter().map(|node| watch(node, interval, recorder)).collect::<Result<Vec<_>, Error>>()?;
         let tracing = trace.then(|| trace_threads(others, runtime, recorder, info)).flatten();
-        let processes = (!nodes.is_empty()).then(|| NodeProcesses::follow(nodes, info.server.pid, runtime));
+        let has_servers = nodes.iter().any(|node| node.processes.is_none());
+        let processes = has_servers.then(|| NodeProcesses::follow(nodes, info.server.pid, runtime));
         Ok(OtherNodes { nodes: others, watchers, tracing, processes })
     }
 
@@ -107,19 +108,25 @@ fn trace_threads(
     info: &mut RunInfo,
 ) -> Option<NodeTracing> {
     let traced = |node: &ClusterNode| {
-        let pid = node.pid?;
+        let pid = node.pid.filter(|_| node.processes.is_none())?;
         // Without them, the node's threads are counted by role alone.
         let appliers = runtime.block_on(single_threads(node, pid));
         Some(TracedNode { name: node.name.clone(), pid, appliers })
     };
     let traced: Vec<TracedNode> = others.iter().filter_map(traced).collect();
-    if traced.is_empty() {
+    let program = |node: &ClusterNode| {
+        let processes = node.processes.as_ref()?;
+        Some(TracedProgram { name: node.name.clone(), program: processes.program() })
+    };
+    let programs: Vec<TracedProgram> = others.iter().filter_map(program).collect();
+    if traced.is_empty() && programs.is_empty() {
         return None;
     }
-    match NodeTracing::begin(traced, recorder.clone()) {
+    match NodeTracing::begin(traced, &programs, recorder.clone()) {
         Ok(tracing) => Some(tracing),
         Err(error) => {
-            let what = "the threads of the cluster's other nodes";
+            let names: Vec<String> = others.iter().map(|node| node.name.clone()).collect();
+            let what = format!("the threads of {}", whyso_words::list(&names));
             info.not_measured.push(NotMeasured::new(Missing::Other, what, error.to_string()));
             None
         }

@@ -6,6 +6,7 @@ mod edges;
 mod level;
 mod plan;
 mod processes;
+mod programs;
 mod server;
 mod session;
 mod successor;

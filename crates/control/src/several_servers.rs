@@ -126,7 +126,7 @@ fn nodes_of<'d>(dsns: impl Iterator<Item = &'d Dsn>, runtime: &Runtime) -> Resul
     Ok(nodes)
 }
 
-fn node(dsn: &Dsn, pid: Option<u32>) -> ClusterNode {
+pub(crate) fn node(dsn: &Dsn, pid: Option<u32>) -> ClusterNode {
     ClusterNode {
         name: dsn.endpoint(),
         role: SERVER,
@@ -136,6 +136,7 @@ fn node(dsn: &Dsn, pid: Option<u32>) -> ClusterNode {
         is_loaded: true,
         entry: None,
         ndb_id: None,
+        processes: None,
     }
 }
 

@@ -73,7 +73,8 @@ pub struct RunInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct NodeFacts {
     pub name: String,
-    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy".
+    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy"; "server" where it is in no cluster, and
+    /// "program" of processes that are none of a server.
     pub role: String,
     /// Host and port, or socket; empty for one that is no server.
     pub endpoint: String,

@@ -1,7 +1,8 @@
 //! The threads of a cluster's other nodes: their time by state, by what they are for. Of those that apply what other nodes have changed, each
-//! one by itself.
+//! one by itself. And the threads of other programs that are recorded together with a server, as one sum for each program.
 //!
-//! One tracer counts up to four nodes. Nothing is known of their requests: the load goes to another node.
+//! One tracer counts up to four nodes; a program has one of its own, which follows the processes that it starts. Nothing is known of their
+//! requests: the load goes to another node.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -12,7 +13,7 @@ use whyso_clock::monotonic_ns;
 use whyso_model::{Role, STATES, state};
 use whyso_record::Recorder;
 use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
-use whyso_trace::{ThreadSums, TraceSpec, Tracer};
+use whyso_trace::{Program, ThreadSums, TraceSpec, Tracer};
 
 use crate::error::Error;
 
@@ -36,6 +37,14 @@ pub struct TracedNode {
     pub appliers: HashMap<u32, String>,
 }
 
+/// A program that is recorded together with a server, with all its processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedProgram {
+    /// The host of its series.
+    pub name: String,
+    pub program: Program,
+}
+
 /// Tracers of nodes, in a thread of their own. Dropping it takes a last reading and ends them.
 pub struct NodeTracing {
     /// Nodes that are another process now; none any more: the end.
@@ -44,19 +53,28 @@ pub struct NodeTracing {
 }
 
 impl NodeTracing {
-    /// Begins to count; nothing where there are no nodes.
+    /// Begins to count; nothing where there are neither nodes nor programs.
     ///
     /// # Errors
     /// The kernel or the rights do not allow it, or no thread could be started.
-    pub fn begin(nodes: Vec<TracedNode>, recorder: Recorder) -> Result<NodeTracing, Error> {
+    pub fn begin(
+        nodes: Vec<TracedNode>,
+        programs: &[TracedProgram],
+        recorder: Recorder,
+    ) -> Result<NodeTracing, Error> {
         let mut tracers = Vec::new();
         for some in nodes.chunks(SERVERS_MAX) {
             let servers = some.iter().map(|node| node.pid).collect();
             let spec = TraceSpec { servers, ..TraceSpec::default() };
             tracers.push(Tracer::start(&spec).map_err(Error::Trace)?);
         }
+        let of_program = |traced: &TracedProgram| {
+            let spec = TraceSpec { program: Some(traced.program.clone()), ..TraceSpec::default() };
+            Ok((traced.name.clone(), Tracer::start(&spec).map_err(Error::Trace)?))
+        };
+        let programs = programs.iter().map(of_program).collect::<Result<Vec<_>, Error>>()?;
         let (sender, changed) = sync_channel::<TracedNode>(CHANGED_MAX);
-        let mut keeper = NodeKeeper { tracers, nodes, recorder, totals: HashMap::new() };
+        let mut keeper = NodeKeeper { tracers, nodes, programs, recorder, totals: HashMap::new() };
         let run = move || {
             let mut next = Instant::now();
             loop {
@@ -100,6 +118,8 @@ type Instance = (&'static str, String);
 struct NodeKeeper {
     tracers: Vec<Tracer>,
     nodes: Vec<TracedNode>,
+    /// A tracer for each program, by its name.
+    programs: Vec<(String, Tracer)>,
     recorder: Recorder,
     /// By name.
     totals: HashMap<String, NodeTotals>,
@@ -180,6 +200,16 @@ impl NodeKeeper {
                 let source = source.to_string();
                 self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
             }
+        }
+        for (name, tracer) in &mut self.programs {
+            let begin_ns = monotonic_ns();
+            let threads = tracer.read().threads;
+            let end_ns = monotonic_ns();
+            let totals = self.totals.entry(name.clone()).or_default();
+            totals.add(&threads.iter().collect::<Vec<_>>(), &HashMap::new());
+            let values = values(&self.recorder, name, THREADS, totals);
+            let source = THREADS.to_string();
+            self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
         }
     }
 }

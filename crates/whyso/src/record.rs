@@ -19,16 +19,18 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let (dsn, container) = (args.dsn.first().map(String::as_str), args.container.as_deref());
     let cluster = args.cluster.as_deref().map(|name| crate::cluster::loaded(name, false)).transpose()?;
     let (of_node, nodes) = cluster.map_or((None, Vec::new()), |cluster| (Some(cluster.dsn), cluster.nodes));
-    let dsn = (args.process.is_none() && args.hosts.is_none() && !args.machine)
+    let has_server = of_node.is_some() || dsn.is_some() || container.is_some() || args.process.is_empty();
+    let dsn = (has_server && args.hosts.is_none() && !args.machine)
         .then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), container));
     let plan = RecordPlan {
         target: match &args.hosts {
             _ if args.machine => RecordTarget::Machine,
             Some(_) => RecordTarget::Machine,
-            None => record_target(dsn.as_ref(), args.process.as_ref())?,
+            None => record_target(dsn.as_ref(), args.process.first().filter(|_| !has_server))?,
         },
         nodes,
         other_dsns: args.dsn.iter().skip(1).cloned().collect(),
+        other_processes: args.process.iter().skip(usize::from(!has_server)).cloned().collect(),
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,

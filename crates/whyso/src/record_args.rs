@@ -15,17 +15,17 @@ pub(crate) struct RecordArgs {
     pub(crate) dsn: Vec<String>,
 
     /// A server in a container of this machine, by the container's name, id or image; --dsn may give user and schema
-    #[arg(long, value_name = "NAME", conflicts_with = "process")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) container: Option<String>,
 
     /// Cluster to record, as `whyso server cluster list` names it: its first node is traced and explained, and every node is watched
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["dsn", "container", "process"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["dsn", "container"])]
     pub(crate) cluster: Option<String>,
 
-    /// Processes of any kind to watch instead, with all that they start. A number, or a name as `ps -e` shows it: that
-    /// is every process of that name, also those that begin later
-    #[arg(long, value_name = "NAME|PID", conflicts_with = "dsn")]
-    pub(crate) process: Option<String>,
+    /// Processes of any kind to watch, with all that they start: in place of a server, or together with those of --dsn. A number, or a name as
+    /// `ps -e` shows it: that is every process of that name, also those that begin later. Up to four more programs are recorded together
+    #[arg(long, value_name = "NAME|PID")]
+    pub(crate) process: Vec<String>,
 
     /// This machine only, without a server: its counters, and the functions of all its programs
     #[arg(long, conflicts_with_all = ["dsn", "container", "cluster", "process", "hosts"])]

@@ -119,6 +119,7 @@ fn plan_of(request: &RecordRequest) -> Result<RecordPlan> {
         },
         nodes: Vec::new(),
         other_dsns: Vec::new(),
+        other_processes: Vec::new(),
         length: None,
         command: Vec::new(),
         toggle: false,

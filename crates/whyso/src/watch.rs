@@ -146,6 +146,7 @@ fn plan_of(args: &WatchArgs, target: RecordTarget) -> Result<RecordPlan> {
         target,
         nodes: Vec::new(),
         other_dsns: Vec::new(),
+        other_processes: Vec::new(),
         length: None,
         command: Vec::new(),
         toggle: true,

@@ -8,8 +8,9 @@ use whyso_model::RunSpec;
 use whyso_record::Tap;
 use whyso_server::Dsn;
 use whyso_trace::{Generator, StackSampling, StacksOf};
-use whyso_tracing::{FollowSpec, Literals, TracingSpec};
+use whyso_tracing::{FollowSpec, Literals, Processes, TracingSpec};
 
+use super::programs::PROGRAMS_MAX;
 use crate::cluster_node::{self, ClusterNode};
 use crate::hosts::HostsPlan;
 use crate::stacks_choice::{check_stacks, check_stacks_of_hosts};
@@ -44,6 +45,8 @@ pub struct RecordPlan {
     pub nodes: Vec<ClusterNode>,
     /// Servers that are recorded together with the first one.
     pub other_dsns: Vec<String>,
+    /// Processes of any kind that are recorded together with the target, as of [`RecordTarget::Processes`].
+    pub other_processes: Vec<String>,
     /// Length of the window; `None`: until the command ends, or until Ctrl-C.
     pub length: Option<Duration>,
     /// A command that loads the server, with its arguments; empty: something else does.
@@ -100,6 +103,15 @@ impl RecordPlan {
             ));
         }
         cluster_node::check_servers(self.other_dsns.len() + 1, self.sql.is_some())?;
+        if self.other_processes.len() > PROGRAMS_MAX {
+            return Err(Error::Plan(format!(
+                "up to {PROGRAMS_MAX} programs are recorded next to the first target: leave out some of --process"
+            )));
+        }
+        // Before anything is connected to.
+        for asked in &self.other_processes {
+            Processes::find(asked)?;
+        }
         check_stacks(self.stacks, self.stacks_of)?;
         if self.pfs.is_some() && self.hosts.is_none() && matches!(self.target, RecordTarget::Machine) {
             return Err(Error::Plan("--pfs is for a server: give its --dsn".to_string()));
@@ -111,7 +123,9 @@ impl RecordPlan {
                     .to_string(),
             ));
         }
-        if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {
+        if !self.trace
+            && (matches!(self.target, RecordTarget::Processes(_)) || !self.other_processes.is_empty())
+        {
             return Err(Error::Plan("only the tracer measures processes: leave out --no-trace".to_string()));
         }
         Ok(())

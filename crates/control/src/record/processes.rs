@@ -7,13 +7,14 @@ use whyso_tracing::{Counting, Processes, Tracing};
 use whyso_watch::{WatchSpec, Watcher};
 
 use super::plan::RecordPlan;
+use super::programs;
 use super::session::RecordingSession;
 use super::successor::Successor;
 use crate::other_nodes::OtherNodes;
 use crate::progress::Listener;
 use crate::recording::{Outcome, Recording, SLOW_INTERVAL};
 use crate::runtime::runtime;
-use crate::{Error, Stop, facts};
+use crate::{Error, Stop, cluster_node, facts};
 
 /// Processes of any kind: there are no requests, and there is nobody to ask.
 pub(super) fn record_processes(
@@ -23,6 +24,10 @@ pub(super) fn record_processes(
     stop: &Stop,
 ) -> Result<Outcome, Error> {
     let processes = Processes::find(asked)?;
+    let mut nodes = programs::nodes(&plan.other_processes, &processes.pids)?;
+    if !nodes.is_empty() {
+        nodes.insert(0, programs::node(processes.clone()));
+    }
     let (counting, lost) = Counting::of_processes(&processes, plan.stacks)?;
     let runtime = runtime()?;
     let pid = processes.pids.first().copied();
@@ -48,15 +53,16 @@ pub(super) fn record_processes(
         add_ons: plan.add_ons.clone(),
         ..WatchSpec::default()
     };
+    cluster_node::describe(&nodes, &mut info);
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.label(&plan.labels)?;
     recording.relay(&plan.relay)?;
     recording.tap(&plan.taps);
-    let watcher = Watcher::start(watched, recording.recorder.clone())?;
-    let tracing =
-        Tracing::with(counting, &mut recording.info, &recording.recorder, plan.tracing_spec(None, &[]))?;
+    let recorder = recording.recorder.clone();
+    let watcher = Watcher::start(watched, recorder.clone())?;
+    let others = OtherNodes::watch(&nodes, plan.interval, (&runtime, true), &recorder, &mut recording.info)?;
+    let tracing = Tracing::with(counting, &mut recording.info, &recorder, plan.tracing_spec(None, &[]))?;
     let (tracing, successor) = (Some(tracing), Successor::of(None));
-    let others = OtherNodes::default();
     RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }
         .run(recording)
 }

@@ -9,6 +9,7 @@ use whyso_tracing::Tracing;
 use whyso_watch::Watcher;
 
 use super::plan::RecordPlan;
+use super::programs;
 use super::session::RecordingSession;
 use super::successor::Successor;
 use crate::cluster_node::{self, ClusterNode};
@@ -18,7 +19,7 @@ use crate::progress::{Listener, News};
 use crate::put_back::put_settings_back;
 use crate::recording::{Recording, watch_spec};
 use crate::runtime::runtime;
-use crate::{Error, Stop, facts, login, pfs_setup, several_servers};
+use crate::{Error, Stop, facts, login, pfs_setup, process, several_servers};
 
 /// Reaches a server, begins to record it, runs `attend`, and puts back what was changed for it.
 pub(super) fn with_server<T>(
@@ -33,13 +34,11 @@ pub(super) fn with_server<T>(
     let mut dsn = login::neutral(dsn)?;
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
     let (mut undo, performance_schema) = threads.block_on(set_up(plan, &mut dsn, listener, ask_password))?;
-    let separate = several_servers::recorded_nodes(&dsn, &plan.other_dsns, &threads, ask_password);
-    let nodes = match &separate {
-        Ok(separate) if separate.is_empty() => Ok(plan.nodes.as_slice()),
-        Ok(separate) => Ok(separate.as_slice()),
+    let nodes = nodes(plan, &dsn, &threads, ask_password);
+    let begun = match &nodes {
+        Ok(nodes) => begin(plan, nodes, &dsn, performance_schema, &threads),
         Err(error) => Err(Error::Failed(error.to_string())),
     };
-    let begun = nodes.and_then(|nodes| begin(plan, nodes, &dsn, performance_schema, &threads));
     let recorded = begun.and_then(|NewRecording { recording, watcher, others, tracing }| {
         // Those of a cluster's nodes are found together.
         let successor = Successor::of(recording.info.server.pid.filter(|_| !others.has_nodes()));
@@ -64,6 +63,28 @@ pub(super) fn with_server<T>(
         runtime()?.block_on(put_settings_back(&dsn, undo, listener));
     }
     recorded
+}
+
+/// All that is recorded, the server itself first; empty where it is all.
+fn nodes(
+    plan: &RecordPlan,
+    dsn: &Dsn,
+    runtime: &Runtime,
+    ask_password: &AskPassword,
+) -> Result<Vec<ClusterNode>, Error> {
+    let mut nodes = several_servers::recorded_nodes(dsn, &plan.other_dsns, runtime, ask_password)?;
+    if nodes.is_empty() {
+        nodes.clone_from(&plan.nodes);
+    }
+    if plan.other_processes.is_empty() {
+        return Ok(nodes);
+    }
+    if nodes.is_empty() {
+        nodes.push(several_servers::node(dsn, runtime.block_on(process::of_server(dsn))));
+    }
+    let known: Vec<u32> = nodes.iter().filter_map(|node| node.pid).collect();
+    nodes.extend(programs::nodes(&plan.other_processes, &known)?);
+    Ok(nodes)
 }
 
 /// Logs in, and sets what the Performance Schema is to count where that was asked for.

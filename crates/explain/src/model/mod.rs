@@ -21,7 +21,7 @@ pub use self::output::{
 pub use crate::activities::{Activity, ActivityTime};
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::locks::LockObject;
-pub use crate::nodes::{Applier, Applying, BEHIND_S_MIN, NodeState, StateShare};
+pub use crate::nodes::{Applier, Applying, BEHIND_S_MIN, NodeState, StateShare, StateThreads};
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::suspects::{
     Cause, Class, CpuGains, Gain, Holder, Limit, Possible, Resource, Suspect, SuspectObject,

@@ -4,7 +4,7 @@ pub(crate) mod data_node;
 mod state;
 mod words;
 
-pub use state::{Applier, Applying, NodeState, StateShare};
+pub use state::{Applier, Applying, NodeState, StateShare, StateThreads};
 
 use whyso_model::Role;
 
@@ -17,6 +17,8 @@ pub const BEHIND_S_MIN: f64 = 2.0;
 
 /// Source of the series of the servers' processes.
 const PROCESS: &str = "server_process";
+/// Role of processes that are none of a server.
+const PROGRAM: &str = "program";
 
 /// What every node of the cluster did at the level that the cause is asked about; empty where the server is in no cluster that whyso knows.
 pub(crate) fn states(level: &Level) -> Vec<NodeState> {
@@ -36,9 +38,9 @@ pub(crate) fn states_of(nodes: &[NodeInput], seconds: f64) -> Vec<NodeState> {
     nodes.iter().map(state).collect()
 }
 
-/// CPU time of the nodes that are not loaded: they are no programs of others.
+/// CPU time of the nodes that are not loaded: they are no programs of others. What is recorded as a program is.
 pub(crate) fn others_cpu_s(level: &Level) -> f64 {
-    let others = level.nodes.iter().filter(|node| !node.is_loaded);
+    let others = level.nodes.iter().filter(|node| !node.is_loaded && node.role != PROGRAM);
     others.filter_map(|node| counter(node, PROCESS, "run_ns", "server")).sum::<f64>() / 1e9
 }
 

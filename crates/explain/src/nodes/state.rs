@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use whyso_model::State;
 
-use super::{PROCESS, counter};
+use super::{PROCESS, PROGRAM, counter};
 use crate::model::NodeInput;
 
 /// How far a replica is behind its source, by its own count.
@@ -19,11 +19,12 @@ const AT_REST: [State; 4] = [State::Idle, State::NetReceive, State::Sleep, State
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct NodeState {
     pub name: String,
-    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy".
+    /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy"; "server" where it is in no cluster, and
+    /// "program" of processes that are none of a server.
     pub role: String,
     /// The load went to it.
     pub is_loaded: bool,
-    /// CPUs that its process kept busy; `None` where it was not watched.
+    /// CPUs that its process kept busy, or its processes; `None` where it was not watched.
     pub cpus: Option<f64>,
     /// Statements that clients sent to it, per second.
     pub statements_per_s: Option<f64>,
@@ -53,6 +54,17 @@ pub struct NodeState {
     /// What its appliers were found to do, by the server; `None` where it showed none.
     #[serde(default)]
     pub applying: Option<Applying>,
+    /// Of a program: in which states its threads were, most of them first.
+    #[serde(default)]
+    pub threads: Vec<StateThreads>,
+}
+
+/// How many threads of a program were in one state, in the mean.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct StateThreads {
+    /// Such as "kernel_lock".
+    pub state: String,
+    pub threads: f64,
 }
 
 /// Threads that apply what other nodes have changed, or those of a data node.
@@ -96,12 +108,14 @@ impl NodeState {
         // MariaDB counts for Galera where there is none, too.
         let is_galera = gauge_max(node, "status", "wsrep_cluster_size").is_some_and(|nodes| nodes > 0.0);
         let galera = |metric: &str| status(metric).filter(|_| is_galera);
+        let threads = if node.role == PROGRAM { threads(node, seconds) } else { Vec::new() };
+        let on_cpus = threads.iter().find(|of| of.state == State::Cpu.name()).map(|of| of.threads);
         let conflicts = [galera("wsrep_local_cert_failures"), galera("wsrep_local_bf_aborts")];
         NodeState {
             name: node.name.clone(),
             role: node.role.clone(),
             is_loaded: node.is_loaded,
-            cpus: per_s(PROCESS, "run_ns", "server").map(|ns_per_s| ns_per_s / 1e9),
+            cpus: on_cpus.or_else(|| per_s(PROCESS, "run_ns", "server").map(|ns_per_s| ns_per_s / 1e9)),
             statements_per_s: status("Questions"),
             behind_s: gauge_max(node, "replication", BEHIND),
             executed: executed(node),
@@ -114,8 +128,29 @@ impl NodeState {
             in_kernel: None,
             applier: applier(node, seconds),
             applying: applying(node),
+            threads,
         }
     }
+}
+
+/// Threads of a program by state, of all its processes.
+fn threads(node: &NodeInput, seconds: f64) -> Vec<StateThreads> {
+    let mut of_states: BTreeMap<&str, f64> = BTreeMap::new();
+    for counter in node.counters.iter().filter(|counter| counter.series.source == "threads") {
+        let threads = counter.increase.max(0.0) / 1e9 / seconds;
+        if let Some(state) = counter.series.metric.strip_suffix("_ns")
+            && threads.is_finite()
+        {
+            *of_states.entry(state).or_default() += threads;
+        }
+    }
+    let mut states: Vec<StateThreads> = of_states
+        .into_iter()
+        .filter(|(_, threads)| *threads > 0.0)
+        .map(|(state, threads)| StateThreads { state: state.to_string(), threads })
+        .collect();
+    states.sort_by(|one, other| other.threads.total_cmp(&one.threads));
+    states
 }
 
 /// Of what was fetched, the share that was executed; `None` where next to nothing was fetched.

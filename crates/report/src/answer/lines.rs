@@ -1,6 +1,6 @@
 //! The answer as lines of a terminal, at most [`LINES_MAX`]. `whyso why` and the report have the rest.
 
-use whyso_explain::model::{BEHIND_S_MIN, Cause, Explanation, NodeState};
+use whyso_explain::model::{BEHIND_S_MIN, Cause, Explanation, NodeState, Suspect};
 use whyso_record::run::RunInfo;
 use whyso_words::percent;
 
@@ -18,6 +18,8 @@ const DOUBTS_MAX: usize = 2;
 const OTHERS_MAX: usize = 3;
 /// One start in twenty that is like those before is called another.
 const ALPHA: f64 = 0.05;
+/// Starts whose interval ends at more than this many times its begin say nothing of one that lies in it.
+const BEFORE_RATIO_MAX: f64 = 4.0;
 /// Lines of findings where nobody is suspected.
 const FINDING_LINES_MAX: usize = 12;
 /// Where the answer is printed.
@@ -114,8 +116,12 @@ fn cause(cause: &AnswerCause, explanation: &Explanation) -> Vec<Line> {
         lines.push(line);
     }
     let others = explanation.suspects.iter().skip(1).take(OTHERS_MAX);
-    let others: Vec<String> =
-        others.map(|suspect| format!("{} {}", suspect.id.name(), percent(suspect.share))).collect();
+    let with_share = |suspect: &Suspect| match suspect.id {
+        // It holds whatever is no queue, the others' time included.
+        Cause::Unsaturated => suspect.id.name().to_string(),
+        id => format!("{} {}", id.name(), percent(suspect.share)),
+    };
+    let others: Vec<String> = others.map(with_share).collect();
     if !others.is_empty() {
         lines.push(Line::labelled("also").with(Tone::Plain, others.join(" · ")));
     }
@@ -151,6 +157,10 @@ fn before(before: &RunBefore, is_usable: bool) -> Line {
     if let Some((low, high)) = interval {
         let (low, high) = (low.max(0.0), high);
         let starts = whyso_words::count(before.all_per_s.len() as u64, "start");
+        if (low..=high).contains(&before.this_per_s) && high > low * BEFORE_RATIO_MAX {
+            let text = format!("{starts} of this load differ too much to judge this one by them");
+            return Line::labelled("before").with(Tone::Plain, text);
+        }
         let interval = format!("{} to {}", whyso_words::number(low), whyso_words::number(high));
         let (tone, verdict) = match before.this_per_s {
             this if this < low => (Tone::Bad, "regressed: less than "),

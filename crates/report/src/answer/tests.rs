@@ -180,6 +180,9 @@ fn only_repeated_starts_make_a_run_a_regression() {
     );
     assert!(line(starts(&four, 1_100.0)).contains("improved: more than"));
     assert!(line(starts(&four, 1_001.0)).contains("as before: within"));
+    let unlike = [9.0, 700.0, 210.0, 450.0];
+    let shown = line(starts(&unlike, 500.0));
+    assert_eq!(shown, "before    4 starts of this load differ too much to judge this one by them");
     assert!(line(starts(&four[..3], 900.0)).contains("to see whether they differ"));
 
     // What others did to a run is no regression.

@@ -1,6 +1,6 @@
 //! The nodes of a cluster, as a table.
 
-use whyso_explain::model::{Applier, NodeState};
+use whyso_explain::model::{Applier, NodeState, Part, StateThreads};
 use whyso_words::{number, percent, seconds};
 
 use super::layout::aligned_with_words;
@@ -17,7 +17,7 @@ const FIRST: [Column; 4] = [
     ("statements/s", |node| node.statements_per_s.map(number)),
 ];
 /// Columns that a table has where a node has something there.
-const OTHERS: [Column; 10] = [
+const OTHERS: [Column; 11] = [
     ("behind", |node| node.behind_s.map(seconds)),
     ("executed", |node| node.executed.map(percent)),
     ("paused", |node| node.paused.map(percent)),
@@ -28,7 +28,21 @@ const OTHERS: [Column; 10] = [
     ("page hits", |node| node.page_hits.map(percent)),
     ("in kernel", |node| node.in_kernel.map(percent)),
     ("busiest thread", |node| node.applier.as_ref().map(applier)),
+    ("threads, in the mean", |node| (!node.threads.is_empty()).then(|| threads(&node.threads))),
 ];
+
+/// States of threads in a line.
+const STATES_MAX: usize = 3;
+/// Fewer threads in a state are not named.
+const THREADS_MIN: f64 = 0.01;
+
+/// "2.1 waiting on locks inside the kernel, 0.9 work on a CPU"
+fn threads(states: &[StateThreads]) -> String {
+    let words =
+        |state: &str| Part::ALL.into_iter().find(|part| part.name() == state).unwrap_or(Part::Other).words();
+    let named = states.iter().filter(|of| of.threads >= THREADS_MIN).take(STATES_MAX);
+    named.map(|of| format!("{} {}", number(of.threads), words(&of.state))).collect::<Vec<_>>().join(", ")
+}
 
 fn role(node: &NodeState) -> String {
     let loaded = if node.is_loaded { ", loaded" } else { "" };
@@ -54,8 +68,14 @@ pub(crate) fn nodes(nodes: &[NodeState]) -> String {
     for node in nodes {
         rows.push(columns.iter().map(|(_, cell)| cell(node).unwrap_or_else(dash)).collect());
     }
-    let are_separate = nodes.iter().all(|node| node.role == "server");
-    let title = if are_separate { "Servers" } else { "Nodes of the cluster" };
+    let has = |role: &str| nodes.iter().any(|node| node.role == role);
+    let are_separate = nodes.iter().all(|node| ["server", "program"].contains(&node.role.as_str()));
+    let title = match (are_separate, has("server"), has("program")) {
+        (true, true, true) => "Servers and programs",
+        (true, true, false) => "Servers",
+        (true, false, _) => "Programs",
+        _ => "Nodes of the cluster",
+    };
     format!("{title}\n{}", aligned_with_words(&rows, &[0, 1]))
 }
 
