@@ -78,6 +78,7 @@ fn node(number: u32, dsn: Dsn, pid: Option<u32>) -> ClusterNode {
         pid,
         is_loaded: true,
         ndb_id: None,
+        processes: None,
     }
 }
 
