@@ -135,6 +135,7 @@ fn a_server_and_programs_are_recorded_together() {
         whyso_testing::tracer_not_tested(text(&shown.stderr));
         return;
     }
+    // Nothing loads the server.
     let run = found["path"].as_str().unwrap();
     let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
     let nodes = why["nodes"].as_array().unwrap();

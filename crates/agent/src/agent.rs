@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use whyso_control::{Generator, GeneratorTarget, Stop, identity_of};
 use whyso_hub::{
     Answer, Bus, HostState, LoadOrder, LoadRequest, LoadStep, MemberKind, Order, Question, RecordOrder,
@@ -438,7 +438,7 @@ impl Agent {
             let (bus, space) = (self.bus.subscribe(), self.space.clone());
             self.publishers.push(tokio::spawn(async move {
                 let forget = |number: u64| space.give_back(remove_frame(&folder, number));
-                publish_all(bus, recording, &folder, forget, || true).await;
+                publish_all(bus, recording, &folder, &Notify::new(), forget, || true).await;
                 remove_empty(&folder);
             }));
         }

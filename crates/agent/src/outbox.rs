@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use whyso_hub::Frame;
 use whyso_record::{ENTRY_BYTES_MAX, Entry};
 
@@ -63,6 +64,8 @@ struct SharedOutbox {
     state: Mutex<State>,
     /// An entry came, or the last one.
     came: Condvar,
+    /// A frame is written, or the last of all.
+    written: Notify,
 }
 
 #[derive(Default)]
@@ -93,6 +96,7 @@ impl Outbox {
             space,
             state: Mutex::new(state),
             came: Condvar::new(),
+            written: Notify::new(),
         });
         let of_writer = Arc::clone(&shared);
         let writer = std::thread::Builder::new().name("outbox".to_string()).spawn(move || of_writer.write());
@@ -140,6 +144,11 @@ impl Outbox {
         &self.shared.folder
     }
 
+    /// Wakes who waits for frames.
+    pub(crate) fn written(&self) -> &Notify {
+        &self.shared.written
+    }
+
     /// The last frame is written.
     pub(crate) fn is_closed(&self) -> bool {
         self.shared.lock().is_closed
@@ -177,6 +186,7 @@ impl SharedOutbox {
             if is_ended {
                 self.write_frame(Vec::new(), true);
                 self.lock().is_closed = true;
+                self.written.notify_one();
                 return;
             }
         }
@@ -198,6 +208,7 @@ impl SharedOutbox {
             Some(bytes) => {
                 state.next += 1;
                 self.space.take(bytes);
+                self.written.notify_one();
             }
             None => state.lost += Entry::read_all(&frame.entries).count() as u64,
         }

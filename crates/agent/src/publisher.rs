@@ -4,20 +4,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use whyso_hub::{Bus, RecordingId};
 
 use crate::outbox::{Outbox, frame_numbers, read_frame};
 
-/// Between two looks for new frames.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// Bound on the wait for a frame, after which the folder is looked at in any case.
+const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// After a frame that the hub did not take.
 const AGAIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Hands over a recording's outbox until its last frame, and removes its folder. `bus`: the connection of the moment.
 pub async fn publish_outbox(bus: watch::Receiver<Option<Bus>>, recording: RecordingId, outbox: Arc<Outbox>) {
     let folder = outbox.folder().to_path_buf();
-    publish_all(bus, recording, &folder, |number| outbox.forget(number), || outbox.is_closed()).await;
+    let (forget, is_closed) = (|number| outbox.forget(number), || outbox.is_closed());
+    publish_all(bus, recording, &folder, outbox.written(), forget, is_closed).await;
     remove_empty(&folder);
 }
 
@@ -28,11 +29,12 @@ pub(crate) fn remove_empty(folder: &Path) {
 }
 
 /// Publishes a folder's frames until the last of all. `forget` is called with each that the hub keeps; `is_closed`: no further one comes.
-/// `bus` holds the current connection, and `None` while there is none.
+/// `bus` holds the current connection, and `None` while there is none. `written`: wakes it for a new frame.
 pub(crate) async fn publish_all(
     mut bus: watch::Receiver<Option<Bus>>,
     recording: RecordingId,
     folder: &Path,
+    written: &Notify,
     forget: impl Fn(u64),
     is_closed: impl Fn() -> bool,
 ) {
@@ -43,7 +45,8 @@ pub(crate) async fn publish_all(
             if was_closed {
                 return;
             }
-            tokio::time::sleep(LOOK_INTERVAL).await;
+            // Either way, it looks again.
+            let _ = tokio::time::timeout(LOOK_INTERVAL_MAX, written.notified()).await;
             continue;
         }
         for number in numbers {

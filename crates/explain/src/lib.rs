@@ -176,7 +176,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         about: about.map(|at| levels[at].index),
         budgets,
         limit: suspected.limit,
-        nodes: at.map_or(Vec::new(), nodes::states),
+        nodes: at.or(only(&levels)).map_or(Vec::new(), nodes::states),
         suspects: suspected.suspects,
         possible: suspected.possible,
         cpu_gains: suspected.cpu_gains,
@@ -198,13 +198,20 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
     findings.extend(others::steal_finding(&levels));
     findings.extend(warnings::cut_short(&levels));
     findings.extend(warnings::not_measured(input, &levels));
+    let nodes = waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), nodes::states);
     Explanation {
         processes,
+        nodes,
         headline: format!("Where the time of {name} went."),
         findings,
         levels: levels.into_iter().map(|level| without_throughput(level.verdict)).collect(),
         ..Explanation::default()
     }
+}
+
+/// A single window, whether or not anything can be said of its load.
+fn only<'l, 'i>(levels: &'l [Level<'i>]) -> Option<&'l Level<'i>> {
+    if let [only] = levels { Some(only) } else { None }
 }
 
 /// Transactions are optional in a window of processes.

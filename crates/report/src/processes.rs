@@ -8,6 +8,7 @@ use whyso_words::{number, percent, seconds};
 
 use crate::text::files::{FILES_SHOWN_MAX, file_cells};
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
+use crate::text::nodes::nodes;
 
 /// The sentences, and a table of states and one of files for each window.
 pub(crate) fn processes(explanation: &Explanation) -> String {
@@ -23,6 +24,10 @@ pub(crate) fn processes(explanation: &Explanation) -> String {
         if !time.files.is_empty() {
             let _ = write!(out, "\n{}", files(&time.files));
         }
+    }
+    let nodes = nodes(&explanation.nodes);
+    if !nodes.is_empty() {
+        let _ = write!(out, "\n{nodes}");
     }
     out
 }

@@ -756,7 +756,7 @@ export type Missing = "server_threads" | "requests" | "commands" | "thread_conne
 /** A node of a cluster. */
 export type NodeFacts = {
   name: string;
-  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy". */
+  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy"; "server" where it is in no cluster, and "program" of processes that are none of a server. */
   role: string;
   /** Host and port, or socket; empty for one that is no server. */
   endpoint: string;
@@ -769,11 +769,11 @@ export type NodeFacts = {
 /** What a node of the cluster did over a level's window. */
 export type NodeState = {
   name: string;
-  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy". */
+  /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy"; "server" where it is in no cluster, and "program" of processes that are none of a server. */
   role: string;
   /** The load went to it. */
   is_loaded: boolean;
-  /** CPUs that its process kept busy; `None` where it was not watched. */
+  /** CPUs that its process kept busy, or its processes; `None` where it was not watched. */
   cpus: number | null;
   /** Statements that clients sent to it, per second. */
   statements_per_s: number | null;
@@ -799,6 +799,8 @@ export type NodeState = {
   applier: Applier | null;
   /** What its appliers were found to do, by the server; `None` where it showed none. */
   applying: Applying | null;
+  /** Of a program: in which states its threads were, most of them first. */
+  threads: Array<StateThreads>;
 };
 
 /** Something that was not measured. */
@@ -1313,6 +1315,13 @@ export type StateShare = {
   /** Such as "file_sync". */
   state: string;
   share: number;
+};
+
+/** How many threads of a program were in one state, in the mean. */
+export type StateThreads = {
+  /** Such as "kernel_lock". */
+  state: string;
+  threads: number;
 };
 
 /** Time in one state. */
