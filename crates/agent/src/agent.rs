@@ -40,6 +40,8 @@ const REFUSED_TIME_MAX: Duration = Duration::from_secs(15);
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
 /// A recording ends when no commander has asked for the clock for this long, although the hub was there.
 const UNASKED_TIME_MAX: Duration = Duration::from_secs(30 * 60);
+/// Bound on a server's answer who it is: sooner than the commander gives up.
+const IDENTITY_TIME_MAX: Duration = Duration::from_secs(10);
 const TOKEN: &str = "token";
 const OUTBOX: &str = "outbox";
 const RUNS: &str = "runs";
@@ -448,10 +450,11 @@ impl Agent {
 /// Asks a server who it is, and answers with that.
 async fn answer_identity(dsn: std::result::Result<String, String>, question: Question) {
     let asked = tokio::task::spawn_blocking(move || identity_of(&dsn?).map_err(|error| error.to_string()));
-    let answer = match asked.await {
-        Ok(Ok(identity)) => Answer::Identity { identity },
-        Ok(Err(why)) => Answer::Refused { why },
-        Err(_) => Answer::Refused { why: "asking the server failed".to_string() },
+    let answer = match tokio::time::timeout(IDENTITY_TIME_MAX, asked).await {
+        Ok(Ok(Ok(identity))) => Answer::Identity { identity },
+        Ok(Ok(Err(why))) => Answer::Refused { why },
+        Ok(Err(_)) => Answer::Refused { why: "asking the server failed".to_string() },
+        Err(_) => Answer::Refused { why: "its server does not answer".to_string() },
     };
     question.answer(&answer).await;
 }

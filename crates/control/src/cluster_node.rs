@@ -19,9 +19,6 @@ pub(crate) const LOADED_MAX: usize = 4;
 /// Role of one of several servers that belong to no cluster.
 pub(crate) const SERVER: &str = "server";
 
-/// Role of processes of any kind that are recorded together with a server, or with other processes.
-pub(crate) const PROGRAM: &str = "program";
-
 /// Threads of a data node that are traced one by one, at most.
 const THREADS_MAX: usize = 64;
 

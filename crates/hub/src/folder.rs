@@ -145,9 +145,11 @@ impl HubFolder {
     /// There is one of this name, or the folder can't be written.
     pub fn invite(&self, name: HostName, kind: MemberKind) -> Result<Token> {
         let _changing = lock_members(&self.path)?;
-        let token = self.add(name, kind)?;
-        self.write_config()?;
-        reload(&self.path)?;
+        // It may have been made anew meanwhile, at another address.
+        let hub = HubFolder::open(&self.path)?;
+        let token = hub.add(name, kind)?;
+        hub.write_config()?;
+        reload(&hub.path)?;
         Ok(token)
     }
 

@@ -151,15 +151,16 @@ fn load_hosts_waited(level: &Level) -> f64 {
     level.result.generators.iter().map(share).fold(0.0, f64::max)
 }
 
-/// What a transaction takes on the hosts that sent it. A thread that is busy for the share ρ of its time holds what arrives for 1 ÷ (1 - ρ) of its
-/// work, as a queue with one server and random arrivals does. Work between transactions is in it, so that it is an upper bound where
-/// arrivals are no worse than random.
+/// What a transaction takes on the hosts that sent it, by an estimate. A thread that is busy for the share ρ of its time holds what arrives for
+/// 1 ÷ (1 - ρ) of its work. A queue with one server, random arrivals and random work does that. It is never more than all its users' work.
+/// The threads of a host count as equally busy. Work between transactions is in it.
 fn load_hosts_ms(level: &Level) -> f64 {
     let of_part = |part: &GeneratorResult| {
         let busy_s = part.client.cpu_s + part.client.run_delay_s;
         let all_s = f64::from(part.client.threads) * level.result.seconds;
         let busy = if all_s > 0.0 { (busy_s / all_s).clamp(0.0, LOAD_THREAD_BUSY_MAX) } else { 0.0 };
-        busy_s * 1e3 / (1.0 - busy)
+        let users_of_thread = f64::from(part.users) / f64::from(part.client.threads.max(1));
+        busy_s * 1e3 * (1.0 / (1.0 - busy)).min(users_of_thread.max(1.0))
     };
     let transactions = level.result.transactions;
     if transactions == 0 {

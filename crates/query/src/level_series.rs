@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use whyso_explain::model::{Counter, Gauge, LevelInput, MachineInput, NodeInput, SeriesName};
 use whyso_record::data::{SeriesId, SeriesKey};
-use whyso_record::run::{NodeFacts, Window};
+use whyso_record::run::{NodeFacts, PROGRAM, Window};
 use whyso_record::{Recording, WindowValue};
 
 use crate::Error;
@@ -70,7 +70,9 @@ pub(crate) fn add_nodes(recording: &Recording, levels: &mut [LevelInput]) -> Res
     let Some(loaded) = &run.node else { return Ok(()) };
     for level in levels.iter_mut() {
         let others = run.nodes.iter().map(|node| node_input(node, node.is_loaded));
-        level.nodes = std::iter::once(node_input(loaded, true)).chain(others).collect();
+        // No load is known of a program.
+        let first = node_input(loaded, loaded.role != PROGRAM);
+        level.nodes = std::iter::once(first).chain(others).collect();
     }
     let place = |key: &SeriesKey| {
         run.nodes.iter().position(|node| node.name == key.host).map_or(0, |position| position + 1)

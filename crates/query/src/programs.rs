@@ -273,7 +273,10 @@ fn counted_programs(recording: &Recording, window: Window) -> Result<Option<Prog
     let is_chosen = |key: &SeriesKey| {
         let is_here = key.host == host
             || key.source == "generator_process" && !run.is_across_hosts()
-            || key.source == "server_process" && run.is_other_node(&key.host);
+            // All processes of a program are counted as such.
+            || key.source == "server_process"
+                && run.is_other_node(&key.host)
+                && !run.is_other_program(&key.host);
         Programs::has(&key.source, &key.metric) && is_here
     };
     let mut level =

@@ -69,7 +69,10 @@ pub struct RunInfo {
     pub ended: Option<RunEnd>,
 }
 
-/// A node of a cluster.
+/// Role of processes of any kind.
+pub const PROGRAM: &str = "program";
+
+/// A node of a cluster, or a target that was recorded together with others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct NodeFacts {
     pub name: String,
@@ -147,9 +150,15 @@ impl RunInfo {
         self.hosts.iter().all(|other| other.name != host)
     }
 
-    /// Whether a series of this host is of another node of the cluster than the run's server.
+    /// Whether a series of this host is of another node of the cluster than the run's server. Other servers and programs that were recorded
+    /// together with it count as such.
     pub fn is_other_node(&self, host: &str) -> bool {
         self.nodes.iter().any(|node| node.name == host)
+    }
+
+    /// Whether a series of this host is of a program that was recorded together with the run's first target.
+    pub fn is_other_program(&self, host: &str) -> bool {
+        self.nodes.iter().any(|node| node.name == host && node.role == PROGRAM)
     }
 
     /// Whether a series of this host is of another node, to which the load went, too.

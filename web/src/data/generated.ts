@@ -753,7 +753,7 @@ export type Measure = "average" | "max" | { "percentile": number };
 /** The part of a recording that is missing, for programs. */
 export type Missing = "server_threads" | "requests" | "commands" | "thread_connections" | "connection_threads" | "stacks" | "wait_stacks" | "thread_stacks" | "function_names" | "performance_schema" | "instrument_waits" | "session_events" | "row_lock_waits" | "metadata_lock_waits" | "metadata_lock_tables" | "innodb_mutexes" | "other";
 
-/** A node of a cluster. */
+/** A node of a cluster, or a target that was recorded together with others. */
 export type NodeFacts = {
   name: string;
   /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy"; "server" where it is in no cluster, and "program" of processes that are none of a server. */

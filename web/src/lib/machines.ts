@@ -39,7 +39,8 @@ export function machinesOf(run: MachineRun, series: SeriesName[]): Machine[] {
   const hosts = run.hosts ?? [];
   if (hosts.length === 0) {
     const hasServer = series.some((entry) => entry.host === SERVER && entry.source === 'cpu');
-    const nodes = (run.nodes ?? []).map((node) => node.name);
+    // Programs that were recorded together with a server are other programs of its machine.
+    const nodes = (run.nodes ?? []).filter((node) => node.role !== 'program').map((node) => node.name);
     return [{ ...whole, name: hasServer ? SERVER : CLIENT, role: hasServer ? 'server' : ownRole, hosts: hasServer ? [SERVER, CLIENT, ...nodes] : [CLIENT] }];
   }
   const machines = hosts.map((host): Machine => ({

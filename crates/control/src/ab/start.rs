@@ -60,7 +60,8 @@ impl<'a> Setup<'a> {
     pub(super) fn one_server(&self) -> Result<Start<'a>, Error> {
         let plan = self.plan;
         let mut workloads = plan.workloads()?;
-        let tested = self.prepare(&plan.sides[0].server, &plan.sides[0].data, &workloads)?;
+        let server = &plan.sides[0].server;
+        let tested = self.prepare(server, plan.changes_server(), &plan.sides[0].data, &workloads)?;
         let servers = vec![tested];
         let prepared = self.runtime.block_on(async {
             bring_data(&servers, &mut workloads, self.listener).await?;
@@ -81,7 +82,8 @@ impl<'a> Setup<'a> {
         let mut workloads = self.plan.workloads()?;
         let mut servers = Vec::new();
         for side in &self.plan.sides {
-            match self.prepare(&side.server.with_settings(&side.set), &side.data, &workloads) {
+            let server = side.server.with_settings(&side.set);
+            match self.prepare(&server, !side.set.is_empty(), &side.data, &workloads) {
                 Ok(tested) => servers.push(tested),
                 Err(error) => return Err(self.give_up(servers, error)),
             }
@@ -153,9 +155,11 @@ impl<'a> Setup<'a> {
         ReplicaWatch::start(self.runtime, &tested, &self.plan.replicas)
     }
 
+    /// `is_changed`: it is given settings, which the agent of its host has to permit.
     fn prepare(
         &self,
         server: &ServerPlan,
+        is_changed: bool,
         data: &Dataset,
         workloads: &[Workload],
     ) -> Result<ServerUnderTest, Error> {
@@ -173,7 +177,7 @@ impl<'a> Setup<'a> {
             can_be_slowed: plan.sides.iter().any(AbSide::is_slowed),
         };
         let tested = prepare_server(self.runtime, &needs, self.listener, self.stop, self.ask_password)?;
-        let loaders = self.loaders.filter(|_| plan.changes_server());
+        let loaders = self.loaders.filter(|_| is_changed);
         let checked = loaders.map_or(Ok(()), |loaders| {
             loaders.check_server(&self.runtime.block_on(server_identity(&tested.dsn))?)
         });

@@ -1,17 +1,25 @@
 //! Processes of any kind that are recorded together with a first target.
 
+use whyso_record::run::PROGRAM;
 use whyso_tracing::Processes;
 
 use crate::Error;
-use crate::cluster_node::{ClusterNode, PROGRAM};
+use crate::cluster_node::ClusterNode;
 
 /// Programs that are recorded together with the first target, at most: each has a tracer of its own.
 pub(super) const PROGRAMS_MAX: usize = 4;
 
+/// Hosts of series that a recording has in any case.
+const TAKEN: [&str; 2] = ["server", "client"];
+
 /// Processes as a node.
 pub(super) fn node(processes: Processes) -> ClusterNode {
+    let name = match TAKEN.contains(&processes.words.as_str()) {
+        true => format!("program {}", processes.words),
+        false => processes.words.clone(),
+    };
     ClusterNode {
-        name: processes.words.clone(),
+        name,
         role: PROGRAM,
         dsn: None,
         port: None,
@@ -42,4 +50,29 @@ pub(super) fn nodes(asked: &[String], known: &[u32]) -> Result<Vec<ClusterNode>,
         found.push(node(processes));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_never_has_the_name_of_a_host_that_is_there_in_any_case() {
+        let named = |name: &str| {
+            let processes = Processes { words: name.to_string(), pids: vec![7], name: name.to_string() };
+            node(processes).name
+        };
+        assert_eq!(
+            ["apache2", "server", "client"].map(named),
+            ["apache2", "program server", "program client"]
+        );
+    }
+
+    #[test]
+    fn a_process_of_two_targets_is_refused() {
+        let own = std::process::id();
+        let twice = nodes(&[own.to_string()], &[own]).unwrap_err().to_string();
+        assert!(twice.contains("belongs to another target"), "{twice}");
+        assert_eq!(nodes(&[own.to_string()], &[]).unwrap()[0].pid, Some(own));
+    }
 }

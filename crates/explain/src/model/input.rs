@@ -170,8 +170,8 @@ pub struct LevelInput {
     /// 0 where one process sent the load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub load_hosts_waited: f64,
-    /// What a transaction takes on the load hosts themselves, outside of the server and of the way: their threads' CPU time, their waits for a
-    /// CPU, and the queue that these make in one thread. 0 where one process sent the load.
+    /// What a transaction takes on the load hosts themselves, outside of the server and of the way, by an estimate: their threads' CPU time, their
+    /// waits for a CPU, and the queue that these make in one thread. 0 where one process sent the load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub load_hosts_ms: f64,
     /// The measured window, monotonic ns.

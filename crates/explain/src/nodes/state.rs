@@ -115,7 +115,10 @@ impl NodeState {
             name: node.name.clone(),
             role: node.role.clone(),
             is_loaded: node.is_loaded,
-            cpus: on_cpus.or_else(|| per_s(PROCESS, "run_ns", "server").map(|ns_per_s| ns_per_s / 1e9)),
+            cpus: match node.role == PROGRAM {
+                true => on_cpus,
+                false => per_s(PROCESS, "run_ns", "server").map(|ns_per_s| ns_per_s / 1e9),
+            },
             statements_per_s: status("Questions"),
             behind_s: gauge_max(node, "replication", BEHIND),
             executed: executed(node),

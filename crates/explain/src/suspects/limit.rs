@@ -4,6 +4,7 @@
 //! CPUs that are not full is no limit, for nothing waits for it.
 
 use super::case::Case;
+use super::claim::Class;
 use super::model::Cause;
 use super::resource::{Limit, Resource};
 use super::{BlamedClaim, capitalised};
@@ -92,7 +93,25 @@ pub(super) fn limit(case: &Case, accused: &[BlamedClaim]) -> Option<Limit> {
         accused.iter().map(of_one).sum::<f64>() + pauses_ms
     };
     let most = Resource::ALL.into_iter().max_by(|a, b| ms(*a).total_cmp(&ms(*b)).then(b.cmp(a)))?;
-    (ms(most) > 0.0).then(|| described(case, most, case.share(ms(most))))
+    let limit = (ms(most) > 0.0).then(|| described(case, most, case.share(ms(most))));
+    let is_estimate = |blamed: &BlamedClaim| {
+        blamed.claim.cause == Cause::Generator && blamed.claim.class == Class::Inferred
+    };
+    match limit {
+        Some(limit) if limit.id == Resource::Client && accused.iter().any(is_estimate) => {
+            Some(Limit { text: estimated(case, limit.share), ..limit })
+        }
+        limit => limit,
+    }
+}
+
+/// What is said of hosts of the load whose own time was not traced.
+fn estimated(case: &Case, share: f64) -> String {
+    format!(
+        "The hosts of the load are the limit at {}, not the server: by an estimate, their own work takes {} of the response time.",
+        case.level.name(),
+        whyso_words::percent(share)
+    )
 }
 
 fn described(case: &Case, id: Resource, share: f64) -> Limit {

@@ -201,24 +201,26 @@ fn generator(case: &Case) -> Option<Claim> {
     )
 }
 
-/// Time outside of the server that the hosts of the load take themselves, at most; 0 where what sent the load was traced, or one process sent it.
+/// Time outside of the server that the hosts of the load take themselves, by an estimate; 0 where what sent the load was traced, or one process
+/// sent it. Their delays are in the way back.
 fn load_hosts_ms(case: &Case) -> f64 {
     let of_clients = [Part::ClientQueue, Part::ClientCpu, Part::ClientDelay];
     let is_in_transit = case.level.is_across_hosts && of_clients.iter().all(|part| case.ms(*part) <= 0.0);
-    let outside_ms = case.ms(Part::TransitIn) + case.ms(Part::TransitOut);
-    if is_in_transit { case.level.load_hosts_ms.min(outside_ms) } else { 0.0 }
+    if is_in_transit { case.level.load_hosts_ms.min(case.ms(Part::TransitOut)) } else { 0.0 }
 }
 
 /// The load hosts' part of the time outside of the server.
 fn load_hosts(case: &Case) -> Option<Claim> {
     let ms = load_hosts_ms(case);
-    if case.level.load_hosts_waited > LOAD_HOSTS_WAITED_MAX || case.share(ms) < 0.15 {
+    // One that is full comes first by itself.
+    let is_full = generator::saturated_why(case.level, case.machine).is_some();
+    if is_full || case.level.load_hosts_waited > LOAD_HOSTS_WAITED_MAX || case.share(ms) < 0.15 {
         return None;
     }
-    let why =
-        "the threads of the load hosts work this long, and what arrives meanwhile waits for them".to_string();
+    let why = "how busy the threads of the load hosts were, and how long they waited for a CPU, gives this"
+        .to_string();
     Some(
-        Claim::new(Cause::Generator, "the load hosts' own work holds at most", why)
+        Claim::new(Cause::Generator, "the load hosts' own work holds by an estimate", why)
             .holds(ms)
             .certain(0.7)
             .by(Class::Inferred)
@@ -260,7 +262,7 @@ fn network(case: &Case) -> Option<Claim> {
     let evidence = case.parts(&parts);
     let claim = if of_hosts_ms > 0.0 {
         let why = format!(
-            "{} per {unit} passed outside of the server, of which the load hosts' own threads account for {} at most{again}",
+            "{} per {unit} passed outside of the server, of which the load hosts' own threads account for {}, by an estimate from their CPU time{again}",
             whyso_words::milliseconds(outside_ms),
             whyso_words::milliseconds(of_hosts_ms)
         );

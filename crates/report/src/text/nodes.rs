@@ -64,12 +64,15 @@ pub(crate) fn nodes(nodes: &[NodeState]) -> String {
     }
     let is_known = |(_, cell): &&Column| nodes.iter().any(|node| cell(node).is_some());
     let columns: Vec<&Column> = FIRST.iter().chain(OTHERS.iter().filter(is_known)).collect();
+    let has = |role: &str| nodes.iter().any(|node| node.role == role);
+    let are_separate = nodes.iter().all(|node| ["server", "program"].contains(&node.role.as_str()));
     let mut rows = vec![columns.iter().map(|(head, _)| (*head).to_string()).collect::<Vec<_>>()];
+    if are_separate {
+        rows[0][0] = "target".to_string();
+    }
     for node in nodes {
         rows.push(columns.iter().map(|(_, cell)| cell(node).unwrap_or_else(dash)).collect());
     }
-    let has = |role: &str| nodes.iter().any(|node| node.role == role);
-    let are_separate = nodes.iter().all(|node| ["server", "program"].contains(&node.role.as_str()));
     let title = match (are_separate, has("server"), has("program")) {
         (true, true, true) => "Servers and programs",
         (true, true, false) => "Servers",
