@@ -209,12 +209,17 @@ fn load_hosts_ms(case: &Case) -> f64 {
     if is_in_transit { case.level.load_hosts_ms.min(case.ms(Part::TransitOut)) } else { 0.0 }
 }
 
+/// Whether threads of a load host waited for CPUs for so long that it delayed answers.
+pub(super) fn are_hosts_starved(case: &Case) -> bool {
+    case.level.load_hosts_waited > LOAD_HOSTS_WAITED_MAX
+}
+
 /// The load hosts' part of the time outside of the server.
 fn load_hosts(case: &Case) -> Option<Claim> {
     let ms = load_hosts_ms(case);
     // One that is full comes first by itself.
     let is_full = generator::saturated_why(case.level, case.machine).is_some();
-    if is_full || case.level.load_hosts_waited > LOAD_HOSTS_WAITED_MAX || case.share(ms) < 0.15 {
+    if is_full || are_hosts_starved(case) || case.share(ms) < 0.15 {
         return None;
     }
     let why = "how busy the threads of the load hosts were, and how long they waited for a CPU, gives this"
@@ -234,8 +239,8 @@ fn network(case: &Case) -> Option<Claim> {
     if case.are_cpus_full() && case.machine.shared {
         return None;
     }
-    // The load hosts' own waits for a CPU are in the way back, and nothing separates them.
-    if case.level.load_hosts_waited > LOAD_HOSTS_WAITED_MAX {
+    // Their own waits for a CPU are in the way back, and nothing separates them.
+    if are_hosts_starved(case) {
         return None;
     }
     let has_proxy = proxy::of(case).is_some();

@@ -404,6 +404,8 @@ fn unknown(case: &Case, lock_ms: f64, instead: &[Cause]) -> Claim {
         Part::TransitIn,
     ];
     let largest = open.into_iter().max_by(|a, b| case.ms(*a).total_cmp(&case.ms(*b))).unwrap_or(Part::Other);
+    let between_ms = case.ms(Part::TransitOut);
+    let is_between = load::are_hosts_starved(case) && between_ms > lock_ms && between_ms > case.ms(largest);
     let why = if let Some(used) = case.cpus_used().filter(|_| !instead.is_empty() && case.are_cpus_full()) {
         unknown_work(case, used, instead)
     } else if let Some(why) = untraced::unknown(case) {
@@ -412,6 +414,12 @@ fn unknown(case: &Case, lock_ms: f64, instead: &[Cause]) -> Claim {
         "the counters do not show what it was waited for; record the server on its own machine next, where its threads can be traced".to_string()
     } else if !case.is_traced() {
         "the counters do not show what it was waited for; trace the run next, so that each thread's states are known".to_string()
+    } else if is_between {
+        format!(
+            "{} per {unit} passed between the server and the load hosts, whose threads waited for a CPU meanwhile: what of it is the way is not known; \
+             give the load hosts more CPUs next",
+            whyso_words::milliseconds(between_ms)
+        )
     } else if lock_ms > case.ms(largest) {
         "threads slept on locks, and no counter shows on which; record the stacks of their waits next"
             .to_string()
@@ -427,7 +435,7 @@ fn unknown(case: &Case, lock_ms: f64, instead: &[Cause]) -> Claim {
     Claim::new(Cause::Unknown, "what no known cause holds is", why)
         .certain(CERTAINTY_OF_UNKNOWN)
         .rests_on([case.level_quantity("latency_mean_ms")])
-        .rests_on(case.parts(&[Part::Lock, largest]))
+        .rests_on(case.parts(&[Part::Lock, if is_between { Part::TransitOut } else { largest }]))
 }
 
 /// The CPUs are full, and nothing shows what with.
