@@ -5,6 +5,7 @@
 mod common;
 
 use std::process::{Command, Stdio};
+use std::sync::{PoisonError, RwLock};
 
 use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
 use serde_json::Value;
@@ -14,8 +15,13 @@ const BY_SCAN: &str = "SELECT c FROM sbtest1 WHERE id + 0 = 7";
 const SETTING: &str = "SELECT @@GLOBAL.innodb_io_capacity";
 const SIGKILL: i32 = 9;
 
+/// Whether a server settles after a switch is judged by its commits. They take as long as the disk that others use, so that no other test of the
+/// file runs meanwhile.
+static QUIET: RwLock<()> = RwLock::new(());
+
 #[test]
 fn a_statement_that_scans_is_slower_and_costs_the_server_more_cpu_time() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let mut ab = place.whyso(&["ab", "--query", BY_INDEX, "--users", "2", "--tables", "1", "--rows", "2000"]);
     let ab = ab.args(["--seconds", "25", "--json", "--versus", "--query", BY_SCAN]);
@@ -54,6 +60,7 @@ impl Drop for Neighbour {
 
 #[test]
 fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let neighbour = Neighbour::start();
     let pid = neighbour.0.id().to_string();
@@ -107,6 +114,7 @@ fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
 
 #[test]
 fn a_server_whose_work_takes_longer_does_less() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let mut ab = place.whyso(&["ab", "oltp-point-select", "--users", "4", "--tables", "1", "--rows", "1000"]);
     let ab = ab.args(["--seconds", "20", "--json", "--versus", "--cpu-speed", "40%"]);
@@ -120,6 +128,7 @@ fn a_server_whose_work_takes_longer_does_less() {
 
 #[test]
 fn on_slower_storage_only_what_waits_for_it_takes_longer() {
+    let _alone = QUIET.write().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let ratio_of = |workload: &str| {
         let mut ab = place.whyso(&["ab", workload, "--users", "1", "--tables", "1", "--rows", "1000"]);
@@ -140,6 +149,7 @@ fn on_slower_storage_only_what_waits_for_it_takes_longer() {
 
 #[test]
 fn a_replica_that_stops_ends_the_experiment_and_everything_is_put_back() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let source = OwnServer::start_with(&["--log-bin=bin", "--server-id=1"]);
     let replica = OwnServer::start_with(&["--server-id=2"]);
@@ -197,6 +207,7 @@ fn what_cannot_be_compared_is_refused_before_anything_starts() {
 
 #[test]
 fn a_suspect_is_removed_and_what_that_gains_is_measured() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     // One user on a server with room for more: four times the users is the intervention that costs nothing.
     let run = place
