@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -200,21 +201,48 @@ pub(crate) fn finish(mut child: Child, bound: Duration) -> Output {
         if begin.elapsed() > bound {
             child.kill().unwrap();
             child.wait().unwrap();
-            panic!("the program did not end within {bound:?}");
+            // A program that it started may keep them open.
+            let printed = |drained: &Option<Drained>| drained.as_ref().map_or(String::new(), Drained::so_far);
+            panic!("the program did not end within {bound:?}: {} {}", printed(&stdout), printed(&stderr));
         }
         sleep(Duration::from_millis(20));
     };
-    let collect =
-        |reader: Option<std::thread::JoinHandle<Vec<u8>>>| reader.map_or(Vec::new(), |r| r.join().unwrap());
+    let collect = |drained: Option<Drained>| drained.map_or(Vec::new(), Drained::to_the_end);
     Output { status, stdout: collect(stdout), stderr: collect(stderr) }
 }
 
-fn drain(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = from.read_to_end(&mut bytes);
-        bytes
-    })
+/// What a program prints, as it comes.
+struct Drained {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl Drained {
+    fn so_far(&self) -> String {
+        text(&self.bytes.lock().unwrap())
+    }
+
+    fn to_the_end(self) -> Vec<u8> {
+        self.reader.join().unwrap();
+        std::mem::take(&mut self.bytes.lock().unwrap())
+    }
+}
+
+fn drain(mut from: impl std::io::Read + Send + 'static) -> Drained {
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&bytes);
+    let reader = std::thread::spawn(move || {
+        let mut some = [0; 8192];
+        loop {
+            match from.read(&mut some) {
+                Ok(0) => break,
+                Ok(length) => kept.lock().unwrap().extend_from_slice(&some[..length]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+    });
+    Drained { bytes, reader }
 }
 
 pub(crate) fn spawn(command: &mut Command) -> Child {
