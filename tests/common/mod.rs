@@ -207,7 +207,7 @@ pub(crate) fn finish(mut child: Child, bound: Duration) -> Output {
         }
         sleep(Duration::from_millis(20));
     };
-    let collect = |drained: Option<Drained>| drained.map_or(Vec::new(), Drained::to_the_end);
+    let collect = |drained: Option<Drained>| drained.map_or(Vec::new(), Drained::read_to_end);
     Output { status, stdout: collect(stdout), stderr: collect(stderr) }
 }
 
@@ -222,7 +222,7 @@ impl Drained {
         text(&self.bytes.lock().unwrap())
     }
 
-    fn to_the_end(self) -> Vec<u8> {
+    fn read_to_end(self) -> Vec<u8> {
         self.reader.join().unwrap();
         std::mem::take(&mut self.bytes.lock().unwrap())
     }
