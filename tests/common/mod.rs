@@ -202,22 +202,23 @@ pub(crate) fn finish(mut child: Child, bound: Duration) -> Output {
             child.kill().unwrap();
             child.wait().unwrap();
             // A program that it started may keep them open.
-            let printed = |drained: &Option<Drained>| drained.as_ref().map_or(String::new(), Drained::so_far);
+            let printed =
+                |drained: &Option<PipeReader>| drained.as_ref().map_or(String::new(), PipeReader::so_far);
             panic!("the program did not end within {bound:?}: {} {}", printed(&stdout), printed(&stderr));
         }
         sleep(Duration::from_millis(20));
     };
-    let collect = |drained: Option<Drained>| drained.map_or(Vec::new(), Drained::read_to_end);
+    let collect = |drained: Option<PipeReader>| drained.map_or(Vec::new(), PipeReader::read_to_end);
     Output { status, stdout: collect(stdout), stderr: collect(stderr) }
 }
 
 /// What a program prints, as it comes.
-struct Drained {
+struct PipeReader {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: std::thread::JoinHandle<()>,
 }
 
-impl Drained {
+impl PipeReader {
     fn so_far(&self) -> String {
         text(&self.bytes.lock().unwrap())
     }
@@ -228,7 +229,7 @@ impl Drained {
     }
 }
 
-fn drain(mut from: impl std::io::Read + Send + 'static) -> Drained {
+fn drain(mut from: impl std::io::Read + Send + 'static) -> PipeReader {
     let bytes = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&bytes);
     let reader = std::thread::spawn(move || {
@@ -242,7 +243,7 @@ fn drain(mut from: impl std::io::Read + Send + 'static) -> Drained {
             }
         }
     });
-    Drained { bytes, reader }
+    PipeReader { bytes, reader }
 }
 
 pub(crate) fn spawn(command: &mut Command) -> Child {
