@@ -120,7 +120,7 @@ test('the time budget is drawn level by level, with its remainder, and says what
 test('the nodes of a cluster stand in a table, with only the columns that some node has', async () => {
   const node = {
     role: 'replica', is_loaded: false, cpus: 0.5, statements_per_s: 2, behind_s: null, executed: null, paused: null,
-    pauses_asked_per_s: null, receive_queue: null, conflicts_per_s: null, memory_used: null, page_hits: null, in_kernel: null, applier: null, applying: null,
+    pauses_asked_per_s: null, receive_queue: null, conflicts_per_s: null, memory_used: null, page_hits: null, in_kernel: null, applier: null, applying: null, threads: [],
   };
   const changed = variant((head) => {
     head.explanation.nodes = [
