@@ -145,7 +145,7 @@ impl HubFolder {
     /// There is one of this name, or the folder can't be written.
     pub fn invite(&self, name: HostName, kind: MemberKind) -> Result<Token> {
         let _changing = lock_members(&self.path)?;
-        // It may have been made anew meanwhile, at another address.
+        // Another address may have been given to the hub meanwhile.
         let hub = HubFolder::open(&self.path)?;
         let token = hub.add(name, kind)?;
         hub.write_config()?;
