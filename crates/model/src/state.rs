@@ -27,10 +27,12 @@ pub enum State {
     Other,
     /// Sleeping until there is work: on a condition, outside of any request, or for a signal.
     Idle,
+    /// Within a request, waiting for a server that the thread asked itself. Of programs that are no database server.
+    Upstream,
 }
 
 /// How many states there are.
-pub const STATES: usize = 15;
+pub const STATES: usize = 16;
 
 /// Every state, in the order of its number.
 pub const ALL: [State; STATES] = [
@@ -49,6 +51,7 @@ pub const ALL: [State; STATES] = [
     State::Aio,
     State::Other,
     State::Idle,
+    State::Upstream,
 ];
 
 impl State {
@@ -70,6 +73,7 @@ impl State {
             State::Aio => "aio",
             State::Other => "other",
             State::Idle => "idle",
+            State::Upstream => "upstream",
         }
     }
 

@@ -47,6 +47,7 @@ pub(crate) struct ServedAccount {
     pub(crate) unseen: u64,
     pub(crate) user_samples: u64,
     pub(crate) system_samples: u64,
+    pub(crate) interleaved: u64,
 }
 
 /// `struct account` of `bpf/account.h`, byte for byte.
@@ -102,6 +103,11 @@ pub(crate) struct Account {
     pub(crate) name: [u8; 16],
     condition: u64,
     idle_condition: u64,
+    upstream: u64,
+    pub(crate) kept_ns: u64,
+    asked: u8,
+    kept: u8,
+    unused: [u8; 6],
 }
 
 impl Account {
@@ -154,6 +160,9 @@ impl Account {
         }
         let state = self.state();
         self.time[state as usize].sum += left_ns - since_ns;
+        if self.kept == 1 {
+            self.kept_ns += left_ns - since_ns;
+        }
         self.time[State::Runqueue as usize].sum += now_ns - left_ns;
         self.since_ns = now_ns;
         let whose = match self.whose {

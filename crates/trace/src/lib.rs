@@ -43,6 +43,7 @@ pub mod dispatcher;
 mod emulated;
 mod error;
 mod files;
+mod listeners;
 mod mounts;
 mod namespace;
 mod now;
@@ -58,6 +59,7 @@ mod stack_sampling;
 mod stacks;
 mod system_calls;
 mod tracer;
+mod upstreams;
 
 /// Generated from `bpf/stacks.bpf.c` by the build script.
 #[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
@@ -103,12 +105,13 @@ pub use command::{
 pub use cost::{Cost, CountingCost, NOTHING};
 pub use dispatcher::{Dispatcher, DispatcherError, ProbePlace};
 pub use error::Error;
+pub use listeners::Listeners;
 pub use namespace::check_proc;
 pub use now::{ThreadNow, ThreadSnapshot};
 pub use pauses::{Client, Moments, Pauses};
 pub use places::Places;
 pub use program_stacks::{ProgramOrigin, ProgramRecord, ProgramStacks};
-pub use reading::{ClientSums, FileWait, OtherSums, Reading, ServerSums, ThreadSums};
+pub use reading::{ClientSums, FileWait, OtherSums, Reading, ServerSums, ThreadSums, UpstreamSums};
 pub use sampled::Sampler;
 pub use sql::{COMMANDS_AT_ONCE, CommandsLost, SqlTrace, commands_ring_bytes};
 pub use stack_record::{Registers, StackKind, StackRecord};

@@ -32,8 +32,23 @@ pub struct Reading {
     pub roles: BTreeMap<Role, (u64, [u64; STATES])>,
     /// The server's threads that live.
     pub threads: Vec<ThreadSums>,
+    /// Of a program that is no database server: the time that its threads waited for the next request on connections that stay open.
+    pub kept_ns: u64,
+    /// Of a program that is no database server: the servers that it asked within requests.
+    pub upstreams: Vec<UpstreamSums>,
     /// What could not be counted, by why.
     pub lost: [(&'static str, u64); LOST],
+}
+
+/// A server that threads of a program asked within requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamSums {
+    /// Where it listens: "tcp 3306" with the port, or "unix /run/a.sock" with the path of its socket.
+    pub address: String,
+    /// Times that a thread sent to it, after it had received.
+    pub asked: u64,
+    /// The time that threads waited for it.
+    pub wait_ns: u64,
 }
 
 /// The server's side of the load's requests.
@@ -62,6 +77,8 @@ pub struct ServerSums {
     pub user_samples: u64,
     /// The same in the kernel.
     pub system_samples: u64,
+    /// Requests of a program that is no database server whose thread worked on others meanwhile.
+    pub interleaved: u64,
 }
 
 impl ServerSums {
@@ -94,7 +111,7 @@ impl ServerSums {
     }
 
     /// Those that are no list.
-    fn plain(&mut self) -> [&mut u64; 10] {
+    fn plain(&mut self) -> [&mut u64; 11] {
         [
             &mut self.requests,
             &mut self.request_ns,
@@ -106,6 +123,7 @@ impl ServerSums {
             &mut self.relayed,
             &mut self.user_samples,
             &mut self.system_samples,
+            &mut self.interleaved,
         ]
     }
 }
@@ -190,6 +208,7 @@ pub(crate) struct Sums {
     pub(crate) strange: ServerSums,
     pub(crate) connections: u64,
     pub(crate) own: u64,
+    pub(crate) kept_ns: u64,
     pub(crate) client: ClientSums,
     pub(crate) roles: BTreeMap<Role, (u64, [u64; STATES])>,
 }
@@ -207,7 +226,9 @@ impl Sums {
             sums.unseen += served.unseen;
             sums.user_samples += served.user_samples;
             sums.system_samples += served.system_samples;
+            sums.interleaved += served.interleaved;
         }
+        self.kept_ns += account.kept_ns;
         self.own += account.own;
         self.connections += account.connections;
         let of_role = self.roles.entry(role).or_default();

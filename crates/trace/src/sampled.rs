@@ -140,6 +140,7 @@ impl Sampler {
             roles: sums.roles,
             threads,
             lost,
+            ..Reading::default()
         }
     }
 

@@ -12,6 +12,26 @@ pub fn name_of_syscall(number: i64) -> Option<&'static str> {
     CALLS.iter().find(|(call, _, _)| *call == number).map(|(_, name, _)| name.trim_start_matches("SYS_"))
 }
 
+/// Where a system call that waits for a peer has the descriptor of its socket; the numbers are those of `bpf/upstream.h`.
+pub(crate) fn descriptor_of_syscall(number: i64) -> u8 {
+    const FIRST_ARGUMENT: u8 = 1;
+    const OF_FIRST_POLLED: u8 = 2;
+    const OF_CONNECT: u8 = 3;
+    match number {
+        libc::SYS_connect => OF_CONNECT,
+        libc::SYS_ppoll => OF_FIRST_POLLED,
+        poll if Some(poll) == POLL => OF_FIRST_POLLED,
+        libc::SYS_recvfrom
+        | libc::SYS_recvmsg
+        | libc::SYS_recvmmsg
+        | libc::SYS_read
+        | libc::SYS_readv
+        | libc::SYS_accept
+        | libc::SYS_accept4 => FIRST_ARGUMENT,
+        _ => 0,
+    }
+}
+
 /// The call that newer architectures have only as `ppoll`.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const POLL: Option<i64> = Some(libc::SYS_poll);
@@ -50,6 +70,7 @@ const CALLS: &[(i64, &str, State)] = &[
     call!(SYS_sendto, NetSend),
     call!(SYS_sendmsg, NetSend),
     call!(SYS_sendmmsg, NetSend),
+    call!(SYS_connect, NetSend),
     call!(SYS_recvfrom, NetReceive),
     call!(SYS_recvmsg, NetReceive),
     call!(SYS_recvmmsg, NetReceive),

@@ -18,6 +18,7 @@ use crate::cost::{Cost, CountingCost, NOTHING, SAMPLES_PER_S, attach_sampler, co
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
+use crate::listeners::Listeners;
 use crate::mounts::Mounts;
 use crate::namespace::PidNamespace;
 use crate::pauses::{PauseBaseline, Pauses};
@@ -27,7 +28,8 @@ use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::sql::SqlTrace;
 use crate::stack_sampling::StackSampling;
 use crate::stacks::Stacks;
-use crate::system_calls::{POLL, state_of_syscall};
+use crate::system_calls::{POLL, descriptor_of_syscall, state_of_syscall};
+use crate::upstreams::upstreams;
 
 /// Processes whose descriptors are read for the paths of files, at most: those that do the same work have the same files open.
 const PROCESSES_READ_MAX: usize = 64;
@@ -117,6 +119,9 @@ impl Tracer {
             constants.pid_namespace_level = namespace.level;
             for (number, state) in constants.state_of_syscall.iter_mut().enumerate() {
                 *state = state_of_syscall(number as i64) as u8;
+            }
+            for (number, descriptor) in constants.descriptor_of_syscall.iter_mut().enumerate() {
+                *descriptor = descriptor_of_syscall(number as i64);
             }
             constants.call_of_poll = call_number(POLL);
             constants.call_of_ppoll = call_number(Some(libc::SYS_ppoll));
@@ -231,6 +236,10 @@ impl Tracer {
         let pids = &self.skeleton.maps.program_pids;
         for pid in &program.pids {
             pids.update(&pid.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY).map_err(Error::of)?;
+        }
+        let ports = &self.skeleton.maps.ports_listened;
+        for port in Listeners::of(&program.pids).ports {
+            ports.update(&port.to_ne_bytes(), &[1], MapFlags::ANY).map_err(Error::of)?;
         }
         let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() else { return Ok(()) };
         data.watched.programs = 1;
@@ -350,6 +359,8 @@ impl Tracer {
             others,
             roles: sums.roles,
             threads,
+            kept_ns: sums.kept_ns,
+            upstreams: if self.is_program { upstreams(&self.skeleton.maps.upstreams) } else { Vec::new() },
             lost: self.lost(),
         }
     }

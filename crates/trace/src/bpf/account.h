@@ -1,7 +1,7 @@
 // What the programs and src/account.rs share: the account of one thread, byte for byte.
 #pragma once
 
-#define STATES 15
+#define STATES 16
 #define ACCOUNTS_MAX 16384 // user space sets the sizes of maps before it loads them: src/capacity.rs
 #define SYSCALLS_MAX 512
 #define NO_CALL 0xffff
@@ -23,6 +23,7 @@ enum state {
 	AIO, // waiting for the completion of asynchronous input and output
 	OTHER,
 	IDLE, // futex, with nothing to do: see idle.h
+	UPSTREAM, // waiting for a server that it asked itself: see upstream.h
 };
 
 // Whose thread it is.
@@ -64,6 +65,7 @@ struct served {
 	__u64 unseen; // requests whose arrival was not seen
 	__u64 user_samples;
 	__u64 system_samples;
+	__u64 interleaved; // requests that their thread left meanwhile for others: of programs that are no database server
 };
 
 // What is touched together lies together, from its first cache line on. First comes what a waker and every switch need, then what
@@ -121,6 +123,12 @@ struct account {
 	char name[16];
 	__u64 condition; // in a futex outside of requests: what may be the one that it sleeps on
 	__u64 idle_condition; // the one that it has slept on
+	// Of programs that are no database server: see upstream.h.
+	__u64 upstream; // whom it asked last, or waits for
+	__u64 kept_ns; // waits for the next request on a connection that stays open
+	__u8 asked; // it has sent to `upstream`, and received nothing since
+	__u8 kept; // it waits for the next request on a connection that stays open
+	__u8 unused[6];
 } __attribute__((aligned(64)));
 
 #define PAST_STATES 64

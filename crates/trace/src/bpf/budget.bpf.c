@@ -6,6 +6,7 @@
 
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -157,8 +158,13 @@ int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 	if (!a)
 		return 0;
 	if (a->side == SERVER) {
-		if (!is_outgoing(sk))
+		if (!is_outgoing(sk)) {
+			if (watched.programs)
+				learn_address(sk);
 			server_received(a, sk, length);
+		} else if (watched.programs) {
+			program_hears(a);
+		}
 	}
 	else if (a->side == LOAD)
 		load_received(a, sk);
@@ -179,6 +185,8 @@ int BPF_PROG(on_send, struct sock *sk, int length, int flags)
 		load_sent(a, sk);
 	else if (a->side == SERVER && !is_outgoing(sk))
 		server_sent(a, sk);
+	else if (a->side == SERVER && watched.programs)
+		program_asks(a, sk);
 	return 0;
 }
 
@@ -193,7 +201,7 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	if (!e) {
 		// Of a connection from before the programs ran; or of no server, and then it is never asked for.
 		a = account_of_task(bpf_get_current_task_btf());
-		if (!a || (a->side != LOAD && a->side != OWN))
+		if ((!a || (a->side != LOAD && a->side != OWN)) && !is_for_program(sk))
 			return 0;
 		e = end_of(sk, NOBODY);
 		if (!e)
@@ -229,11 +237,15 @@ int BPF_PROG(on_tcp_state, struct sock *sk, int before, int state)
 {
 	struct account *a;
 
-	if (state != TCP_FIN_WAIT1 && state != TCP_LAST_ACK && state != TCP_CLOSE)
+	if (state != TCP_FIN_WAIT1 && state != TCP_LAST_ACK && state != TCP_CLOSE && state != TCP_LISTEN)
 		return 0;
 	a = account_of_task(bpf_get_current_task_btf());
-	if (a && a->side == SERVER)
+	if (!a || a->side != SERVER)
+		return 0;
+	if (state != TCP_LISTEN)
 		server_closes(a, (__u64)sk);
+	else if (watched.programs)
+		learn_port(sk);
 	return 0;
 }
 

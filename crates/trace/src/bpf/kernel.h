@@ -48,6 +48,7 @@ struct dentry {
 
 struct file {
 	struct inode *f_inode;
+	void *private_data;
 };
 
 struct fdtable {
@@ -114,14 +115,42 @@ struct sk_buff_head {
 	__u32 qlen;
 };
 
+struct in6_addr {
+	union {
+		__u32 u6_addr32[4];
+	} in6_u;
+};
+
 struct sock_common {
 	unsigned short skc_family;
+	unsigned char skc_state;
 	__u16 skc_num; // the port on this side
+	__u16 skc_dport; // on the other one, in the network's order
+	__u32 skc_daddr;
+	struct in6_addr skc_v6_daddr;
 };
 
 struct sock {
 	struct sock_common __sk_common;
 	struct sk_buff_head sk_receive_queue;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct sockaddr_un {
+	char sun_path[108];
+};
+
+struct unix_address {
+	int len;
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct unix_address *addr; // an accepted one has its listener's
+	struct sock *peer;
 };
 
 #if defined(__TARGET_ARCH_x86)

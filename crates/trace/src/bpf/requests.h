@@ -10,9 +10,6 @@
 #define TCP_CLOSE 7
 #define TCP_LAST_ACK 9
 
-#define AF_INET 2
-#define AF_INET6 10
-
 #define COM_QUIT 1
 #define COM_STMT_CLOSE 0x19
 
@@ -92,6 +89,8 @@ static __always_inline _Bool is_outgoing(struct sock *sk)
 	__u16 family, port;
 	struct end *e;
 
+	if (watched.programs)
+		return !is_of_client(sk);
 	if (!client_ports.port[0])
 		return 0;
 	family = sk->__sk_common.skc_family;
@@ -216,6 +215,19 @@ static __always_inline void server_closes(struct account *a, __u64 socket)
 		forget_request(a);
 }
 
+// What a request waited for that no thread worked on. A loop over many sockets waits for the server that it asked.
+static __always_inline void enter_wait_without_thread(struct account *a, __u64 ns)
+{
+	__u32 whose = a->whose == OF_LOAD ? 0 : 1;
+
+	if (!watched.programs)
+		a->time[LOCK].in_requests[whose] += ns;
+	else if (a->upstream)
+		a->time[UPSTREAM].in_requests[whose] += ns;
+	else
+		a->time[OTHER].in_requests[whose] += ns;
+}
+
 // A thread sends to a connection that it did not receive from last: it answers what another one picked. A thread pool's threads
 // do that when what the request waited for is done. Meanwhile the request waited for the server's own work without a thread.
 static __noinline void answer_for_other(struct account *a, struct end *e, __u64 socket, __u64 arrived)
@@ -241,11 +253,10 @@ static __noinline void answer_for_other(struct account *a, struct end *e, __u64 
 		served->requests++;
 		if (arrived > from) {
 			served->request_ns += arrived - from;
-			if (a->whose == OF_LOAD)
-				a->time[LOCK].in_requests[0] += arrived - from;
-			else
-				a->time[LOCK].in_requests[1] += arrived - from;
+			enter_wait_without_thread(a, arrived - from);
 		}
+		if (watched.programs)
+			served->interleaved++;
 	} else {
 		a->own++;
 	}
@@ -410,8 +421,8 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	e->arrived_ns = 0;
 	begin_running(a, now);
 	a->visible = 0;
-	a->headed = length == PACKET_HEADER && !headed;
-	if (is_never_answered(length, headed)) {
+	a->headed = length == PACKET_HEADER && !headed && !watched.programs;
+	if (!watched.programs && is_never_answered(length, headed)) {
 		to_edge_outside(a);
 		if (headed && a->whose != OF_OWN)
 			take_transit_back(a, e);
@@ -433,6 +444,8 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 			enter_transit(a, e, arrived, now);
 		a->request = PICKED;
 		a->socket = (__u64)sk;
+		a->upstream = 0;
+		a->asked = 0;
 		e->picked_ns = now;
 	}
 	end_write(a);
@@ -482,4 +495,41 @@ static __always_inline void load_sent(struct account *a, struct sock *sk)
 		end_write(a);
 	}
 	e->sent_ns = sent;
+}
+
+// A thread of a program asks a server behind it.
+static __always_inline void program_asks(struct account *a, struct sock *sk)
+{
+	__u64 key, now;
+	struct upstream *upstream;
+
+	if (a->request == NONE)
+		return;
+	key = key_of_upstream(sk);
+	if (!key)
+		return;
+	if (!a->asked || a->upstream != key) {
+		upstream = upstream_of(key);
+		if (upstream)
+			__sync_fetch_and_add(&upstream->asked, 1);
+	}
+	// What it did up to now was for the request that it picked; from here on it may work on others.
+	now = monotonic_ns();
+	begin_running(a, now);
+	if (a->request == PICKED) {
+		if (a->whose != OF_OWN && now > a->edge_ns)
+			served_by(a)->request_ns += now - a->edge_ns;
+		to_edge_in_request(a);
+		a->edge_ns = now;
+	}
+	a->upstream = key;
+	a->asked = 1;
+	end_write(a);
+}
+
+static __always_inline void program_hears(struct account *a)
+{
+	begin_write(a);
+	a->asked = 0;
+	end_write(a);
 }

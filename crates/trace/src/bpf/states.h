@@ -5,6 +5,7 @@
 #include "files.h"
 #include "idle.h"
 #include "pauses.h"
+#include "upstream.h"
 
 #define PF_IO_WORKER 0x10
 
@@ -141,6 +142,8 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 		// Otherwise it was woken before it had left its CPU: it never waited.
 		if (waking > ready) {
 			enter(a, state, waking - ready);
+			if (watched.programs)
+				enter_upstream_wait(a, state, waking - ready);
 			if (a->file_inode && state != NET_RECEIVE)
 				enter_file_wait(a, state, waking - ready);
 			ready = waking;
@@ -186,14 +189,18 @@ static __always_inline void leave_cpu(struct account *a, struct task_struct *tas
 	begin_write(a);
 	up_to(a, now);
 	a->state = runnable ? RUNQUEUE : blocked_in(a, task);
+	if (watched.programs && !runnable)
+		a->state = state_by_socket(a, task, a->state);
 	remember(a, a->state, now);
-	// It waits for more of what it received: what it did up to now was for the request.
-	if (a->state == NET_RECEIVE && a->request == PICKED) {
+	// It waits for more of what it received: what it did up to now was for the request. So it was where it waits for another server,
+	// and may continue with another request.
+	if (a->request == PICKED && (a->state == NET_RECEIVE || (a->state == UPSTREAM && a->shared))) {
 		if (a->whose != OF_OWN && now > a->edge_ns)
 			served_by(a)->request_ns += now - a->edge_ns;
 		to_edge_in_request(a);
 		a->edge_ns = now;
-		a->request = SUSPENDED;
+		if (a->state == NET_RECEIVE)
+			a->request = SUSPENDED;
 	}
 	end_write(a);
 }

@@ -10,6 +10,7 @@
 //! trace-subject forks                 starts `sleep` once there is a byte, and prints its number
 //! trace-subject writers PROCESSES     processes that queue on the lock of one log, and of one folder
 //! trace-subject serve OPTIONS…        a server; see `subject/serve.rs`
+//! trace-subject web OPTIONS…          a program that asks a server; see `subject/web.rs`
 //! ```
 
 #[path = "subject/jobs.rs"]
@@ -20,6 +21,8 @@ mod pauses;
 mod serve;
 #[path = "subject/sites.rs"]
 mod sites;
+#[path = "subject/web.rs"]
+mod web;
 #[path = "subject/writers.rs"]
 mod writers;
 
@@ -38,9 +41,10 @@ fn main() -> ExitCode {
         ["forks"] => jobs::forks(),
         ["writers", processes] => writers::fork(processes.parse().expect("a number of processes")),
         ["serve", options @ ..] => serve::serve(&serve::Plan::of(options)),
+        ["web", options @ ..] => web::serve(&web::Plan::of(options)),
         _ => {
             eprintln!(
-                "trace-subject: give jobs, churn, pauses, rename, sites, sleeper, forks, writers or serve"
+                "trace-subject: give jobs, churn, pauses, rename, sites, sleeper, forks, writers, serve or web"
             );
             return ExitCode::from(2);
         }

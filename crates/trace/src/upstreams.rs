@@ -1,0 +1,70 @@
+//! The servers behind a program, as the programs in the kernel count them.
+
+use std::net::Ipv4Addr;
+
+use libbpf_rs::{MapCore, MapFlags};
+
+use crate::reading::UpstreamSums;
+
+/// Keys from here on are places in the kernel's memory: of sockets in the file system.
+const PLACES_FROM: u64 = 1 << 48;
+/// Where `struct upstream` of `bpf/upstream.h` has the path.
+const PATH_AT: usize = 16;
+
+/// Reads all of them. Servers at the same port or path are one.
+pub(crate) fn upstreams(map: &impl MapCore) -> Vec<UpstreamSums> {
+    let mut all: Vec<UpstreamSums> = Vec::new();
+    for key in map.keys() {
+        let Ok(Some(value)) = map.lookup(&key, MapFlags::ANY) else { continue };
+        let Some(sums) = parse(&key, &value) else { continue };
+        match all.iter_mut().find(|known| known.address == sums.address) {
+            Some(known) => {
+                known.asked += sums.asked;
+                known.wait_ns += sums.wait_ns;
+            }
+            None => all.push(sums),
+        }
+    }
+    all.sort_by(|a, b| a.address.cmp(&b.address));
+    all
+}
+
+fn parse(key: &[u8], value: &[u8]) -> Option<UpstreamSums> {
+    let long = |bytes: &[u8], at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let key = long(key, 0)?;
+    Some(UpstreamSums {
+        address: address(key, value.get(PATH_AT..)?),
+        asked: long(value, 0)?,
+        wait_ns: long(value, 8)?,
+    })
+}
+
+/// `key`: a place, or a port above the last four bytes of an address.
+fn address(key: u64, path: &[u8]) -> String {
+    if key >= PLACES_FROM {
+        let end = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
+        return format!("unix {}", String::from_utf8_lossy(&path[..end]));
+    }
+    let (port, host) = (key >> 32, Ipv4Addr::from((key as u32).to_ne_bytes()));
+    // Of ::1 the last four bytes are 0.0.0.1.
+    if host.is_loopback() || host == Ipv4Addr::new(0, 0, 0, 1) {
+        format!("tcp {port}")
+    } else {
+        format!("tcp {host}:{port}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_by_its_port_or_by_its_path() {
+        let key = |port: u64, host: [u8; 4]| port << 32 | u64::from(u32::from_ne_bytes(host));
+        assert_eq!(address(key(3306, [127, 0, 0, 1]), &[]), "tcp 3306");
+        assert_eq!(address(key(11211, [0, 0, 0, 1]), &[]), "tcp 11211");
+        assert_eq!(address(key(3306, [10, 0, 0, 7]), &[]), "tcp 10.0.0.7:3306");
+        assert_eq!(address(0xffff_8881_0000_1000, b"/run/php/fpm.sock\0\0"), "unix /run/php/fpm.sock");
+        assert_eq!(parse(&[0; 8], &[0; 15]), None);
+    }
+}
