@@ -59,10 +59,10 @@ fn a_host_with_another_clock_is_recorded_on_this_one_and_the_offset_is_found_wit
         assert!(error_ns.abs() <= number("bound_ns"), "{clock}");
         assert!(number("bound_ns") < 50_000_000, "{clock}");
     }
-    // What the other host's kernel counted lies in the window of here.
+    // What the other host's kernel counted lies in the window of here. It begins once that host traces, which takes a busy machine seconds.
     let level = &run["levels"][0];
     let window = ["begin_ns", "end_ns"].map(|edge| level["window"][edge].as_i64().unwrap());
-    assert!((4_500_000_000..7_000_000_000).contains(&(window[1] - window[0])), "{level}");
+    assert!((3_000_000_000..7_000_000_000).contains(&(window[1] - window[0])), "{level}");
     assert!(level["result"]["transactions"].as_u64().unwrap() > 1_000, "{level}");
     let roles = series(&lab, &path, ["db", "threads", "cpu_ns", "connection"]);
     let within = roles.iter().filter(|(at, _)| (window[0]..window[1]).contains(at));

@@ -8,6 +8,7 @@ use whyso_model::{Missing, NotMeasured};
 use whyso_record::run::{NodeFacts, RunInfo};
 use whyso_server::Dsn;
 use whyso_server::cluster::{self, Node, Role, StartedCluster};
+use whyso_trace::Listeners;
 use whyso_tracing::Processes;
 
 use crate::Error;
@@ -67,7 +68,17 @@ impl ClusterNode {
             endpoint: self.dsn.as_ref().or(self.entry.as_ref()).map_or_else(String::new, Dsn::endpoint),
             is_loaded: self.is_loaded,
             ndb_id: self.ndb_id,
+            listens: self.listeners().addresses(),
         }
+    }
+
+    /// Where its processes on this machine take clients.
+    fn listeners(&self) -> Listeners {
+        let pids = self
+            .processes
+            .as_ref()
+            .map_or(self.pid.into_iter().collect(), |processes| processes.pids.clone());
+        Listeners::of(&pids)
     }
 
     /// Whether it has threads that apply what other servers have changed.
@@ -101,8 +112,8 @@ pub(crate) fn describe(nodes: &[ClusterNode], info: &mut RunInfo) {
         let names: Vec<String> = programs.iter().map(|node| node.name.clone()).collect();
         info.not_measured.push(NotMeasured::new(
             Missing::Other,
-            format!("requests and locks of {}", whyso_words::list(&names)),
-            "of the programs after the first target, the states of their threads are traced, and the memory of their first process is read",
+            format!("stacks, and waits by file, of {}", whyso_words::list(&names)),
+            "of the programs after the first target, the requests and the states of their threads are traced, and the memory of their first process is read",
         ));
     }
     if others.iter().any(|node| !node.is_loaded) {

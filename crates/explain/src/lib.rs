@@ -75,6 +75,7 @@ mod service_level;
 mod sessions;
 pub mod statements;
 mod suspects;
+mod tiers;
 pub mod timer;
 mod verdict;
 pub mod versus;
@@ -142,6 +143,8 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     findings.extend(budget::findings(&budgets, &levels, about, span).into_iter().map(Some));
     findings.extend(suspects::findings(&suspected).into_iter().map(Some));
     let at = about.and_then(|at| levels.get(at));
+    let tiers = at.or(only(&levels)).map_or(Vec::new(), |level| tiers::times(level, None));
+    findings.extend(tiers::findings(&tiers).into_iter().map(Some));
     findings.extend(at.map_or(Vec::new(), nodes::findings).into_iter().map(Some));
     findings.extend(pauses::findings(&levels, about).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
@@ -180,6 +183,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         suspects: suspected.suspects,
         possible: suspected.possible,
         cpu_gains: suspected.cpu_gains,
+        tiers,
         processes: Vec::new(),
         headline: headline::headline(&levels, shape.as_ref(), &unusable),
         unusable,
@@ -188,12 +192,15 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     }
 }
 
-/// Explains a run of processes. Without requests there is no throughput.
+/// Explains a run of processes: their requests, where they answer any, and the time of all their threads.
 fn of_processes(name: &str, input: &Input) -> Explanation {
     let levels: Vec<Level> = input.levels.iter().map(|level| verdict::judge(level, &input.machine)).collect();
     let processes = processes::times(&input.levels);
-    let mut findings = processes::findings(name, &input.levels, &processes);
     let waits_about = levels.iter().position(|level| level.seconds > 0.0);
+    let tiers =
+        waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), |level| tiers::times(level, Some(name)));
+    let mut findings = tiers::findings(&tiers);
+    findings.extend(processes::findings(name, &input.levels, &processes, !tiers.is_empty()));
     findings.extend(pauses::findings(&levels, waits_about));
     findings.extend(others::steal_finding(&levels));
     findings.extend(warnings::cut_short(&levels));
@@ -202,7 +209,8 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
     Explanation {
         processes,
         nodes,
-        headline: format!("Where the time of {name} went."),
+        headline: tiers::headline(&tiers).unwrap_or_else(|| format!("Where the time of {name} went.")),
+        tiers,
         findings,
         levels: levels.into_iter().map(|level| without_throughput(level.verdict)).collect(),
         ..Explanation::default()

@@ -1,4 +1,4 @@
-//! Processes of any kind: there are no requests to account for, so that the time of all their threads is reported.
+//! Processes of any kind: whether they answer requests or not, the time of all their threads is reported.
 
 use std::collections::BTreeMap;
 
@@ -71,8 +71,13 @@ fn files(waits: &[FileWait]) -> Vec<FileWait> {
     files
 }
 
-/// `name`: what the processes are called.
-pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime]) -> Vec<Finding> {
+/// `name`: what the processes are called. `answers`: they were seen to answer requests.
+pub(crate) fn findings(
+    name: &str,
+    levels: &[LevelInput],
+    times: &[ProcessTime],
+    answers: bool,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     if times.is_empty() {
         let text = format!("No window of {name} was recorded.");
@@ -82,7 +87,7 @@ pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime])
         let window = if times.len() > 1 { format!("Window {}: ", level.index + 1) } else { String::new() };
         findings.push(Finding {
             id: "process".to_string(),
-            text: format!("{window}{}", sentence(name, time)),
+            text: format!("{window}{}", sentence(name, time, answers)),
             evidence: states_evidence(level, time),
         });
         let thread_s = time.thread_s();
@@ -96,7 +101,7 @@ pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime])
     findings
 }
 
-fn sentence(name: &str, time: &ProcessTime) -> String {
+fn sentence(name: &str, time: &ProcessTime, answers: bool) -> String {
     if name == THIS_MACHINE {
         let seconds = whyso_words::number(time.seconds);
         return format!(
@@ -109,10 +114,10 @@ fn sentence(name: &str, time: &ProcessTime) -> String {
     };
     let thread_s = time.thread_s();
     let watched = format!(
-        "{name} was watched for {} s: {threads}{} s of their time. What a request is to it is not known, so that there is no budget per \
-         transaction",
+        "{name} was watched for {} s: {threads}{} s of their time{}",
         whyso_words::number(time.seconds),
         whyso_words::number(thread_s),
+        if answers { "" } else { ". It was not seen to answer requests" },
     );
     let large = time.states.iter().filter(|state| share(state.s, thread_s) >= STATE_SHARE_MIN);
     let shares: Vec<String> = large
@@ -140,6 +145,7 @@ fn state_words(state: &str) -> &str {
         "file_sync" => "in syncs of files",
         "net_send" => "sending",
         "net_receive" => "waiting for their peers",
+        "upstream" => "waiting for servers that they asked",
         "page_fault" => "waiting for memory pages",
         "sleep" => "asleep",
         "idle" => "idle",
@@ -242,9 +248,8 @@ mod tests {
         assert_eq!(
             texts[..3],
             [
-                "apache2 was watched for 10 s: 8 threads in the mean, 80 s of their time. What a request is to it is not known, so \
-                 that there is no budget per transaction; its threads were 63 % waiting for a lock inside the kernel, 31 % on a CPU \
-                 and 6.3 % asleep.",
+                "apache2 was watched for 10 s: 8 threads in the mean, 80 s of their time. It was not seen to answer requests; its \
+                 threads were 63 % waiting for a lock inside the kernel, 31 % on a CPU and 6.3 % asleep.",
                 "/var/log/access.log: 50 % of the threads' time was spent waiting for the lock of this file's inode: one thread at a \
                  time writes to it (2,000 waits of 20 ms in the mean).",
                 "/tmp/: 13 % of the threads' time was spent waiting for the lock of this folder's inode: one thread at a time makes, \
@@ -264,7 +269,7 @@ mod tests {
         nothing.levels[0] = LevelInput { end_ns: 1_000_000_000, ..LevelInput::default() };
         let explained = crate::explain(&nothing);
         assert!(explained.findings[0].text.ends_with("none of its threads was seen."));
-        assert!(sentence(THIS_MACHINE, &ProcessTime::default()).ends_with("CPU time by program."));
+        assert!(sentence(THIS_MACHINE, &ProcessTime::default(), false).ends_with("CPU time by program."));
         let mut odd = input();
         odd.levels[0].counters[0].increase = f64::NAN;
         odd.levels[0].file_waits[0].ns = f64::INFINITY;

@@ -28,6 +28,7 @@ mod size;
 pub mod slo;
 pub mod state;
 mod stop;
+pub mod tier;
 
 pub use facts::{HostFacts, ServerFacts};
 pub use file_wait::FileWait;

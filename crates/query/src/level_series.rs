@@ -7,6 +7,8 @@ use whyso_record::data::{SeriesId, SeriesKey};
 use whyso_record::run::{NodeFacts, PROGRAM, Window};
 use whyso_record::{Recording, WindowValue};
 
+use whyso_model::tier;
+
 use crate::Error;
 
 /// The host of the generator's series.
@@ -118,15 +120,15 @@ pub(crate) fn add_machines(recording: &Recording, levels: &mut [LevelInput]) -> 
 }
 
 fn node_input(node: &NodeFacts, is_loaded: bool) -> NodeInput {
-    let NodeFacts { name, role, ndb_id, .. } = node.clone();
-    NodeInput { name, role, is_loaded, ndb_id, ..NodeInput::default() }
+    let NodeFacts { name, role, ndb_id, listens, .. } = node.clone();
+    NodeInput { name, role, is_loaded, ndb_id, listens, ..NodeInput::default() }
 }
 
 /// Whether a series shows what a node does in its cluster.
 fn is_of_node(key: &SeriesKey) -> bool {
     match key.source.as_str() {
         "server_process" => key.instance == "server",
-        "threads" | "appliers" | "applying" | "replication" | "ndbinfo" => true,
+        "threads" | "appliers" | "applying" | "replication" | "ndbinfo" | tier::TIER | tier::UPSTREAM => true,
         "status" => {
             let metric = key.metric.to_ascii_lowercase();
             metric == "questions" || metric.starts_with("wsrep_") || metric.starts_with("rpl_semi_sync_")

@@ -89,6 +89,10 @@ pub struct NodeFacts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub ndb_id: Option<u32>,
+    /// Where it takes clients on its machine, such as "tcp 80" or "unix /run/a.sock"; empty where that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<String>>")]
+    pub listens: Vec<String>,
 }
 
 /// A machine that an agent recorded.
@@ -171,7 +175,7 @@ impl RunInfo {
         self.format > Format(FORMAT)
     }
 
-    /// What the watched processes are called, where they are no server's: then there are no requests and no transactions.
+    /// What the watched processes are called, where they are no database server's: then there are no transactions.
     pub fn process(&self) -> Option<&str> {
         self.spec.process.as_deref()
     }

@@ -9,10 +9,14 @@ use whyso_words::{number, percent, seconds};
 use crate::text::files::{FILES_SHOWN_MAX, file_cells};
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
 use crate::text::nodes::nodes;
+use crate::text::tiers::tiers;
 
 /// The sentences, and a table of states and one of files for each window.
 pub(crate) fn processes(explanation: &Explanation) -> String {
-    let mut out = String::new();
+    let mut out = tiers(&explanation.tiers);
+    if !out.is_empty() {
+        out.push('\n');
+    }
     for finding in &explanation.findings {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }

@@ -218,6 +218,11 @@ impl Tracer {
         }
     }
 
+    /// Whether it watches processes that are no database server.
+    pub fn is_of_program(&self) -> bool {
+        self.is_program
+    }
+
     /// A window begins: connections of others are counted in it once each, those that are at work now among them.
     pub fn begin_window(&mut self) {
         let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() else { return };

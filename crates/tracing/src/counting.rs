@@ -127,6 +127,11 @@ impl Counting {
         matches!(self, Counting::Traced(_) | Counting::Wire(_))
     }
 
+    /// Whether programs in the kernel count what is no database server.
+    pub fn is_of_program(&self) -> bool {
+        matches!(self, Counting::Traced(tracer) if tracer.is_of_program())
+    }
+
     /// What the programs have cost, where the kernel counts it.
     pub fn cost(&self) -> Vec<Cost> {
         match self {

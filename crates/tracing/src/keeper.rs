@@ -13,6 +13,7 @@ use crate::cost::{CountedTimes, program_values};
 use crate::counting::{Counting, Sight};
 use crate::request::Request;
 use crate::thread_states::StatesTaking;
+use crate::tier;
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -160,6 +161,9 @@ impl Keeper {
             values.push((id, to_value(count)));
         }
         self.reading("trace", begin_ns, end_ns, values);
+        if self.counting.is_of_program() {
+            tier::record(&self.recorder, "server", &read, (begin_ns, end_ns));
+        }
 
         let mut values = Vec::new();
         for (role, (threads, states)) in &read.roles {

@@ -22,6 +22,7 @@ mod session;
 mod sql_trace;
 mod stacks;
 mod thread_states;
+mod tier;
 
 pub use counting::{Counting, Sight};
 pub use error::Error;

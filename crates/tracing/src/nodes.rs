@@ -1,8 +1,8 @@
 //! The threads of a cluster's other nodes: their time by state, by what they are for. Of those that apply what other nodes have changed, each
-//! one by itself. And the threads of other programs that are recorded together with a server, as one sum for each program.
+//! one by itself. And the threads and requests of other programs that are recorded together with a server, as one sum for each program.
 //!
-//! One tracer counts up to four nodes; a program has one of its own, which follows the processes that it starts. Nothing is known of their
-//! requests: the load goes to another node.
+//! One tracer counts up to four nodes; a program has one of its own, which follows the processes that it starts. Nothing is known of the
+//! requests of nodes: the load goes to another one.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -16,6 +16,7 @@ use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
 use whyso_trace::{Program, ThreadSums, TraceSpec, Tracer};
 
 use crate::error::Error;
+use crate::tier;
 
 /// Servers that one tracer counts, at most.
 const SERVERS_MAX: usize = 4;
@@ -203,8 +204,10 @@ impl NodeKeeper {
         }
         for (name, tracer) in &mut self.programs {
             let begin_ns = monotonic_ns();
-            let threads = tracer.read().threads;
+            let read = tracer.read();
             let end_ns = monotonic_ns();
+            tier::record(&self.recorder, name, &read, (begin_ns, end_ns));
+            let threads = read.threads;
             let totals = self.totals.entry(name.clone()).or_default();
             totals.add(&threads.iter().collect::<Vec<_>>(), &HashMap::new());
             let values = values(&self.recorder, name, THREADS, totals);

@@ -322,6 +322,8 @@ export type Explanation = {
   cpu_gains: CpuGains;
   /** What each node of the server's cluster did at that level; empty where it is in none that whyso knows. */
   nodes?: Array<NodeState>;
+  /** Where the time of a request to each program went, and what it waited for in the programs and servers behind it. Those that no other one asks come first. */
+  tiers?: Array<TierTime>;
   /** Of processes that are no server's, where their threads' time went: one a level. */
   processes?: Array<ProcessTime>;
   /** The result in a sentence or two. It is the first finding's words, so the two can't contradict each other. */
@@ -764,6 +766,8 @@ export type NodeFacts = {
   is_loaded?: boolean;
   /** Its number among the nodes of NDB, by which `ndbinfo` names it. */
   ndb_id?: number;
+  /** Where it takes clients on its machine, such as "tcp 80" or "unix /run/a.sock"; empty where that is not known. */
+  listens?: Array<string>;
 };
 
 /** What a node of the cluster did over a level's window. */
@@ -1452,6 +1456,58 @@ export type ThreadsHead = {
   note: string;
 };
 
+/** A line of the nested budget. Those without lines below them add up to the whole. */
+export type TierLine = {
+  /** 0: the request to the first tier; each server behind it is one deeper. */
+  depth: number;
+  /** The tier whose time it is. */
+  tier: string;
+  /** What its threads did; `None` of a line that is no part of a tier's own. */
+  part: Part | null;
+  text: string;
+  /** Of a request to the first tier. */
+  ms: number;
+  /** Of such a request's mean time, 0 to 1. */
+  share: number;
+  /** Lines below divide it. */
+  is_divided: boolean;
+  /** It is the wait for a server that was not recorded. */
+  is_unrecorded: boolean;
+};
+
+/** A part of a request's time. */
+export type TierPart = { part: Part, ms: number };
+
+/** A program or a database server that answers requests, over a level's window. */
+export type TierTime = {
+  name: string;
+  /** A database server: its requests are commands. */
+  is_database: boolean;
+  /** Where it takes clients on its machine, such as "tcp 80". */
+  listens: Array<string>;
+  /** No other tier of the recording asks it. */
+  is_first: boolean;
+  /** Requests that it answered. */
+  requests: number;
+  requests_per_s: number;
+  /** Mean time of a request, from its arrival to the end of its answer. */
+  mean_ms: number;
+  /** What is left of it, with its sign. */
+  unaccounted_ms: number;
+  /** Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`. */
+  parts: Array<TierPart>;
+  /** Servers behind it that a request waited for, the longest wait first. */
+  upstreams: Array<UpstreamTime>;
+  /** Share of its requests whose thread worked on others meanwhile, 0 to 1. */
+  interleaved: number;
+  /** Share of its requests whose arrival was not seen, 0 to 1: their wait to be picked up is missing. */
+  unseen: number;
+  /** Threads that waited for the next request on a connection that stays open, in the mean. */
+  kept_threads: number;
+  /** Where a request's time went over this tier and all behind it; empty of a tier that another one asks. */
+  lines: Array<TierLine>;
+};
+
 /** What the page's head holds of the timeline. */
 export type TimelineHead = {
   states: Array<string>;
@@ -1475,6 +1531,17 @@ export type TransactionResult = {
   /** Of its latency, the time that 90 of 100 did not exceed; may be a lower bound, as the latency's. */
   p90_ms: number;
   service_ms: Latency;
+};
+
+/** What a request waited for a server behind. */
+export type UpstreamTime = {
+  /** Where that listens, such as "tcp 3306" or "unix /run/php/fpm.sock". */
+  address: string;
+  /** Its name, where it was recorded, too. */
+  tier: string | null;
+  /** Questions to it for each request. */
+  asked: number;
+  ms: number;
 };
 
 /** What all users together did with the time of a window, in seconds. `ended`, `in_flight` and `outside` add up to the number of users times the window's length. */

@@ -14,7 +14,7 @@ const NS_PER_MS: f64 = 1e6;
 pub(super) struct LevelContext<'a> {
     /// Name of the load.
     pub(super) workload: &'a str,
-    /// A server is watched: of other processes nobody knows what a request is.
+    /// A database server is watched, which counts its statements.
     pub(super) of_server: bool,
     /// Its requests are traced one by one.
     pub(super) requests: bool,
@@ -32,12 +32,12 @@ pub(super) fn level(context: LevelContext<'_>, index: u32, begin: &Edge, end: &E
     };
     let mut users = 0;
     match (&begin.read, &end.read) {
-        _ if !context.of_server => {}
         (Some(from), Some(to)) if context.requests => {
             result.transactions = to.server.requests - from.server.requests;
             result.latency_ms = mean_of(from, to);
             users = count_at_work(&from.threads, &to.threads);
         }
+        _ if !context.of_server => {}
         (Some(from), Some(to)) => {
             let asked = end.questions.saturating_sub(begin.questions);
             (result.transactions, result.latency_ms) = mean_without_requests(from, to, asked);

@@ -269,6 +269,9 @@ pub struct NodeInput {
     /// Its number among the nodes of NDB, by which `ndbinfo` names it.
     #[serde(default)]
     pub ndb_id: Option<u32>,
+    /// Where it takes clients on its machine, such as "tcp 3306".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listens: Vec<String>,
     /// What concerns its part in the cluster: its process, its threads, replication.
     pub counters: Vec<Counter>,
     pub gauges: Vec<Gauge>,

@@ -8,6 +8,7 @@ use super::{CpuUse, Evidence, FileWait, SeriesName};
 use crate::budget::Budget;
 use crate::nodes::NodeState;
 use crate::suspects::{CpuGains, Limit, Possible, Suspect};
+use crate::tiers::TierTime;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Explanation {
@@ -42,6 +43,10 @@ pub struct Explanation {
     /// What each node of the server's cluster did at that level; empty where it is in none that whyso knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeState>,
+    /// Where the time of a request to each program went, and what it waited for in the programs and servers behind it. Those that no other one
+    /// asks come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierTime>,
     /// Of processes that are no server's, where their threads' time went: one a level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessTime>,

@@ -22,6 +22,9 @@ const ALPHA: f64 = 0.05;
 const BEFORE_RATIO_MAX: f64 = 4.0;
 /// Lines of findings where nobody is suspected.
 const FINDING_LINES_MAX: usize = 12;
+/// Findings of the time of a request to a first program.
+const TIER_BUDGET: &str = "tier-budget";
+
 /// Where the answer is printed.
 #[derive(Clone, Debug)]
 pub struct AnswerPlace<'a> {
@@ -54,6 +57,7 @@ pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlac
     let answer = answer(run, explanation);
     let mut lines = doubts(&answer);
     lines.push(verdict(&answer));
+    lines.extend(tiers(explanation, place.width));
     match answer.causes.first() {
         Some(first) => lines.extend(cause(first, explanation)),
         // A recording of something that is no server, or of nothing.
@@ -142,9 +146,18 @@ fn behind(node: &NodeState) -> Option<Line> {
     })
 }
 
+/// Where the time of a request to each first program went, over all that were recorded.
+fn tiers(explanation: &Explanation, width: usize) -> Vec<Line> {
+    let of_tiers = explanation.findings.iter().filter(|finding| finding.id == TIER_BUDGET);
+    let paragraphs: String =
+        of_tiers.map(|finding| lines_of(&clean(&finding.text), "  ", "    ", width)).collect();
+    paragraphs.lines().take(FINDING_LINES_MAX).map(|line| Line::default().with(Tone::Plain, line)).collect()
+}
+
 /// Where nobody is suspected: what was found, sentence by sentence.
 fn first_findings(explanation: &Explanation, width: usize) -> Vec<Line> {
-    let others = explanation.findings.iter().filter(|finding| finding.text != explanation.headline);
+    let others = explanation.findings.iter();
+    let others = others.filter(|finding| finding.text != explanation.headline && finding.id != TIER_BUDGET);
     let paragraphs = others.map(|finding| lines_of(&clean(&finding.text), "  ", "    ", width));
     let all: String = paragraphs.collect();
     all.lines().take(FINDING_LINES_MAX).map(|line| Line::default().with(Tone::Plain, line)).collect()

@@ -11,6 +11,7 @@ pub(crate) mod nodes;
 pub(crate) mod pfs;
 pub(crate) mod requirements;
 pub(crate) mod statements;
+pub(crate) mod tiers;
 pub(crate) mod timers;
 pub(crate) mod transactions;
 

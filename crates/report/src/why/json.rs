@@ -31,6 +31,9 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
     if !explanation.nodes.is_empty() {
         object["nodes"] = json!(explanation.nodes);
     }
+    if !explanation.tiers.is_empty() {
+        object["tiers"] = json!(explanation.tiers);
+    }
     if run.process().is_some() {
         object["levels"] = json!([]);
         object["processes"] = json!(processes_json(explanation));

@@ -13,6 +13,7 @@ use whyso_words::{number, percent};
 
 use crate::text::layout::{TEXT_WIDTH, wrapped};
 use crate::text::nodes::nodes;
+use crate::text::tiers::tiers;
 
 /// Returns the explanation for people, in as many columns as a terminal has. First comes the budget level by level, then as bars the
 /// budget of the level whose cause is asked for, then the sentences.
@@ -20,7 +21,10 @@ pub fn why(explanation: &Explanation) -> String {
     if !explanation.processes.is_empty() {
         return crate::processes::processes(explanation);
     }
-    let mut out = String::new();
+    let mut out = tiers(&explanation.tiers);
+    if !out.is_empty() {
+        out.push('\n');
+    }
     if explanation.budgets.is_empty() {
         out.push_str("This run was not traced: where the time of a transaction went is not known.\n");
     } else {
@@ -36,7 +40,8 @@ pub fn why(explanation: &Explanation) -> String {
     }
     out.push('\n');
     let is_told = |finding: &&Finding| {
-        finding.id.starts_with("budget") || matches!(finding.id.as_str(), "pauses" | "watching")
+        finding.id.starts_with("budget")
+            || matches!(finding.id.as_str(), "tier-budget" | "tier-note" | "pauses" | "watching")
     };
     for finding in explanation.findings.iter().filter(is_told) {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));

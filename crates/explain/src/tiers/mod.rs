@@ -1,0 +1,213 @@
+//! A request's time over several programs: each one's own parts, and what it waited for in the programs and servers behind it, down to the
+//! last one that was recorded.
+//!
+//! All are sums over a window, divided by its requests. A program's threads wait for a server behind it: that wait is the other one's own
+//! requests, and what lies between. No two clocks are compared, and no single request is followed.
+
+mod model;
+mod nested;
+mod words;
+
+pub use model::{TierLine, TierPart, TierTime, UpstreamTime};
+pub(crate) use words::{findings, headline};
+
+use whyso_model::{State, state, tier};
+
+use crate::budget::Part;
+use crate::level::Level;
+use crate::model::{Counter, NodeInput};
+use nested::lines;
+
+/// Source and metrics of a database server's sums, in the order of [`PROGRAM_SUMS`].
+const SERVER: &str = "trace";
+const SERVER_SUMS: [&str; 6] = [
+    "requests",
+    "request_ns",
+    "transit_in_ns",
+    "transit_in_wakeup_ns",
+    "transit_in_runqueue_ns",
+    "unseen_arrivals",
+];
+const PROGRAM_SUMS: [&str; 6] = [
+    tier::REQUESTS,
+    tier::REQUEST_NS,
+    tier::QUEUE_NS,
+    tier::QUEUE_WAKEUP_NS,
+    tier::QUEUE_RUNQUEUE_NS,
+    tier::UNSEEN,
+];
+/// Role of processes that are none of a server.
+const PROGRAM: &str = "program";
+/// Fewer requests have no mean.
+const REQUESTS_MIN: f64 = 2.0;
+/// More makes no sense.
+const SUM_MAX: f64 = 1e18;
+
+/// The tiers of a level, those first that no other one asks. Empty where no program was recorded that answers requests.
+/// `only`: what the watched processes are called, where they are the only target.
+pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
+    let mut tiers = Vec::new();
+    match (level.nodes, only) {
+        ([], Some(name)) => tiers.extend(time(name, &[], &Sums::of_program(level.counters), level.seconds)),
+        (nodes, _) if nodes.iter().any(|node| node.role == PROGRAM) => {
+            tiers.extend(nodes.iter().filter_map(|node| of_node(node, level)));
+        }
+        _ => {}
+    }
+    if tiers.iter().all(|tier| tier.is_database) {
+        return Vec::new();
+    }
+    let listeners: Vec<(String, Vec<String>)> =
+        tiers.iter().map(|tier| (tier.name.clone(), tier.listens.clone())).collect();
+    let behind = |asks: &str, address: &str| {
+        let found =
+            listeners.iter().find(|(name, listens)| name != asks && listens.iter().any(|own| own == address));
+        found.map(|(name, _)| name.clone())
+    };
+    for tier in &mut tiers {
+        for upstream in &mut tier.upstreams {
+            upstream.tier = behind(&tier.name, &upstream.address);
+        }
+    }
+    let asked: Vec<String> =
+        tiers.iter().flat_map(|tier| &tier.upstreams).filter_map(|upstream| upstream.tier.clone()).collect();
+    for tier in &mut tiers {
+        tier.is_first = !asked.contains(&tier.name);
+    }
+    tiers.sort_by_key(|tier| !tier.is_first);
+    for at in 0..tiers.len() {
+        if tiers[at].is_first {
+            tiers[at].lines = lines(&tiers, at);
+        }
+    }
+    tiers
+}
+
+fn of_node(node: &NodeInput, level: &Level) -> Option<TierTime> {
+    if node.role == PROGRAM {
+        return time(&node.name, &node.listens, &Sums::of_program(&node.counters), level.seconds);
+    }
+    // Only of the first target the requests are counted.
+    let is_first = level.nodes.first().is_some_and(|first| first.name == node.name);
+    let sums = Sums { counters: level.counters, source: SERVER, names: SERVER_SUMS };
+    is_first.then(|| time(&node.name, &node.listens, &sums, level.seconds)).flatten()
+}
+
+/// What a tier's counters grew by over a level's window.
+struct Sums<'a> {
+    counters: &'a [Counter],
+    source: &'static str,
+    names: [&'static str; 6],
+}
+
+impl Sums<'_> {
+    fn of_program(counters: &[Counter]) -> Sums<'_> {
+        Sums { counters, source: tier::TIER, names: PROGRAM_SUMS }
+    }
+
+    fn of(&self, metric: &str) -> f64 {
+        let is_it =
+            |counter: &&Counter| counter.series.source == self.source && counter.series.metric == metric;
+        let found = self.counters.iter().find(is_it).map(|counter| counter.increase);
+        found.filter(|sum| (0.0..SUM_MAX).contains(sum)).unwrap_or(0.0)
+    }
+
+    fn all(&self) -> [f64; 6] {
+        self.names.map(|name| self.of(name))
+    }
+
+    /// Addresses of the servers behind, each with how often it was asked, and how long it was waited for.
+    fn upstreams(&self) -> Vec<(String, f64, f64)> {
+        let mut found: Vec<(String, f64, f64)> = Vec::new();
+        let makes_sense = |counter: &&Counter| (0.0..SUM_MAX).contains(&counter.increase);
+        let of_upstreams = self.counters.iter().filter(|counter| counter.series.source == tier::UPSTREAM);
+        for counter in of_upstreams.filter(makes_sense) {
+            let address = &counter.series.instance;
+            let at = found.iter().position(|(known, ..)| known == address).unwrap_or_else(|| {
+                found.push((address.clone(), 0.0, 0.0));
+                found.len() - 1
+            });
+            match counter.series.metric.as_str() {
+                tier::ASKED => found[at].1 += counter.increase,
+                tier::WAIT_NS => found[at].2 += counter.increase,
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// `None`: too few requests were answered.
+fn time(name: &str, listens: &[String], sums: &Sums<'_>, seconds: f64) -> Option<TierTime> {
+    let [requests, request_ns, queue_ns, queue_wakeup_ns, queue_runqueue_ns, unseen] = sums.all();
+    if requests < REQUESTS_MIN || seconds <= 0.0 {
+        return None;
+    }
+    let ms = |ns: f64| ns / 1e6 / requests;
+    let mut parts = vec![
+        TierPart { part: Part::TransitIn, ms: ms((queue_ns - queue_wakeup_ns - queue_runqueue_ns).max(0.0)) },
+        TierPart { part: Part::Wakeup, ms: ms(queue_wakeup_ns) },
+        TierPart { part: Part::Runqueue, ms: ms(queue_runqueue_ns) },
+    ];
+    let (mut upstream_ns, mut in_states_ns) = (0.0, 0.0);
+    for state in state::ALL {
+        let ns = sums.of(&tier::request_state(state));
+        in_states_ns += ns;
+        let part = match state {
+            State::Upstream => {
+                upstream_ns = ns;
+                continue;
+            }
+            State::Cpu => Part::Cpu,
+            State::Runqueue => Part::Runqueue,
+            State::Wakeup => Part::Wakeup,
+            State::Lock => Part::Lock,
+            State::KernelLock => Part::KernelLock,
+            State::FileRead => Part::FileRead,
+            State::FileWrite => Part::FileWrite,
+            State::FileSync => Part::FileSync,
+            State::NetSend => Part::NetSend,
+            State::PageFault => Part::PageFault,
+            State::Sleep => Part::Sleep,
+            State::NetReceive | State::Aio | State::Other | State::Idle => Part::Other,
+        };
+        match parts.iter_mut().find(|known| known.part == part) {
+            Some(known) => known.ms += ms(ns),
+            None => parts.push(TierPart { part, ms: ms(ns) }),
+        }
+    }
+    parts.retain(|part| part.ms > 0.0);
+    parts.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    let waited = sums.upstreams();
+    // Of a thread that works on several requests by turns, the waits of the thread are not those of the requests. They only divide these.
+    let all_waited_ns: f64 = waited.iter().map(|(.., ns)| ns).sum();
+    let share = |ns: f64| if all_waited_ns > 0.0 { ns / all_waited_ns } else { 0.0 };
+    let upstream = |(address, asked, ns): (String, f64, f64)| UpstreamTime {
+        address,
+        tier: None,
+        asked: asked / requests,
+        ms: ms(upstream_ns * share(ns)),
+    };
+    let mut upstreams: Vec<UpstreamTime> = waited.into_iter().map(upstream).collect();
+    upstreams.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    let is_program = sums.source == tier::TIER;
+    Some(TierTime {
+        name: name.to_string(),
+        is_database: !is_program,
+        listens: listens.to_vec(),
+        is_first: false,
+        requests,
+        requests_per_s: requests / seconds,
+        mean_ms: ms(queue_ns + request_ns),
+        unaccounted_ms: ms(request_ns - in_states_ns),
+        parts,
+        upstreams,
+        interleaved: (sums.of(tier::INTERLEAVED) / requests).min(1.0),
+        unseen: (unseen / requests).min(1.0),
+        kept_threads: sums.of(tier::KEPT_NS) / 1e9 / seconds,
+        lines: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! What is reported of tiers.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::budget::Part;
+
+/// A program or a database server that answers requests, over a level's window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct TierTime {
+    pub name: String,
+    /// A database server: its requests are commands.
+    pub is_database: bool,
+    /// Where it takes clients on its machine, such as "tcp 80".
+    pub listens: Vec<String>,
+    /// No other tier of the recording asks it.
+    pub is_first: bool,
+    /// Requests that it answered.
+    pub requests: f64,
+    pub requests_per_s: f64,
+    /// Mean time of a request, from its arrival to the end of its answer.
+    pub mean_ms: f64,
+    /// What is left of it, with its sign.
+    pub unaccounted_ms: f64,
+    /// Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`.
+    pub parts: Vec<TierPart>,
+    /// Servers behind it that a request waited for, the longest wait first.
+    pub upstreams: Vec<UpstreamTime>,
+    /// Share of its requests whose thread worked on others meanwhile, 0 to 1.
+    pub interleaved: f64,
+    /// Share of its requests whose arrival was not seen, 0 to 1: their wait to be picked up is missing.
+    pub unseen: f64,
+    /// Threads that waited for the next request on a connection that stays open, in the mean.
+    pub kept_threads: f64,
+    /// Where a request's time went over this tier and all behind it; empty of a tier that another one asks.
+    pub lines: Vec<TierLine>,
+}
+
+/// A part of a request's time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, TS)]
+pub struct TierPart {
+    pub part: Part,
+    pub ms: f64,
+}
+
+/// What a request waited for a server behind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct UpstreamTime {
+    /// Where that listens, such as "tcp 3306" or "unix /run/php/fpm.sock".
+    pub address: String,
+    /// Its name, where it was recorded, too.
+    pub tier: Option<String>,
+    /// Questions to it for each request.
+    pub asked: f64,
+    pub ms: f64,
+}
+
+/// A line of the nested budget. Those without lines below them add up to the whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct TierLine {
+    /// 0: the request to the first tier; each server behind it is one deeper.
+    pub depth: u32,
+    /// The tier whose time it is.
+    pub tier: String,
+    /// What its threads did; `None` of a line that is no part of a tier's own.
+    pub part: Option<Part>,
+    pub text: String,
+    /// Of a request to the first tier.
+    pub ms: f64,
+    /// Of such a request's mean time, 0 to 1.
+    pub share: f64,
+    /// Lines below divide it.
+    pub is_divided: bool,
+    /// It is the wait for a server that was not recorded.
+    pub is_unrecorded: bool,
+}

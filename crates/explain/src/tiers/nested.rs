@@ -1,0 +1,124 @@
+//! The budget of a request over all tiers.
+
+use super::model::{TierLine, TierTime, UpstreamTime};
+use crate::budget::Part;
+
+/// Parts with a smaller share of a request's time are one line, "the rest".
+const SHARE_MIN: f64 = 0.005;
+/// A tier behind answers more requests than it was asked by this factor: others ask it, too.
+const OTHERS_ASK: f64 = 1.1;
+
+/// The lines of the request to a first tier.
+pub(super) fn lines(tiers: &[TierTime], first: usize) -> Vec<TierLine> {
+    let tier = &tiers[first];
+    let mut nested = Nested { tiers, whole_ms: tier.mean_ms, lines: Vec::new(), path: vec![first] };
+    nested.push(TierLine {
+        tier: tier.name.clone(),
+        text: format!("a request to {}", tier.name),
+        ms: tier.mean_ms,
+        is_divided: true,
+        ..TierLine::default()
+    });
+    nested.tier(first, 1.0, 1);
+    nested.lines
+}
+
+struct Nested<'a> {
+    tiers: &'a [TierTime],
+    /// Of a request to the first tier.
+    whole_ms: f64,
+    lines: Vec<TierLine>,
+    /// The tiers that lead here: none is entered twice.
+    path: Vec<usize>,
+}
+
+impl Nested<'_> {
+    fn push(&mut self, line: TierLine) {
+        let share = if self.whole_ms > 0.0 { line.ms / self.whole_ms } else { 0.0 };
+        self.lines.push(TierLine { share, ..line });
+    }
+
+    /// `scale`: requests to this tier for each one to the first. Returns what they take together, in ms.
+    fn tier(&mut self, at: usize, scale: f64, depth: u32) -> f64 {
+        let tier = &self.tiers[at];
+        let mut rest_ms = tier.unaccounted_ms * scale;
+        for part in &tier.parts {
+            let ms = part.ms * scale;
+            if ms < SHARE_MIN * self.whole_ms {
+                rest_ms += ms;
+                continue;
+            }
+            self.push(TierLine {
+                depth,
+                tier: tier.name.clone(),
+                part: Some(part.part),
+                text: part_text(part.part, tier.is_database).to_string(),
+                ms,
+                ..TierLine::default()
+            });
+        }
+        for upstream in &tier.upstreams {
+            let ms = upstream.ms * scale;
+            if ms < SHARE_MIN * self.whole_ms {
+                rest_ms += ms;
+            } else {
+                self.upstream(at, upstream, scale, depth);
+            }
+        }
+        if rest_ms.abs() >= SHARE_MIN * self.whole_ms {
+            self.push(TierLine {
+                depth,
+                tier: tier.name.clone(),
+                text: "the rest".to_string(),
+                ms: rest_ms,
+                ..TierLine::default()
+            });
+        }
+        tier.mean_ms * scale
+    }
+
+    fn upstream(&mut self, asks: usize, upstream: &UpstreamTime, scale: f64, depth: u32) {
+        let ms = upstream.ms * scale;
+        let by_name = |name: &String| self.tiers.iter().position(|tier| tier.name == *name);
+        let behind = upstream.tier.as_ref().and_then(by_name).filter(|at| !self.path.contains(at));
+        let line = TierLine { depth, tier: self.tiers[asks].name.clone(), ms, ..TierLine::default() };
+        let Some(at) = behind else {
+            let text = format!("waiting for {}, which was not recorded", upstream.address);
+            self.push(TierLine { text, is_unrecorded: true, ..line });
+            return;
+        };
+        let tier = &self.tiers[at];
+        let answered = tier.requests / self.tiers[self.path[0]].requests;
+        let asked = upstream.asked * scale;
+        // Where only this tier asks it, its own count is exact: a question may be answered by several requests.
+        let of_it = if answered > asked * OTHERS_ASK { asked } else { answered };
+        let count = whyso_words::number(of_it);
+        let what = if tier.is_database { "commands" } else { "requests" };
+        let text = format!("waiting for {}, in {count} {what}", tier.name);
+        self.push(TierLine { text, is_divided: true, ..line });
+        self.path.push(at);
+        let inside_ms = self.tier(at, of_it, depth + 1);
+        self.path.pop();
+        let between_ms = ms - inside_ms;
+        if between_ms.abs() >= SHARE_MIN * self.whole_ms {
+            self.push(TierLine {
+                depth: depth + 1,
+                tier: self.tiers[at].name.clone(),
+                part: Some(Part::TransitOut),
+                text: format!("between {} and {}", self.tiers[asks].name, self.tiers[at].name),
+                ms: between_ms,
+                ..TierLine::default()
+            });
+        }
+    }
+}
+
+/// What threads of a tier do, in words that hold for any program.
+fn part_text(part: Part, is_database: bool) -> &'static str {
+    match part {
+        Part::TransitIn if is_database => "commands that waited to be picked up",
+        Part::TransitIn => "waiting for a free worker",
+        Part::NetSend => "waiting to send",
+        part => part.words(),
+    }
+}

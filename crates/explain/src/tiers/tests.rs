@@ -1,0 +1,139 @@
+//! A web server before a database, with planted sums.
+
+use super::*;
+use crate::model::{Input, LevelInput, SeriesName};
+
+fn counter(host: &str, source: &str, metric: &str, instance: &str, increase: f64) -> Counter {
+    let [host, source, metric, instance] = [host, source, metric, instance].map(str::to_string);
+    Counter { series: SeriesName { host, source, metric, instance }, unit: "1".to_string(), increase }
+}
+
+/// Milliseconds of all requests.
+fn tier_counters(host: &str, requests: f64, queue_ms: f64, states: &[(State, f64)]) -> Vec<Counter> {
+    let ms: f64 = states.iter().map(|(_, ms)| ms).sum();
+    let mut counters = vec![
+        counter(host, tier::TIER, tier::REQUESTS, "", requests),
+        counter(host, tier::TIER, tier::REQUEST_NS, "", ms * 1e6),
+        counter(host, tier::TIER, tier::QUEUE_NS, "", queue_ms * 1e6),
+    ];
+    counters.extend(
+        states
+            .iter()
+            .map(|(state, ms)| counter(host, tier::TIER, &tier::request_state(*state), "", ms * 1e6)),
+    );
+    counters
+}
+
+fn node(name: &str, role: &str, listens: &str, counters: Vec<Counter>) -> NodeInput {
+    let [name, role] = [name, role].map(str::to_string);
+    NodeInput { name, role, listens: vec![listens.to_string()], counters, ..NodeInput::default() }
+}
+
+/// 100 requests of 12 ms: 1 of queue, 2 of CPU, 9 of waiting for 5 commands each, which take 1.6 ms, 1.5 of them in locks.
+fn input() -> Input {
+    let mut web = tier_counters("web", 100.0, 100.0, &[(State::Cpu, 200.0), (State::Upstream, 900.0)]);
+    web.push(counter("web", tier::UPSTREAM, tier::ASKED, "tcp 3306", 500.0));
+    web.push(counter("web", tier::UPSTREAM, tier::WAIT_NS, "tcp 3306", 900e6));
+    let server = [
+        ("requests", 500.0),
+        ("request_ns", 800e6),
+        ("request_lock_ns", 750e6),
+        ("request_cpu_ns", 50e6),
+        ("transit_in_ns", 0.0),
+    ];
+    let level = LevelInput {
+        end_ns: 10_000_000_000,
+        counters: server.map(|(metric, sum)| counter("server", SERVER, metric, "", sum)).to_vec(),
+        nodes: vec![node("db", "server", "tcp 3306", Vec::new()), node("web", PROGRAM, "tcp 80", web)],
+        ..LevelInput::default()
+    };
+    Input { levels: vec![level], ..Input::default() }
+}
+
+fn tiers(input: &Input) -> Vec<TierTime> {
+    crate::explain(input).tiers
+}
+
+#[test]
+fn the_wait_for_a_server_behind_is_divided_by_what_that_did() {
+    let tiers = tiers(&input());
+    assert_eq!(tiers.iter().map(|tier| tier.name.as_str()).collect::<Vec<_>>(), ["web", "db"]);
+    assert!(tiers[0].is_first && !tiers[1].is_first);
+    assert_eq!((tiers[0].mean_ms, tiers[1].mean_ms), (12.0, 1.6));
+    let lines: Vec<(u32, &str, f64)> = tiers[0]
+        .lines
+        .iter()
+        .map(|line| (line.depth, line.text.as_str(), (line.ms * 10.0).round() / 10.0))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            (0, "a request to web", 12.0),
+            (1, "work on a CPU", 2.0),
+            (1, "waiting for a free worker", 1.0),
+            (1, "waiting for db, in 5 commands", 9.0),
+            (2, "waiting on locks", 7.5),
+            (2, "work on a CPU", 0.5),
+            (2, "between web and db", 1.0),
+        ]
+    );
+    let leaves: f64 = tiers[0].lines.iter().filter(|line| !line.is_divided).map(|line| line.share).sum();
+    assert!((leaves - 1.0).abs() < 1e-9, "{leaves}");
+    assert_eq!(
+        headline(&tiers).unwrap(),
+        "web answered 10 requests per second, in 12 ms in the mean. 63 % of that is waiting on locks in db."
+    );
+}
+
+#[test]
+fn of_a_server_that_others_ask_too_a_request_takes_as_much_as_it_asked() {
+    let mut shared = input();
+    shared.levels[0].counters.iter_mut().for_each(|counter| counter.increase *= 3.0);
+    let tiers = tiers(&shared);
+    let waits = tiers[0].lines.iter().find(|line| line.is_divided && line.depth == 1).unwrap();
+    assert_eq!(waits.text, "waiting for db, in 5 commands");
+}
+
+#[test]
+fn a_server_that_was_not_recorded_stays_a_wait_and_a_full_pool_a_queue() {
+    let mut alone = input();
+    let level = &mut alone.levels[0];
+    level.nodes.remove(0);
+    level.counters.clear();
+    let one = tiers(&alone);
+    assert_eq!(
+        headline(&one).unwrap(),
+        "web answered 10 requests per second, in 12 ms in the mean. 75 % of that is waiting for tcp 3306, which was not recorded. \
+         Record it, too, by --process or --dsn."
+    );
+    let queue =
+        alone.levels[0].nodes[0].counters.iter_mut().find(|counter| counter.series.metric == tier::QUEUE_NS);
+    queue.unwrap().increase = 5_000e6;
+    assert_eq!(
+        headline(&tiers(&alone)).unwrap(),
+        "web answered 10 requests per second, in 61 ms in the mean. 82 % of that is waiting for a free worker of web. \
+         No thread of web was free: give it more workers, if CPUs are left."
+    );
+}
+
+#[test]
+fn servers_that_ask_each_other_end_somewhere_and_nonsense_is_left_out() {
+    let mut circle = input();
+    let asks_back = [
+        counter("db", tier::UPSTREAM, tier::ASKED, "tcp 80", 10.0),
+        counter("db", tier::UPSTREAM, tier::WAIT_NS, "tcp 80", 100e6),
+    ];
+    let db = node("db", PROGRAM, "tcp 3306", tier_counters("db", 500.0, 0.0, &[(State::Upstream, 100.0)]));
+    circle.levels[0].nodes[0] = db;
+    circle.levels[0].nodes[0].counters.extend(asks_back);
+    assert!(tiers(&circle).iter().all(|tier| !tier.is_first && tier.lines.is_empty()));
+    for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
+        let mut input = input();
+        for counter in &mut input.levels[0].nodes[1].counters {
+            counter.increase = odd;
+        }
+        assert!(tiers(&input).is_empty(), "{odd}");
+    }
+    let none = Input { levels: vec![LevelInput::default()], ..Input::default() };
+    assert!(tiers(&none).is_empty());
+}

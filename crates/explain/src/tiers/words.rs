@@ -1,0 +1,106 @@
+//! Sentences about tiers.
+
+use whyso_words::{milliseconds, number, percent};
+
+use super::model::{TierLine, TierTime};
+use crate::budget::Part;
+use crate::model::Finding;
+
+/// From this share on, requests of one thread that interleave, and arrivals that were not seen, are reported.
+const REPORTED_MIN: f64 = 0.01;
+/// From so many threads on, in the mean, connections that stay open are reported.
+const KEPT_MIN: f64 = 1.0;
+
+/// Each first tier in a sentence, with what most of its time goes into; and what limits these sums.
+pub(crate) fn findings(tiers: &[TierTime]) -> Vec<Finding> {
+    let mut texts: Vec<(&str, String)> = Vec::new();
+    for tier in tiers.iter().filter(|tier| tier.is_first) {
+        texts.push(("tier-budget", sentence(tier, tiers)));
+    }
+    for tier in tiers {
+        texts.extend(notes(tier).into_iter().map(|note| ("tier-note", note)));
+    }
+    let finding = |(id, text): (&str, String)| Finding { id: id.to_string(), text, evidence: Vec::new() };
+    texts.into_iter().map(finding).collect()
+}
+
+/// The result in a sentence: of the first tier with the most requests.
+pub(crate) fn headline(tiers: &[TierTime]) -> Option<String> {
+    let firsts = tiers.iter().filter(|tier| tier.is_first);
+    firsts.max_by(|a, b| a.requests.total_cmp(&b.requests)).map(|tier| sentence(tier, tiers))
+}
+
+fn sentence(tier: &TierTime, tiers: &[TierTime]) -> String {
+    let result = format!(
+        "{} answered {} requests per second, in {} in the mean",
+        tier.name,
+        number(tier.requests_per_s),
+        milliseconds(tier.mean_ms),
+    );
+    match longest(tier) {
+        Some(line) => {
+            format!("{result}. {} of that is {}.{}", percent(line.share), place(line), advice(line, tiers))
+        }
+        None => format!("{result}."),
+    }
+}
+
+/// The line that takes most of the time, of those that nothing divides.
+fn longest(tier: &TierTime) -> Option<&TierLine> {
+    let leaves = tier.lines.iter().filter(|line| !line.is_divided);
+    leaves.max_by(|a, b| a.ms.total_cmp(&b.ms)).filter(|line| line.ms > 0.0)
+}
+
+fn place(line: &TierLine) -> String {
+    match line.part {
+        _ if line.is_unrecorded => line.text.clone(),
+        Some(Part::TransitOut) => format!("the way {}", line.text),
+        Some(Part::TransitIn) => format!("{} of {}", line.text, line.tier),
+        _ => format!("{} in {}", line.text, line.tier),
+    }
+}
+
+/// What to look at next; empty where nothing is known.
+fn advice(line: &TierLine, tiers: &[TierTime]) -> String {
+    let of = tiers.iter().find(|tier| tier.name == line.tier);
+    let interleaves = of.is_some_and(|tier| tier.interleaved >= REPORTED_MIN);
+    match line.part {
+        _ if line.is_unrecorded => " Record it, too, by --process or --dsn.".to_string(),
+        Some(Part::TransitIn) if interleaves => {
+            format!(
+                " The threads of {} work on several requests by turns, and were busy with others.",
+                line.tier
+            )
+        }
+        Some(Part::TransitIn) => {
+            format!(" No thread of {} was free: give it more workers, if CPUs are left.", line.tier)
+        }
+        Some(Part::Runqueue) => " The CPUs are full.".to_string(),
+        _ => String::new(),
+    }
+}
+
+fn notes(tier: &TierTime) -> Vec<String> {
+    let name = &tier.name;
+    let mut notes = Vec::new();
+    if tier.interleaved >= REPORTED_MIN {
+        notes.push(format!(
+            "The thread of {} of the requests to {name} worked on others meanwhile: what the thread did after an answer of a server behind \
+             counts as the wait for that server.",
+            percent(tier.interleaved),
+        ));
+    }
+    if tier.unseen >= REPORTED_MIN {
+        notes.push(format!(
+            "Of {} of the requests to {name}, the arrival was not seen: their wait for a free worker is missing.",
+            percent(tier.unseen),
+        ));
+    }
+    if tier.kept_threads >= KEPT_MIN {
+        notes.push(format!(
+            "{} threads of {name} waited for the next request on connections that stay open, in the mean.",
+            number(tier.kept_threads),
+        ));
+    }
+    notes
+}

@@ -1,0 +1,35 @@
+//! Series of a program that is no database server: what its requests took, and what they waited for at servers behind it.
+//!
+//! All are counters since the tracing began.
+
+/// Source of a program's sums.
+pub const TIER: &str = "tier";
+/// Requests that were answered. A request begins with data on a connection that the program accepted. It ends with the last that the program
+/// sends there before it receives again.
+pub const REQUESTS: &str = "requests";
+/// From when a thread received the request to when it had sent the answer, in nanoseconds.
+pub const REQUEST_NS: &str = "request_ns";
+/// From when a request had arrived to when a thread received it, in nanoseconds.
+pub const QUEUE_NS: &str = "queue_ns";
+/// Of which a thread was already woken, on a CPU that was idle.
+pub const QUEUE_WAKEUP_NS: &str = "queue_wakeup_ns";
+/// Of which a thread was ready while another task had the CPU.
+pub const QUEUE_RUNQUEUE_NS: &str = "queue_runqueue_ns";
+/// Requests whose arrival was not seen: their queue is not known.
+pub const UNSEEN: &str = "unseen_arrivals";
+/// Requests whose thread worked on others meanwhile.
+pub const INTERLEAVED: &str = "interleaved";
+/// The time of threads that waited for the next request on a connection that stays open, in nanoseconds.
+pub const KEPT_NS: &str = "kept_ns";
+
+/// Source of what requests waited for at servers behind the program; the instance is where those listen, such as "tcp 3306".
+pub const UPSTREAM: &str = "upstream";
+/// Times that a thread sent to the server behind, after it had received.
+pub const ASKED: &str = "asked";
+/// The time that threads waited for it, in nanoseconds.
+pub const WAIT_NS: &str = "wait_ns";
+
+/// Returns the metric of a state's time within requests, such as "request_cpu_ns".
+pub fn request_state(state: crate::State) -> String {
+    format!("request_{}_ns", state.name())
+}
