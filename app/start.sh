@@ -290,7 +290,7 @@ start() {
 
 # Writes the settings of all programs. Uses the local variables of start.
 write_settings() {
-	local threads=$max_clients servers=1 path handler=files gc=1 lazy_write=1
+	local threads=$max_clients servers=1 path handler=files gc=1 lazy_write=1 lifetime_s=1440
 	# Processes of at most 32 threads, as even as the number allows: the event MPM rounds down to whole processes.
 	if [ "$max_clients" -gt 32 ]; then
 		servers=$(((max_clients + 31) / 32))
@@ -308,9 +308,11 @@ write_settings() {
 		handler=memcached
 		path=127.0.0.1:$memcached_port
 	elif [[ ",$troubles," == *,session-folder,* ]]; then
-		# Written at the end of every request, and searched for old files in one request out of five.
+		# Written at the end of every request, and searched for old files in one request out of five. Files are old soon, so that
+		# about as many go as come, and a load that continues finds the folder as it was.
 		lazy_write=0
 		gc=20
+		lifetime_s=10
 	else
 		# One folder for each first digit of a session's name. PHP leaves removing old files of several folders to others.
 		mkdir "$path"/{0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f}
@@ -322,7 +324,7 @@ write_settings() {
 	declare -A values=(
 		[HOME]=$home [PORT]=$port [MODULES]=$modules [PHP_MODULE]=$module [KEEP_ALIVE]=$keep_alive [WORKERS]=$workers
 		[MAX_CLIENTS]=$max_clients [THREADS]=$threads [SERVERS]=$servers [STARTED]=$((max_clients < 16 ? max_clients : 16))
-		[SESSION_HANDLER]=$handler [SESSION_PATH]=$path [SESSION_GC]=$gc [SESSION_LAZY_WRITE]=$lazy_write
+		[SESSION_HANDLER]=$handler [SESSION_PATH]=$path [SESSION_GC]=$gc [SESSION_LAZY_WRITE]=$lazy_write [SESSION_LIFETIME_S]=$lifetime_s
 		[CONNECTIONS]=$connections [TROUBLES]=$troubles
 	)
 	render "$SOURCE/conf/httpd.conf" "$home/conf/httpd.conf"
