@@ -261,7 +261,10 @@ start() {
 		# Programs write only here. What root reads again at the stop stays root's.
 		chown -R nobody:nogroup "$home"/{data,log,run,tmp,uploads}
 		chmod 0711 "$home"
+		(as_user test -x "$home/www") || fail "the user nobody cannot enter $PARENT: name another folder in WHYSO_APP_PARENT"
 	fi
+	# The path of a socket has at most 107 bytes.
+	[ "${#home}" -le 80 ] || fail "$home is too long for sockets: name a shorter folder in WHYSO_APP_PARENT"
 
 	start_database
 	if [ -n "$memcached" ]; then
@@ -279,10 +282,11 @@ start() {
 	{
 		echo "folder $home"
 		echo "url http://127.0.0.1:$port/"
-		echo "database_socket $home/run/mariadb.sock"
-		echo "httpd_status http://127.0.0.1:$port/server-status?auto"
-		[ "$php" = mod ] || echo "php_fpm_status http://127.0.0.1:$port/fpm-status"
-		[ -z "$memcached_port" ] || echo "memcached 127.0.0.1:$memcached_port"
+		echo "dsn mysql://root@localhost/calendar?socket=$home/run/mariadb.sock"
+		# As the add-ons that ship read them from the environment.
+		echo "HTTPD_STATUS_URL http://127.0.0.1:$port/server-status?auto"
+		[ "$php" = mod ] || echo "PHP_FPM_STATUS_URL http://127.0.0.1:$port/fpm-status"
+		[ -z "$memcached_port" ] || echo "MEMCACHED_ADDRESS 127.0.0.1:$memcached_port"
 	} >"$home/addresses"
 	trap - EXIT INT TERM HUP
 	show
@@ -356,11 +360,15 @@ show() {
 	done <"$home/processes"
 }
 
+# is_own FOLDER: whether this user started the application in it. What others wrote there is not obeyed.
+is_own() {
+	[[ ${1##*/} == "$NAME_PREFIX"* && -O $1 && -O $1/processes && ! -L $1 ]]
+}
+
 list() {
 	local folder
 	for folder in "$PARENT/$NAME_PREFIX"*; do
-		if [ -O "$folder/processes" ] || [ "$(id -u)" -eq 0 ]; then
-			[ -e "$folder/addresses" ] || continue
+		if is_own "$folder" && [ -e "$folder/addresses" ]; then
 			home=$folder
 			show
 			echo
@@ -370,10 +378,10 @@ list() {
 
 stop() {
 	home=$(cd "${1:?stop needs the folder that start printed}" && pwd)
-	[[ ${home##*/} == "$NAME_PREFIX"* && -e $home/processes ]] || fail "$home is no folder of the sample application"
+	is_own "$home" || fail "$home is no folder of a sample application that you started"
 	end_processes
 	local sessions
-	sessions=$(readlink -f "$home/sessions")
+	sessions=$(readlink -f "$home/sessions" || true)
 	if [ "$sessions" != "$home/sessions" ] && [[ ${sessions##*/} == "$NAME_PREFIX"* ]]; then
 		rm -rf -- "$sessions"
 	fi
