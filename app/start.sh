@@ -49,9 +49,19 @@ undo() {
 			[ ! -s "$log" ] || { echo "app: the end of ${log##*/}:" >&2 && tail -n 5 "$log" >&2; }
 		done
 		end_processes || true
-		rm -rf -- "$home"
+		remove_folders
 	fi
 	exit "$status"
+}
+
+# The application's folder, and that of sessions where it lies elsewhere.
+remove_folders() {
+	local sessions
+	sessions=$(readlink -f "$home/sessions" || true)
+	if [ "$sessions" != "$home/sessions" ] && [[ ${sessions##*/} == "$NAME_PREFIX"* ]]; then
+		rm -rf -- "$sessions"
+	fi
+	rm -rf -- "$home"
 }
 
 # start_time PID: when it started, in ticks since the boot. It tells a process from a later one of the same number.
@@ -380,12 +390,7 @@ stop() {
 	home=$(cd "${1:?stop needs the folder that start printed}" && pwd)
 	is_own "$home" || fail "$home is no folder of a sample application that you started"
 	end_processes
-	local sessions
-	sessions=$(readlink -f "$home/sessions" || true)
-	if [ "$sessions" != "$home/sessions" ] && [[ ${sessions##*/} == "$NAME_PREFIX"* ]]; then
-		rm -rf -- "$sessions"
-	fi
-	rm -rf -- "$home"
+	remove_folders
 }
 
 case ${1:-} in
