@@ -64,18 +64,36 @@ remove_folders() {
 	rm -rf -- "$home"
 }
 
-# start_time PID: when it started, in ticks since the boot. It tells a process from a later one of the same number.
-start_time() {
+# facts PID: its session, and when it started, in ticks since the boot. Fails for one that has ended.
+facts() {
 	local line
 	line=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
 	line=${line##*) }
-	# Field 22 of proc_pid_stat(5); field 3 comes first here.
+	# The fields 3, 6 and 22 of proc_pid_stat(5); field 3 comes first here.
 	set -f
 	# shellcheck disable=SC2086
 	set -- $line
 	set +f
 	[ "$1" != Z ] || return 1
-	echo "${20}"
+	echo "$4 ${20}"
+}
+
+# start_time PID: tells a process from a later one of the same number.
+start_time() {
+	local found
+	found=$(facts "$1") && echo "${found#* }"
+}
+
+# orphans PID BEGAN: the processes that one left behind in its session. If its number is in use again, there were none: the
+# kernel gives a number away only when its session is empty.
+orphans() {
+	local file pid session started
+	! start_time "$1" >/dev/null || return 0
+	for file in /proc/[0-9]*; do
+		pid=${file#/proc/}
+		read -r session started < <(facts "$pid" || true) || continue
+		if [ "$session" = "$1" ] && [ "$started" -ge "$2" ]; then echo "$pid"; fi
+	done
 }
 
 # as_user PROGRAM ...: replaces this subshell by the program. Root's programs run as nobody.
@@ -117,20 +135,24 @@ wait_for() {
 
 # The processes that were written down, each only if it is still the same. The last one started ends first.
 end_processes() {
-	local name pid began signal until left
+	local name pid began until killed orphan
 	[ -s "$home/processes" ] || return 0
 	while read -r name pid began; do
-		[ "$(start_time "$pid" || true)" = "$began" ] || continue
-		signal=TERM
 		until=$((SECONDS + ENDS_WITHIN_S))
-		kill -s "$signal" "$pid" 2>/dev/null || continue
-		while left=$(start_time "$pid") && [ "$left" = "$began" ]; do
+		killed=
+		if [ "$(start_time "$pid" || true)" = "$began" ]; then kill -s TERM "$pid" 2>/dev/null || true; fi
+		while [ "$(start_time "$pid" || true)" = "$began" ]; do
 			if [ "$SECONDS" -ge "$until" ]; then
+				[ -z "$killed" ] || break
 				echo "app: $name does not end, and is killed" >&2
-				kill -s KILL -- "-$pid" 2>/dev/null || kill -s KILL "$pid" 2>/dev/null || true
-				break
+				kill -s KILL "$pid" 2>/dev/null || true
+				killed=1
+				until=$((SECONDS + ENDS_WITHIN_S))
 			fi
 			sleep 0.05
+		done
+		for orphan in $(orphans "$pid" "$began"); do
+			kill -s KILL "$orphan" 2>/dev/null || true
 		done
 	done < <(tac "$home/processes")
 }
