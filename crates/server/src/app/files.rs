@@ -1,8 +1,11 @@
 //! The files of the sample application: the script that starts it, its pages, its tables and its settings.
 
+/// The script that starts and ends the programs.
+pub(super) const SCRIPT: &str = "start.sh";
+
 /// Path in the application's folder, and text.
 pub(super) const FILES: &[(&str, &str)] = &[
-    (super::SCRIPT, include_str!("../../../../app/start.sh")),
+    (SCRIPT, include_str!("../../../../app/start.sh")),
     ("conf/httpd.conf", include_str!("../../../../app/conf/httpd.conf")),
     ("conf/my.cnf", include_str!("../../../../app/conf/my.cnf")),
     ("conf/php-fpm.conf", include_str!("../../../../app/conf/php-fpm.conf")),

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use files::FILES;
+use files::{FILES, SCRIPT};
 
 use crate::error::{Error, Result, io};
 use crate::find::output_within;
 use crate::paths::unique_name;
 
-const SCRIPT: &str = "start.sh";
 /// Longer than all waits of the script together.
 const SCRIPT_ENDS_WITHIN: Duration = Duration::from_secs(400);
 
