@@ -41,6 +41,16 @@ fn options_to_test() -> Vec<Vec<&'static str>> {
     options
 }
 
+/// Stops the application also if the test fails.
+struct StopAtEnd(Command);
+
+impl Drop for StopAtEnd {
+    fn drop(&mut self) {
+        // Where the test has stopped it, none is there.
+        let _ = self.0.output();
+    }
+}
+
 /// The answer to a request by HTTP/1.0, with its head.
 fn page(port: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
@@ -73,11 +83,18 @@ fn the_sample_application_is_started_asked_and_stopped() {
         assert!(started.status.success(), "{started:?}");
         let printed = text(&started.stdout);
         let port = value(&printed, "http://127.0.0.1:").trim_end_matches('/').to_string();
+        let _guard = StopAtEnd(whyso(&["stop"]));
         let home = page(&port, "/");
         assert!(home.starts_with("HTTP/1.1 200") && home.contains(" events</h1>"), "{home}");
-        let event = page(&port, "/event.php?id=1");
-        assert!(event.contains("0 views") && event.contains("Lecture number 1"), "{event}");
-        assert!(page(&port, "/event.php?id=1").contains("1 views"));
+        // With the trouble hot-row, a view is counted before the page is made.
+        let seen = usize::from(options.contains(&"hot-row"));
+        for views in [seen, seen + 1] {
+            let event = page(&port, "/event.php?id=1");
+            assert!(
+                event.contains(&format!("{views} views")) && event.contains("Lecture number 1"),
+                "{event}"
+            );
+        }
         assert!(page(&port, "/lib.php").starts_with("HTTP/1.1 403"));
         for (add_on, variable, series) in [
             ("httpd", "HTTPD_STATUS_URL", "workers_busy"),
