@@ -65,6 +65,10 @@ pub enum Error {
     #[error("{0}")]
     Binary(String),
 
+    /// The sample application that does not start, or is none.
+    #[error("{0}")]
+    App(String),
+
     /// A server build that is not available.
     #[error("{0}")]
     Build(String),

@@ -25,6 +25,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod answers;
+pub mod app;
 mod argv;
 pub mod builds;
 pub mod cluster;

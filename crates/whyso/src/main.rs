@@ -13,6 +13,7 @@ mod addon;
 mod against;
 mod agent;
 mod answer;
+mod app;
 mod args;
 mod bisect;
 mod choice_args;

@@ -12,6 +12,7 @@ use whyso_server::builds::{self, ListedBuild, Manifest, Progress};
 use whyso_server::throwaway::{self, KeptServer, StopOutcome};
 use whyso_server::{StartSpec, ThrowAway};
 
+use crate::app::AppCommand;
 use crate::cluster::ClusterCommand;
 use crate::user::ask_password;
 
@@ -71,6 +72,9 @@ enum BuildsCommand {
     /// Start several servers that belong together, which stay until they are stopped
     #[command(subcommand)]
     Cluster(ClusterCommand),
+    /// Start the sample application: a calendar in PHP on MariaDB, behind Apache, with troubles to find
+    #[command(subcommand)]
+    App(AppCommand),
     /// Put back the settings of a server that a run changed and did not put back, because it was ended by force
     Undo {
         /// The server: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
@@ -116,6 +120,7 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
         }
         BuildsCommand::Start { build, name, set } => start(build, name, &set)?,
         BuildsCommand::Cluster(command) => crate::cluster::run(command)?,
+        BuildsCommand::App(command) => crate::app::run(command)?,
         BuildsCommand::Undo { dsn } => undo(dsn)?,
         BuildsCommand::Stop { name } => stop(name)?,
     }

@@ -8,6 +8,8 @@ mod read_only;
 mod sampler;
 mod spec;
 mod table;
+#[cfg(test)]
+mod web_tests;
 
 pub use error::{AddOnError, StatementError};
 pub use sampler::{AddOnSeries, check};

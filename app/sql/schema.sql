@@ -1,0 +1,65 @@
+-- Tables of the sample application, an event calendar. Works on MariaDB 10.2 and MySQL 8.0, or later.
+CREATE TABLE people (
+  id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  name VARCHAR(40) NOT NULL,
+  city VARCHAR(40) NOT NULL,
+  about VARCHAR(400) NOT NULL,
+  UNIQUE KEY (name)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
+
+CREATE TABLE events (
+  id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  owner INT UNSIGNED NOT NULL,
+  title VARCHAR(100) NOT NULL,
+  summary VARCHAR(200) NOT NULL,
+  description TEXT NOT NULL,
+  city VARCHAR(40) NOT NULL,
+  starts_at DATETIME NOT NULL,
+  image VARCHAR(64) NULL,
+  views INT UNSIGNED NOT NULL DEFAULT 0,
+  KEY (starts_at),
+  KEY (owner, starts_at),
+  FOREIGN KEY (owner) REFERENCES people (id)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
+
+CREATE TABLE tags (
+  id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  tag VARCHAR(30) NOT NULL,
+  UNIQUE KEY (tag)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
+
+CREATE TABLE event_tags (
+  event INT UNSIGNED NOT NULL,
+  tag INT UNSIGNED NOT NULL,
+  PRIMARY KEY (event, tag),
+  KEY (tag, event),
+  FOREIGN KEY (event) REFERENCES events (id),
+  FOREIGN KEY (tag) REFERENCES tags (id)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
+
+CREATE TABLE guests (
+  event INT UNSIGNED NOT NULL,
+  person INT UNSIGNED NOT NULL,
+  PRIMARY KEY (event, person),
+  KEY (person, event),
+  FOREIGN KEY (event) REFERENCES events (id),
+  FOREIGN KEY (person) REFERENCES people (id)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
+
+CREATE TABLE comments (
+  id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  event INT UNSIGNED NOT NULL,
+  person INT UNSIGNED NOT NULL,
+  rating TINYINT UNSIGNED NOT NULL,
+  body VARCHAR(500) NOT NULL,
+  written_at DATETIME NOT NULL,
+  KEY (event, written_at),
+  FOREIGN KEY (event) REFERENCES events (id),
+  FOREIGN KEY (person) REFERENCES people (id)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
+
+CREATE TABLE visits (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  event INT UNSIGNED NOT NULL,
+  visited_at DATETIME NOT NULL
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
