@@ -32,11 +32,12 @@ if [ "$purpose" = test ]; then
 	# What makes MariaDB's servers a Galera cluster is a library.
 	[ -e /usr/lib/galera/libgalera_smm.so ] || packages+=(galera-4)
 	[ -e /usr/sbin/haproxy ] || packages+=(haproxy)
-	# What shipped add-ons ask with, and the sample application. These packages start no service; tests of PHP-FPM and memcached run where these are.
+	# What shipped add-ons ask with, and the sample application. Tests of memcached run where it is.
 	need curl curl
 	[ -e /usr/sbin/apache2 ] || packages+=(apache2-bin)
 	compgen -G '/usr/lib/apache2/modules/libphp*.so' >/dev/null || packages+=(libapache2-mod-php)
 	compgen -G '/usr/lib/php/*/pdo_mysql.so' >/dev/null || packages+=(php-mysql)
+	compgen -G '/usr/sbin/php-fpm*' >/dev/null || packages+=(php-fpm)
 fi
 if [ -n "$hard" ]; then
 	need cmake cmake

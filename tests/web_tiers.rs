@@ -1,0 +1,168 @@
+//! A web request's time over Apache, PHP-FPM and MariaDB: what clients measured is what the tiers add up to, and a planted trouble is named.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{Place, finish, output, text};
+use serde_json::Value;
+
+const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
+const BOUND: Duration = Duration::from_secs(60);
+const USERS: usize = 8;
+
+/// Whether this machine has what the sample application needs.
+fn can_test() -> bool {
+    let missing =
+        ["/usr/sbin/apache2", "/usr/sbin/php-fpm8.2"].into_iter().find(|path| !Path::new(path).exists());
+    if let Some(missing) = missing {
+        whyso_testing::not_tested(&format!("there is no {missing}: no time of web requests"));
+    }
+    missing.is_none()
+}
+
+/// The sample application; it ends with this.
+struct App {
+    place: Place,
+    printed: String,
+}
+
+impl App {
+    fn start(options: &[&str]) -> App {
+        let place = Place::new();
+        // Root's programs run as nobody, who has to enter.
+        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+        let mut app = App { place, printed: String::new() };
+        let started = output(&mut app.whyso(&[&["server", "app", "start"][..], options].concat()));
+        assert!(started.status.success(), "{started:?}");
+        app.printed = text(&started.stdout).to_string();
+        app
+    }
+
+    fn whyso(&self, args: &[&str]) -> Command {
+        let mut command = self.place.whyso(args);
+        command.env("WHYSO_APP_PARENT", self.place.path());
+        command
+    }
+
+    fn value(&self, begin: &str) -> &str {
+        let line = self.printed.lines().find_map(|line| line.trim().strip_prefix(begin));
+        line.unwrap_or_else(|| panic!("no {begin} in {}", self.printed)).trim()
+    }
+
+    fn pid(&self, program: &str) -> &str {
+        let mut programs = self.value("processes").split(", ");
+        programs.find_map(|one| one.strip_prefix(program)).unwrap_or_else(|| panic!("{}", self.printed)).trim()
+    }
+
+    fn port(&self) -> u16 {
+        self.value("http://127.0.0.1:").trim_end_matches('/').parse().unwrap()
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        let _ = self.whyso(&["server", "app", "stop"]).output();
+    }
+}
+
+/// Asks for a page, and returns how long the answer took, in milliseconds.
+fn ask(port: u16, path: &str) -> f64 {
+    let begun = Instant::now();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(ANSWERS_WITHIN)).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    begun.elapsed().as_secs_f64() * 1e3
+}
+
+/// What was recorded while users asked for pages, and their own times in milliseconds over about the same window.
+fn recorded(app: &App, path: impl Fn(usize) -> String + Sync) -> (Value, f64) {
+    let (port, is_over) = (app.port(), AtomicBool::new(false));
+    let dsn = app.value("mysql://");
+    let dsn = format!("mysql://{dsn}");
+    let args =
+        ["record", "--dsn", &dsn, "--process", app.value("apache2"), "--process", app.value("php-fpm")];
+    let why = std::thread::scope(|scope| {
+        let user = |number: usize| {
+            let (path, is_over) = (&path, &is_over);
+            move || {
+                let mut times = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    times.push(ask(port, &path(number)));
+                }
+                times
+            }
+        };
+        let users: Vec<_> = (0..USERS).map(|number| scope.spawn(user(number))).collect();
+        let out = finish(common::spawn(&mut app.whyso(&[&args[..], &["--for", "3s"]].concat())), BOUND);
+        is_over.store(true, Ordering::Relaxed);
+        let times: Vec<f64> = users.into_iter().flat_map(|user| user.join().unwrap()).collect();
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        println!("{}", text(&out.stdout));
+        let run = app.place.only_run();
+        let why = output(&mut app.whyso(&["why", run.to_str().unwrap(), "--json"]));
+        println!("{}", text(&output(&mut app.whyso(&["why", run.to_str().unwrap()])).stdout));
+        let why: Value = serde_json::from_str(&text(&why.stdout)).unwrap();
+        (why, times.iter().sum::<f64>() / times.len() as f64)
+    });
+    why
+}
+
+/// The lines that nothing divides.
+fn leaves(tier: &Value) -> Vec<&Value> {
+    let lines = tier["lines"].as_array().unwrap();
+    lines.iter().filter(|line| line["is_divided"] == false).collect()
+}
+
+fn longest(tier: &Value) -> &Value {
+    let ms = |line: &&Value| line["ms"].as_f64().unwrap();
+    leaves(tier).into_iter().max_by(|a, b| ms(a).total_cmp(&ms(b))).unwrap()
+}
+
+#[test]
+fn few_workers_of_php_are_a_queue_in_the_time_of_a_request_to_apache() {
+    if !can_test() {
+        return;
+    }
+    let app = App::start(&["--workers", "2"]);
+    let (why, measured_ms) = recorded(&app, |user| format!("/event.php?id={}", user + 1));
+    let tiers = why["tiers"].as_array().unwrap();
+    assert_eq!(tiers.len(), 3, "{tiers:?}");
+    let web = &tiers[0];
+    assert!(web["name"].as_str().unwrap().contains("apache2") && web["is_first"] == true, "{web}");
+    let share: f64 = leaves(web).iter().map(|line| line["share"].as_f64().unwrap()).sum();
+    assert!((share - 1.0).abs() < 0.03, "{share} in {web}");
+    let counted_ms = web["mean_ms"].as_f64().unwrap();
+    println!("clients measured {measured_ms} ms in the mean, the tiers have {counted_ms} ms");
+    assert!((0.85..1.05).contains(&(counted_ms / measured_ms)), "{counted_ms} of {measured_ms}: {web}");
+    let longest = longest(web);
+    assert!(longest["tier"].as_str().unwrap().contains("php-fpm"), "{longest}");
+    assert_eq!(
+        (&longest["part"], &longest["text"]),
+        (&"transit_in".into(), &"waiting for a free worker".into())
+    );
+    assert!(longest["share"].as_f64().unwrap() > 0.5, "{longest}");
+}
+
+#[test]
+fn a_row_that_all_pages_lock_is_waited_for_in_the_database_behind_two_programs() {
+    if !can_test() {
+        return;
+    }
+    let app = App::start(&["--trouble", "hot-row"]);
+    let (why, _) = recorded(&app, |_| "/event.php?id=1".to_string());
+    let web = &why["tiers"][0];
+    let longest = longest(web);
+    assert_eq!((&longest["part"], &longest["depth"]), (&"lock".into(), &3.into()), "{longest}");
+    assert!(longest["share"].as_f64().unwrap() > 0.4, "{longest}");
+    assert_eq!(why["suspects"][0]["id"], "row-lock", "{}", why["suspects"]);
+}
