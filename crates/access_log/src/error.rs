@@ -37,7 +37,7 @@ pub enum FormatError {
 
 /// Why a line is no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum LineError {
     #[error("longer than {} KiB", crate::line_buffer::LINE_BYTES_MAX / 1024)]
     TooLong,
     #[error("does not fit the format")]

@@ -1,6 +1,6 @@
 //! A compiled format, by its text, its name, or a guess by the first lines.
 
-use crate::error::{FormatError, Malformed};
+use crate::error::{FormatError, LineError};
 use crate::json::JsonFormat;
 use crate::request::Request;
 use crate::template::Template;
@@ -97,9 +97,9 @@ impl LogFormat {
     ///
     /// # Errors
     /// It does not fit the format.
-    pub fn parse(&self, line: &str) -> Result<Request, Malformed> {
+    pub fn parse(&self, line: &str) -> Result<Request, LineError> {
         if line.len() > crate::line_buffer::LINE_BYTES_MAX {
-            return Err(Malformed::TooLong);
+            return Err(LineError::TooLong);
         }
         match &self.shape {
             Shape::Template(template) => template.parse(line),

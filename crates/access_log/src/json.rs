@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::{FormatError, Malformed};
+use crate::error::{FormatError, LineError};
 use crate::moment::any_time;
 use crate::request::{Request, is_method};
 use crate::template::decimal;
@@ -143,10 +143,10 @@ impl JsonFormat {
         Ok(JsonFormat { own })
     }
 
-    pub(crate) fn parse(&self, line: &str) -> Result<Request, Malformed> {
-        let value: Value = serde_json::from_str(line.trim()).map_err(|_| Malformed::NotJson)?;
+    pub(crate) fn parse(&self, line: &str) -> Result<Request, LineError> {
+        let value: Value = serde_json::from_str(line.trim()).map_err(|_| LineError::NotJson)?;
         if !value.is_object() {
-            return Err(Malformed::NotJson);
+            return Err(LineError::NotJson);
         }
         let mut request = Request::default();
         let own = self.own.iter().map(|(key, field)| (key.as_str(), *field));
@@ -156,7 +156,7 @@ impl JsonFormat {
             }
         }
         match request.status.is_none() && request.path.is_empty() {
-            true => Err(Malformed::NoRequest),
+            true => Err(LineError::NoRequest),
             false => Ok(request),
         }
     }
@@ -172,7 +172,7 @@ fn look_up<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
 }
 
 /// Sets a field that is not set yet.
-fn set(request: &mut Request, field: JsonField, value: &Value) -> Result<(), Malformed> {
+fn set(request: &mut Request, field: JsonField, value: &Value) -> Result<(), LineError> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
@@ -185,7 +185,7 @@ fn set(request: &mut Request, field: JsonField, value: &Value) -> Result<(), Mal
     match field {
         JsonField::Time if request.end_ns.is_none() => {
             let at_ns = if value.is_number() { epoch_ns(&text) } else { any_time(&text) };
-            request.end_ns = Some(at_ns.ok_or(Malformed::Time)?);
+            request.end_ns = Some(at_ns.ok_or(LineError::Time)?);
         }
         JsonField::Method if request.method.is_empty() && is_method(&text) => request.method = text,
         JsonField::Path if request.path.is_empty() => request.path = text,
@@ -194,20 +194,20 @@ fn set(request: &mut Request, field: JsonField, value: &Value) -> Result<(), Mal
             request.status = Some(crate::template::status(&text)?);
         }
         JsonField::Duration(unit_ns) if request.duration_ns.is_none() => {
-            request.duration_ns = Some(duration_ns(&text, unit_ns).ok_or(Malformed::Number)?);
+            request.duration_ns = Some(duration_ns(&text, unit_ns).ok_or(LineError::Number)?);
         }
         JsonField::Bytes if request.bytes.is_none() => {
-            request.bytes = Some(decimal(&text, 1).ok_or(Malformed::Number)?);
+            request.bytes = Some(decimal(&text, 1).ok_or(LineError::Number)?);
         }
         JsonField::Pid if request.pid.is_none() => {
-            request.pid = Some(text.parse().map_err(|_| Malformed::Number)?);
+            request.pid = Some(text.parse().map_err(|_| LineError::Number)?);
         }
         JsonField::Upstream(unit_ns) if request.upstream_ns.is_none() => {
             let attempts =
                 text.split([',', ':']).map(str::trim).filter(|attempt| !["", "-"].contains(attempt));
             let mut sum = attempts.map(|attempt| duration_ns(attempt, unit_ns));
             let sum = sum.try_fold(0_u64, |sum_ns, attempt_ns| sum_ns.checked_add(attempt_ns?));
-            request.upstream_ns = Some(sum.ok_or(Malformed::Number)?);
+            request.upstream_ns = Some(sum.ok_or(LineError::Number)?);
         }
         _ => {}
     }

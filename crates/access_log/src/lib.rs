@@ -34,7 +34,7 @@ mod segment;
 mod tally;
 mod template;
 
-pub use error::{FormatError, Malformed};
+pub use error::{FormatError, LineError};
 pub use format::{LogFormat, NAMED_FORMATS};
 pub use kind::{KindBounds, KindTree};
 pub use line_buffer::{LINE_BYTES_MAX, LineBuffer, RawLine};

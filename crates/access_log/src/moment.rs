@@ -1,6 +1,6 @@
 //! Times in logs: the formats of strftime, read backwards.
 
-use crate::error::Malformed;
+use crate::error::LineError;
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -118,10 +118,10 @@ fn clock_parts() -> Vec<TimePart> {
 
 impl Moment {
     /// Reads the parts at the begin of `text`. Returns what comes after them.
-    pub(crate) fn read<'t>(&mut self, parts: &[TimePart], text: &'t str) -> Result<&'t str, Malformed> {
+    pub(crate) fn read<'t>(&mut self, parts: &[TimePart], text: &'t str) -> Result<&'t str, LineError> {
         let mut rest = text;
         for part in parts {
-            rest = self.read_part(part, rest).ok_or(Malformed::Time)?;
+            rest = self.read_part(part, rest).ok_or(LineError::Time)?;
         }
         Ok(rest)
     }

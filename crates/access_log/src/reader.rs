@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{FormatError, Malformed};
+use crate::error::{FormatError, LineError};
 use crate::format::LogFormat;
 use crate::line_buffer::{LineBuffer, RawLine};
 use crate::request::Request;
@@ -47,7 +47,7 @@ pub struct LogSummary {
     /// Lines that are no requests.
     pub malformed: u64,
     /// The first one of these: its number in the log, from 1, and the reason.
-    pub first_malformed: Option<(u64, Malformed)>,
+    pub first_malformed: Option<(u64, LineError)>,
     /// Requests that ended outside the window, or at an unknown time.
     pub outside: u64,
     /// When the first and the last request ended, in nanoseconds since 1970.
@@ -70,7 +70,7 @@ struct RunningSums {
     tally: Tally,
     lines: u64,
     malformed: u64,
-    first_malformed: Option<(u64, Malformed)>,
+    first_malformed: Option<(u64, LineError)>,
     outside: u64,
     ends_ns: Option<(i64, i64)>,
 }
@@ -164,7 +164,7 @@ impl RunningSums {
     /// Adds a line; `None` stands for one that is too long.
     fn add(&mut self, wanted: &ReadRequest, format: &LogFormat, line: Option<&str>) {
         self.lines += 1;
-        let parsed = line.map_or(Err(Malformed::TooLong), |line| format.parse(line));
+        let parsed = line.map_or(Err(LineError::TooLong), |line| format.parse(line));
         let request = match parsed {
             Ok(request) => request,
             Err(reason) => {
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!((sums.requests, sums.errors_5xx, sums.mean_ns()), (2, 1, Some(2_000_000)));
         assert_eq!((sums.quantile_ns(0.5), sums.quantile_ns(1.0)), (Some(1_003_000), Some(3_000_000)));
         assert_eq!((summary.total.requests, summary.malformed), (3, 1));
-        assert_eq!(summary.first_malformed, Some((2, Malformed::DoesNotFit)));
+        assert_eq!(summary.first_malformed, Some((2, LineError::DoesNotFit)));
         assert!((summary.seconds().unwrap() - 8.9991).abs() < 1e-9);
     }
 

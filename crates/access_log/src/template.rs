@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{FormatError, Malformed};
+use crate::error::{FormatError, LineError};
 use crate::moment::{Moment, TimePart};
 use crate::request::{ConnectionState, Request, is_method};
 
@@ -110,14 +110,14 @@ impl Template {
         Ok(Template { finest_ns: finest_ns.min(), steps, has_begin_time })
     }
 
-    pub(crate) fn parse(&self, line: &str) -> Result<Request, Malformed> {
+    pub(crate) fn parse(&self, line: &str) -> Result<Request, LineError> {
         let mut request = Request::default();
         let mut moment = None;
         let mut rest = line;
         for step in &self.steps {
             let (field, end) = match step {
                 Step::Text(text) => {
-                    rest = rest.strip_prefix(text.as_str()).ok_or(Malformed::DoesNotFit)?;
+                    rest = rest.strip_prefix(text.as_str()).ok_or(LineError::DoesNotFit)?;
                     continue;
                 }
                 Step::Field(field, end) => (field, end),
@@ -133,18 +133,18 @@ impl Template {
             rest = after;
         }
         if !rest.trim_end().is_empty() {
-            return Err(Malformed::DoesNotFit);
+            return Err(LineError::DoesNotFit);
         }
         if let Some(moment) = moment {
-            let at_ns = moment.ns().ok_or(Malformed::Time)?;
+            let at_ns = moment.ns().ok_or(LineError::Time)?;
             let after_begin_ns = request.duration_ns.filter(|_| self.has_begin_time).unwrap_or(0);
-            let after_begin_ns = i64::try_from(after_begin_ns).map_err(|_| Malformed::Number)?;
-            request.end_ns = Some(at_ns.checked_add(after_begin_ns).ok_or(Malformed::Time)?);
+            let after_begin_ns = i64::try_from(after_begin_ns).map_err(|_| LineError::Number)?;
+            request.end_ns = Some(at_ns.checked_add(after_begin_ns).ok_or(LineError::Time)?);
         }
         Ok(request)
     }
 
-    fn set(&self, request: &mut Request, field: &Field, value: &str) -> Result<(), Malformed> {
+    fn set(&self, request: &mut Request, field: &Field, value: &str) -> Result<(), LineError> {
         let is_absent = value.is_empty() || value == "-";
         match field {
             Field::RequestLine => request.set_request_line(value),
@@ -154,23 +154,23 @@ impl Template {
             Field::Status if !is_absent => request.status = Some(status(value)?),
             // Only whole numbers of these: what else ends a line is another field.
             Field::Duration(MICROSECOND_NS | MILLISECOND_NS) if value.contains('.') => {
-                return Err(Malformed::Number);
+                return Err(LineError::Number);
             }
             Field::Duration(unit_ns) if !is_absent && self.finest_ns == Some(*unit_ns) => {
-                request.duration_ns = Some(decimal(value, *unit_ns).ok_or(Malformed::Number)?);
+                request.duration_ns = Some(decimal(value, *unit_ns).ok_or(LineError::Number)?);
             }
             Field::Bytes if !is_absent => {
-                request.bytes = Some(decimal(value, 1).ok_or(Malformed::Number)?);
+                request.bytes = Some(decimal(value, 1).ok_or(LineError::Number)?);
             }
             Field::Pid if !is_absent => {
-                request.pid = Some(value.parse().map_err(|_| Malformed::Number)?);
+                request.pid = Some(value.parse().map_err(|_| LineError::Number)?);
             }
             Field::Connection => {
                 request.connection = match value {
                     "X" => Some(ConnectionState::Aborted),
                     "+" => Some(ConnectionState::KeptAlive),
                     "-" => Some(ConnectionState::Closed),
-                    _ => return Err(Malformed::DoesNotFit),
+                    _ => return Err(LineError::DoesNotFit),
                 }
             }
             Field::Upstream if !is_absent => request.upstream_ns = attempts_ns(value)?,
@@ -194,9 +194,9 @@ fn joined(pieces: &[Piece]) -> Vec<Piece> {
 }
 
 /// Returns how many bytes of `text` the field has.
-fn length_of(field: &Field, end: &End, text: &str) -> Result<usize, Malformed> {
+fn length_of(field: &Field, end: &End, text: &str) -> Result<usize, LineError> {
     let before = match end {
-        End::Quote => return quoted_length(text).ok_or(Malformed::DoesNotFit),
+        End::Quote => return quoted_length(text).ok_or(LineError::DoesNotFit),
         End::Line => return Ok(text.len()),
         End::Before(before) => before.as_str(),
     };
@@ -207,7 +207,7 @@ fn length_of(field: &Field, end: &End, text: &str) -> Result<usize, Malformed> {
         _ => 0,
     };
     let found = text.get(from..).and_then(|rest| rest.find(before));
-    found.map(|at| from + at).ok_or(Malformed::DoesNotFit)
+    found.map(|at| from + at).ok_or(LineError::DoesNotFit)
 }
 
 /// Returns where the quote is that ends a quoted text.
@@ -238,22 +238,22 @@ fn list_length(text: &str) -> usize {
 }
 
 /// Returns the time of all attempts together. `None`: no attempt has one.
-fn attempts_ns(text: &str) -> Result<Option<u64>, Malformed> {
+fn attempts_ns(text: &str) -> Result<Option<u64>, LineError> {
     let mut sum_ns: Option<u64> = None;
     for attempt in text.split([',', ':']).map(str::trim).filter(|attempt| !["", "-"].contains(attempt)) {
-        let attempt_ns = decimal(attempt, 1_000_000_000).ok_or(Malformed::Number)?;
+        let attempt_ns = decimal(attempt, 1_000_000_000).ok_or(LineError::Number)?;
         sum_ns = Some(sum_ns.unwrap_or(0).saturating_add(attempt_ns));
     }
     Ok(sum_ns)
 }
 
-pub(crate) fn status(text: &str) -> Result<u16, Malformed> {
-    let status: u16 = text.parse().map_err(|_| Malformed::Number)?;
+pub(crate) fn status(text: &str) -> Result<u16, LineError> {
+    let status: u16 = text.parse().map_err(|_| LineError::Number)?;
     // nginx writes 000 for a connection that ended before its request did.
     match status {
         0 => Ok(499),
         100..=999 => Ok(status),
-        _ => Err(Malformed::Number),
+        _ => Err(LineError::Number),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Lines as the servers write them.
 
-use whyso_access_log::{ConnectionState, FormatError, LogFormat, Malformed, Request};
+use whyso_access_log::{ConnectionState, FormatError, LineError, LogFormat, Request};
 
 const AT_NS: i64 = 1_795_894_804_000_000_000;
 
-fn parse(format: &str, line: &str) -> Result<Request, Malformed> {
+fn parse(format: &str, line: &str) -> Result<Request, LineError> {
     LogFormat::compile(format).unwrap_or_else(|error| panic!("{format}: {error}")).parse(line)
 }
 
@@ -73,8 +73,8 @@ fn json_is_read_by_well_known_keys_and_by_the_user_s_own() {
     let own = r#"{"when":1795894804000,"what":"GET /a?b=1 HTTP/1.1","c":200,"size":512,"took":"1.5ms"}"#;
     let timed = Request { duration_ns: Some(1_500_000), ..expected() };
     assert_eq!(parse("json:when=time,what=request,c=status,took=duration_us", own), Ok(timed));
-    assert_eq!(parse("json", "[1]"), Err(Malformed::NotJson));
-    assert_eq!(parse("json", "{\"a\":1}"), Err(Malformed::NoRequest));
+    assert_eq!(parse("json", "[1]"), Err(LineError::NotJson));
+    assert_eq!(parse("json", "{\"a\":1}"), Err(LineError::NoRequest));
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn what_clients_send_instead_of_requests_is_counted_with_its_status() {
 #[test]
 fn lines_that_do_not_fit_have_a_reason() {
     let line = "::1 - - [28/Nov/2026:19:40:04 +0000] \"GET / HTTP/1.1\" 200 512";
-    assert_eq!(parse("common", &line[..50]), Err(Malformed::DoesNotFit));
-    assert_eq!(parse("common", &line.replace("Nov", "Nox")), Err(Malformed::Time));
-    assert_eq!(parse("common", &line.replace("200", "two")), Err(Malformed::Number));
-    assert_eq!(parse("common", &format!("{line} more")), Err(Malformed::Number));
-    assert_eq!(parse("common", &"x".repeat(70_000)), Err(Malformed::TooLong));
+    assert_eq!(parse("common", &line[..50]), Err(LineError::DoesNotFit));
+    assert_eq!(parse("common", &line.replace("Nov", "Nox")), Err(LineError::Time));
+    assert_eq!(parse("common", &line.replace("200", "two")), Err(LineError::Number));
+    assert_eq!(parse("common", &format!("{line} more")), Err(LineError::Number));
+    assert_eq!(parse("common", &"x".repeat(70_000)), Err(LineError::TooLong));
 }
 
 #[test]
