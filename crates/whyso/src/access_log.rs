@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 use whyso_access_log::{Grouping, LogFormat, LogReader, LogSummary, ReadRequest};
 use whyso_control::Error;
 use whyso_report::RequestsOf;
+use whyso_watch::AccessLog;
 
 use crate::choice_args::{WindowArgs, choose_part};
 use crate::clock_time::{ClockTime, wall_window};
@@ -20,6 +21,8 @@ use crate::profile_args::ShownArgs;
 use crate::recordings::open;
 
 const PIECE_BYTES: usize = 256 * 1024;
+/// Logs that are followed together.
+const LOGS_MAX: usize = 4;
 
 /// By what requests are added up.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -70,8 +73,7 @@ pub(crate) struct AccessLogArgs {
 }
 
 pub(crate) fn access_log(args: &AccessLogArgs) -> Result<ExitCode> {
-    let format = args.format.as_deref().map(LogFormat::compile).transpose();
-    let format = format.map_err(|error| Error::Plan(error.to_string()))?;
+    let format = compile(args.format.as_deref())?;
     let window_ns = window_of(args)?;
     let length_s =
         window_ns.as_ref().filter(|window_ns| window_ns.start > i64::MIN && window_ns.end < i64::MAX);
@@ -133,4 +135,39 @@ fn read(path: &Path, request: ReadRequest) -> Result<LogSummary> {
             Err(error) => return Err(error).with_context(|| format!("can't read {}", path.display())),
         }
     }
+}
+
+fn compile(format: Option<&str>) -> Result<Option<LogFormat>> {
+    let compiled = format.map(LogFormat::compile).transpose();
+    Ok(compiled.map_err(|error| Error::Plan(error.to_string()))?)
+}
+
+/// Returns the logs that a recording follows.
+///
+/// # Errors
+/// There are too many, one is named twice or can't be read, or the format can't be compiled.
+pub(crate) fn followed(paths: &[PathBuf], format: Option<&str>) -> Result<Vec<AccessLog>> {
+    if paths.len() > LOGS_MAX {
+        bail!(Error::Plan(format!("{} access logs are too many: follow at most {LOGS_MAX}", paths.len())));
+    }
+    let format = compile(format)?;
+    let mut logs: Vec<AccessLog> = Vec::new();
+    for path in paths {
+        let readable = File::open(path).and_then(|file| file.metadata());
+        let metadata = readable.map_err(|error| {
+            Error::Plan(format!(
+                "the access log {} can't be read: {error}; give its path, and the right to read it",
+                path.display()
+            ))
+        })?;
+        if !metadata.is_file() {
+            bail!(Error::Plan(format!("{} is no file: give the access log itself", path.display())));
+        }
+        let path = std::path::absolute(path)?;
+        if logs.iter().any(|log| log.path == path) {
+            bail!(Error::Plan(format!("--access-log {} is given twice: leave one out", path.display())));
+        }
+        logs.push(AccessLog { path, format: format.clone() });
+    }
+    Ok(logs)
 }

@@ -158,6 +158,7 @@ fn begin<'a>(
     recording.tap(&plan.taps);
     let mut watched = watch_spec(Some(dsn), pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);
+    watched.access_logs.clone_from(&plan.access_logs);
     watched.other_node_pids = cluster_node::other_pids(nodes);
     let recorder = recording.recorder.clone();
     let watcher = Watcher::start(watched, recorder.clone())?;
