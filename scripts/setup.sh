@@ -32,6 +32,7 @@ if [ "$purpose" = test ]; then
 	# What makes MariaDB's servers a Galera cluster is a library.
 	[ -e /usr/lib/galera/libgalera_smm.so ] || packages+=(galera-4)
 	[ -e /usr/sbin/haproxy ] || packages+=(haproxy)
+	[ -e /usr/sbin/nginx ] || packages+=(nginx)
 fi
 if [ -n "$hard" ]; then
 	need cmake cmake
