@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::segment::{MORE, normalise, query_keys, widen};
 
-/// Segments of a path that are told apart; `…` stands for those after them.
+/// Segments of a path that a pattern has; `…` stands for those after them.
 const DEPTH_MAX: usize = 8;
 const HOST_SCHEMES: [&str; 2] = ["http://", "https://"];
 
@@ -17,7 +17,7 @@ const HOST_SCHEMES: [&str; 2] = ["http://", "https://"];
 pub struct KindBounds {
     /// Different segments in one place, from 1.
     pub segments_max: usize,
-    /// All places together. Paths that need more are not told apart.
+    /// All places together. Paths that need more have no pattern.
     pub places_max: usize,
 }
 
