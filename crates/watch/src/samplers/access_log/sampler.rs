@@ -6,7 +6,8 @@ use whyso_access_log::{KindBounds, LineError, LogFormat, RawLine, Request, Sums,
 use whyso_record::data::Value;
 
 use super::follower::Follower;
-use super::{AccessLog, COUNTERS, OF_LOG, TIMES};
+use super::metrics::{COUNTERS, OF_LOG, TIMES};
+use super::spec::AccessLog;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 
