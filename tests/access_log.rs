@@ -32,7 +32,7 @@ impl Nginx {
             .map(|name| format!("{name}_temp_path {name};"))
             .join(" ");
         let config = format!(
-            "daemon off; pid nginx.pid; error_log error.log; worker_processes 1; events {{ worker_connections 64; }}
+            "user root; daemon off; pid nginx.pid; error_log error.log; worker_processes 1; events {{ worker_connections 64; }}
              http {{ {temporary} log_format own '{FORMAT}'; access_log access.log own;
                server {{ listen 127.0.0.1:{port};
                  location / {{ return 200 \"found\\n\"; }}
