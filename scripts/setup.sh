@@ -38,6 +38,7 @@ if [ "$purpose" = test ]; then
 	compgen -G '/usr/lib/apache2/modules/libphp*.so' >/dev/null || packages+=(libapache2-mod-php)
 	compgen -G '/usr/lib/php/*/pdo_mysql.so' >/dev/null || packages+=(php-mysql)
 	compgen -G '/usr/sbin/php-fpm*' >/dev/null || packages+=(php-fpm)
+	[ -e /usr/sbin/nginx ] || packages+=(nginx)
 fi
 if [ -n "$hard" ]; then
 	need cmake cmake

@@ -110,6 +110,7 @@ fn plan(order: &RecordOrder, server: Option<&AgentServer>, out: PathBuf, taps: T
         stacks_of: StacksOf::Server,
         sql: None,
         add_ons: Vec::new(),
+        access_logs: Vec::new(),
         relay: RelayTargets::default(),
         taps,
         hosts: None,

@@ -193,6 +193,7 @@ pub(crate) fn watch_spec(
         generator_pid: std::process::id(),
         data_dir,
         add_ons: Vec::new(),
+        access_logs: Vec::new(),
     }
 }
 

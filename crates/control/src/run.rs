@@ -202,6 +202,7 @@ impl PreparedRun<'_> {
         recording.relay(&self.plan.relay)?;
         let mut watched = watch_spec(Some(&self.servers.0.dsn), pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);
+        watched.access_logs.clone_from(&self.plan.access_logs);
         watched.other_node_pids = cluster_node::other_pids(nodes);
         if let Some(name) = self.plan.hosts.as_ref().and_then(HostsPlan::server_host) {
             // Its machine and its process are recorded there.

@@ -112,6 +112,7 @@ static TABLE: &[Meaning] = &[
     line("watch", "*", Excluded, "", "", "what the readings themselves cost"),
     line("trace*", "*", Excluded, "", "", "where the time of requests went; the time budget says it"),
     line("neighbours", "*", Excluded, "", "", "what other programs used; the suspects say it"),
+    line("access_log", "*", Excluded, "", "", "what a web server's access log has; `whyso access-log` shows it by kind of request"),
     line("sessions", "*", Excluded, "", "", "what sessions were found doing; the suspects say it"),
     line("innodb_mutexes", "*", Excluded, "", "", "waits for InnoDB's own locks; `whyso locks` shows them"),
     line("innodb_status", "*", Excluded, "", "", "InnoDB's own status; its counters hold the same where a server has them"),

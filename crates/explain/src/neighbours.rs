@@ -2,6 +2,7 @@
 
 use crate::level::Level;
 use crate::model::{Counter, Machine, SeriesName};
+use crate::nodes::is_recorded_program;
 
 /// Sampler of other programs.
 const SOURCE: &str = "neighbours";
@@ -53,7 +54,9 @@ impl<'a> Neighbours<'a> {
         };
         let cpus = |counter: &Counter| counter.increase / 1e9 / level.seconds;
         let sum = |metric: &'static str| named(metric).map(cpus).sum::<f64>();
+        let is_other = |counter: &&'a Counter| !is_recorded_program(level, &counter.series.instance);
         let mut each: Vec<Neighbour> = named("cpu_ns")
+            .filter(is_other)
             .map(|counter| {
                 let name = counter.series.instance.as_str();
                 let disk = level.counter(SOURCE, "disk_bytes", name);

@@ -20,6 +20,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod ab;
+mod access_log;
 mod answer;
 mod axis;
 pub mod bisect;
@@ -60,6 +61,7 @@ mod timeline;
 mod typescript;
 mod why;
 
+pub use access_log::{RequestsOf, requests, requests_json};
 pub use answer::{
     Answer, AnswerCause, AnswerPlace, LINES_MAX, Line, RunBefore, Span, Tone, answer, answer_lines,
 };

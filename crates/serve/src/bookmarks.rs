@@ -12,7 +12,7 @@ use crate::error::{Answer, Refusal};
 use crate::series::Mode;
 
 /// The sets that ship, from the folder `charts`.
-const SHIPPED: [&str; 10] = [
+const SHIPPED: [&str; 11] = [
     include_str!("../../../charts/innodb-redo.toml"),
     include_str!("../../../charts/buffer-pool.toml"),
     include_str!("../../../charts/locks.toml"),
@@ -23,6 +23,7 @@ const SHIPPED: [&str; 10] = [
     include_str!("../../../charts/connections.toml"),
     include_str!("../../../charts/host.toml"),
     include_str!("../../../charts/hosts.toml"),
+    include_str!("../../../charts/requests.toml"),
 ];
 
 const NAME_CHARACTERS_MAX: usize = 80;

@@ -107,7 +107,8 @@ pub(crate) struct Account {
     pub(crate) kept_ns: u64,
     asked: u8,
     kept: u8,
-    unused: [u8; 6],
+    arrival_unseen: u8,
+    unused: [u8; 5],
 }
 
 impl Account {

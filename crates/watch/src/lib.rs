@@ -63,6 +63,7 @@ pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
 pub use metric::Metric;
 pub use own_statements::OwnExecution;
+pub use samplers::access_log::AccessLog;
 pub use samplers::addon::{
     AddOn, AddOnError, AddOnSeries, StatementError, check as check_add_on, shipped as shipped_add_ons,
 };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mysql_async::Opts;
 
+use crate::samplers::access_log::AccessLog;
 use crate::samplers::addon::AddOn;
 
 /// What is to be watched, and how often.
@@ -30,6 +31,8 @@ pub struct WatchSpec {
     pub data_dir: Option<PathBuf>,
     /// The user's own sources, each with its own name.
     pub add_ons: Vec<AddOn>,
+    /// Access logs of web servers on this machine.
+    pub access_logs: Vec<AccessLog>,
 }
 
 impl Default for WatchSpec {
@@ -45,6 +48,7 @@ impl Default for WatchSpec {
             generator_pid: std::process::id(),
             data_dir: None,
             add_ons: Vec::new(),
+            access_logs: Vec::new(),
         }
     }
 }

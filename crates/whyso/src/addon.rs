@@ -1,13 +1,14 @@
 //! `whyso add-on`, and what `run` and `record` share of add-ons and of samples that go to others.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use whyso_control::{Error, RelayTargets};
 use whyso_record::data::{Kind, Value};
-use whyso_watch::AddOn;
+use whyso_watch::{AccessLog, AddOn};
 
 /// The user's own sources, and where samples go in addition to the recording.
 #[derive(Args, Debug)]
@@ -16,6 +17,14 @@ pub(crate) struct OthersArgs {
     /// A source of your own: a TOML file (docs/reference/add-on-file.md), or the name of one of `whyso add-on list`; may be given more than once
     #[arg(long, value_name = "FILE.toml|NAME")]
     pub(crate) add_on: Vec<String>,
+
+    /// Access log of a web server on this machine, followed as it grows (docs/how-to/access-logs.md); may be given up to four times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access_log: Vec<PathBuf>,
+
+    /// Format of these logs: a name such as combined, Apache's LogFormat or nginx's log_format itself [default: guessed by their lines]
+    #[arg(long, value_name = "FORMAT", requires = "access_log")]
+    pub(crate) log_format: Option<String>,
 
     /// Serve the latest value of every series as OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9104
     #[arg(long, value_name = "ADDRESS")]
@@ -33,6 +42,14 @@ pub(crate) struct OthersArgs {
 impl OthersArgs {
     pub(crate) fn add_ons(&self) -> Result<Vec<AddOn>> {
         find_all(&self.add_on)
+    }
+
+    /// Returns the access logs that are followed.
+    ///
+    /// # Errors
+    /// There are too many, one is named twice or can't be read, or the format can't be compiled.
+    pub(crate) fn access_logs(&self) -> Result<Vec<AccessLog>> {
+        crate::access_log::followed(&self.access_log, self.log_format.as_deref())
     }
 
     /// Returns where samples go. Warns on standard error if other machines can read them.

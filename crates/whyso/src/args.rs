@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Sysbench(SysbenchArgs),
     /// Record a server that something else loads, or any process, and show where its time goes; nothing is written to it
     Record(RecordArgs),
+    /// Show the requests of a web server's access log, added up by kind: rates, errors and times, the slowest first
+    AccessLog(Box<crate::access_log::AccessLogArgs>),
     /// Answer one question by many runs: servers × settings × users, fresh starts in random order, compared within blocks
     Study(crate::study::StudyArgs),
     /// Compare recorded runs, each one fresh start: what is faster, how sure that is, which settings differ, and what else differs

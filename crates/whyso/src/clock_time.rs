@@ -1,5 +1,6 @@
 //! Times by the clock on the wall, as they are typed: 10:05, 10:05:30, "2026-11-26 10:05".
 
+use std::ops::Range;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
@@ -9,6 +10,7 @@ use jiff::{Timestamp, ToSpan};
 use thiserror::Error;
 use whyso_clock::Anchor;
 use whyso_record::Recording;
+use whyso_record::run::Window;
 
 /// A text that is no time.
 #[derive(Debug, PartialEq, Error)]
@@ -64,6 +66,20 @@ impl ClockTime {
         let nearest = anchors.iter().min_by_key(apart).unwrap_or(last);
         Ok(wall_ns - nearest.wall_ns + nearest.monotonic_ns)
     }
+}
+
+/// Returns a window of a recording by the clock on the wall, in nanoseconds since 1970.
+///
+/// # Errors
+/// The recording does not say when it was.
+pub(crate) fn wall_window(recording: &Recording, window: Window) -> Result<Range<i64>> {
+    let anchors = &recording.run().anchors;
+    let nearest = anchors.iter().min_by_key(|anchor| (anchor.monotonic_ns - window.begin_ns).abs());
+    let Some(nearest) = nearest else {
+        bail!("the recording does not say when it was: give --since and --until instead");
+    };
+    let wall_ns = |t_ns: i64| t_ns - nearest.monotonic_ns + nearest.wall_ns;
+    Ok(wall_ns(window.begin_ns)..wall_ns(window.end_ns))
 }
 
 /// "10:05:30", in this machine's time zone.

@@ -10,7 +10,7 @@ whyso finds out why a database does not go faster.
 
   do       run, record, watch, load, ab, prove, bisect, sysbench, study, note
   look     why, status, locks, statements, pfs, functions, callers, callees, source, classes, wakers, threads,
-           timeline, stacks, programs
+           timeline, stacks, programs, access-log
   share    report, serve, plot, compare, history, export, sql, runs, mcp, schema
   manage   doctor, server, hub, agent, snapshots, setup-tracing, add-on, completions
 

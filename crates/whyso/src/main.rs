@@ -9,6 +9,7 @@
 mod stderr;
 
 mod ab;
+mod access_log;
 mod addon;
 mod against;
 mod agent;
@@ -150,6 +151,7 @@ fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
         Command::Runs(args) => runs::runs(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Serve(args) => serve::serve(&args),
+        Command::AccessLog(args) => access_log::access_log(&args),
         Command::AddOn(args) => addon::run(&args),
         Command::Agent(args) => agent::run(&args),
         Command::Hub(args) => hub::run(&args),

@@ -44,6 +44,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         sql: args.recording.sql.literals(),
         bytes_max: args.disk_max.map(|size| size.0),
         add_ons: args.others.add_ons()?,
+        access_logs: args.others.access_logs()?,
         relay: args.others.relay(),
         taps: whyso_control::Taps::default(),
         hosts: args.hosts.as_deref().map(crate::hosts_file::read).transpose()?,

@@ -185,6 +185,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
         add_ons: args.others.add_ons()?,
+        access_logs: args.others.access_logs()?,
         relay: args.others.relay(),
         hosts: args.hosts.as_deref().map(crate::hosts_file::read).transpose()?,
         out: args.output.out.clone(),

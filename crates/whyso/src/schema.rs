@@ -29,6 +29,7 @@ schemas! {
     "commands": "whyso statements --log",
     "threads": "whyso threads",
     "programs": "whyso programs",
+    "access-log": "whyso access-log",
     "timeline": "whyso timeline",
     "stacks": "whyso stacks",
     "functions": "whyso functions",

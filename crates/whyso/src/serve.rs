@@ -129,6 +129,7 @@ fn plan_of(request: &RecordRequest) -> Result<RecordPlan> {
         stacks_of: StacksOf::Server,
         sql: request.trace_sql.then_some(literals),
         add_ons: crate::addon::find_all(&request.add_ons)?,
+        access_logs: Vec::new(),
         relay: RelayTargets::default(),
         taps: whyso_control::Taps::default(),
         hosts: match &request.target {

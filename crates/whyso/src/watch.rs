@@ -157,6 +157,7 @@ fn plan_of(args: &WatchArgs, target: RecordTarget) -> Result<RecordPlan> {
         sql: None,
         bytes_max: Some(args.disk_max.unwrap_or(SIZE_MAX).0),
         add_ons: args.others.add_ons()?,
+        access_logs: args.others.access_logs()?,
         relay: args.others.relay(),
         taps: whyso_control::Taps::default(),
         hosts: None,

@@ -325,6 +325,7 @@ impl Prover<'_> {
             client_cpus: None,
             allow_writes: self.plan.allow_writes.clone(),
             add_ons: Vec::new(),
+            access_logs: Vec::new(),
             relay: whyso_relay::RelayTargets::default(),
             hosts: None,
             out: self.plan.out.clone(),

@@ -63,6 +63,8 @@ pub struct RecordPlan {
     pub sql: Option<Literals>,
     /// Sources of the user's own.
     pub add_ons: Vec<whyso_watch::AddOn>,
+    /// Access logs of web servers that are followed.
+    pub access_logs: Vec<whyso_watch::AccessLog>,
     /// Where samples go in addition to the recording.
     pub relay: whyso_relay::RelayTargets,
     pub taps: Taps,

@@ -27,6 +27,7 @@ pub(super) fn record_processes(
     let mut nodes = programs::nodes(&plan.other_processes, &processes.pids)?;
     if !nodes.is_empty() {
         nodes.insert(0, programs::node(processes.clone()));
+        programs::tell_apart(&mut nodes);
     }
     let (counting, lost) = Counting::of_processes(&processes, plan.stacks)?;
     let runtime = runtime()?;
@@ -51,6 +52,7 @@ pub(super) fn record_processes(
         server_host: "server".to_string(),
         generator_pid: std::process::id(),
         add_ons: plan.add_ons.clone(),
+        access_logs: plan.access_logs.clone(),
         ..WatchSpec::default()
     };
     cluster_node::describe(&nodes, &mut info);
@@ -83,6 +85,7 @@ pub(super) fn record_machine(
         interval: plan.interval,
         slow_interval: SLOW_INTERVAL.max(plan.interval),
         add_ons: plan.add_ons.clone(),
+        access_logs: plan.access_logs.clone(),
         ..WatchSpec::default()
     };
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;

@@ -12,11 +12,29 @@ pub(super) const PROGRAMS_MAX: usize = 4;
 /// Hosts of series that a recording has in any case.
 const TAKEN: [&str; 2] = ["server", "client"];
 
+/// "apache2" of "process 4711 (apache2)".
+fn short_name(words: &str) -> &str {
+    let named = words.strip_prefix("process ").and_then(|rest| rest.split_once(" (")?.1.strip_suffix(')'));
+    named.unwrap_or(words)
+}
+
+/// Gives nodes of the same name names that differ: the processes in full.
+pub(super) fn tell_apart(nodes: &mut [ClusterNode]) {
+    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    for (at, node) in nodes.iter_mut().enumerate() {
+        let is_twice = names.iter().enumerate().any(|(other, name)| other != at && *name == node.name);
+        if let Some(processes) = node.processes.as_ref().filter(|_| is_twice) {
+            node.name.clone_from(&processes.words);
+        }
+    }
+}
+
 /// Processes as a node.
 pub(super) fn node(processes: Processes) -> ClusterNode {
-    let name = match TAKEN.contains(&processes.words.as_str()) {
-        true => format!("program {}", processes.words),
-        false => processes.words.clone(),
+    let short = short_name(&processes.words);
+    let name = match TAKEN.contains(&short) {
+        true => format!("program {short}"),
+        false => short.to_string(),
     };
     ClusterNode {
         name,
@@ -63,9 +81,13 @@ mod tests {
             node(processes).name
         };
         assert_eq!(
-            ["apache2", "server", "client"].map(named),
-            ["apache2", "program server", "program client"]
+            ["apache2", "server", "client", "process 7 (client)", "process 7 (php-fpm8.2)"].map(named),
+            ["apache2", "program server", "program client", "program client", "php-fpm8.2"]
         );
+        let of = |words: &str| node(Processes { words: words.to_string(), pids: vec![7], name: String::new() });
+        let mut nodes = [of("process 7 (php)"), of("process 8 (php)"), of("process 9 (apache2)")];
+        tell_apart(&mut nodes);
+        assert_eq!(nodes.map(|node| node.name), ["process 7 (php)", "process 8 (php)", "apache2"]);
     }
 
     #[test]

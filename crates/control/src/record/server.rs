@@ -84,6 +84,7 @@ fn nodes(
     }
     let known: Vec<u32> = nodes.iter().filter_map(|node| node.pid).collect();
     nodes.extend(programs::nodes(&plan.other_processes, &known)?);
+    programs::tell_apart(&mut nodes);
     Ok(nodes)
 }
 
@@ -158,6 +159,7 @@ fn begin<'a>(
     recording.tap(&plan.taps);
     let mut watched = watch_spec(Some(dsn), pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);
+    watched.access_logs.clone_from(&plan.access_logs);
     watched.other_node_pids = cluster_node::other_pids(nodes);
     let recorder = recording.recorder.clone();
     let watcher = Watcher::start(watched, recorder.clone())?;

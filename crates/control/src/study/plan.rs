@@ -334,6 +334,7 @@ pub(super) fn plan_of(
         client_cpus: setup.client_cpus.clone(),
         allow_writes: None,
         add_ons: add_ons(spec)?,
+        access_logs: Vec::new(),
         relay: whyso_relay::RelayTargets::default(),
         hosts: None,
         labels: whyso_record::Labels::default(),

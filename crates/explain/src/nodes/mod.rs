@@ -17,6 +17,8 @@ pub const BEHIND_S_MIN: f64 = 2.0;
 
 /// Source of the series of the servers' processes.
 const PROCESS: &str = "server_process";
+/// Source of the time of threads by state.
+const THREADS: &str = "threads";
 /// Role of processes that are none of a server.
 const PROGRAM: &str = "program";
 
@@ -38,10 +40,24 @@ pub(crate) fn states_of(nodes: &[NodeInput], seconds: f64) -> Vec<NodeState> {
     nodes.iter().map(state).collect()
 }
 
-/// CPU time of the nodes that are not loaded: they are no programs of others. What is recorded as a program is.
+/// CPU time of the nodes that are not loaded, and of the programs that were recorded: none of them are programs of others.
 pub(crate) fn others_cpu_s(level: &Level) -> f64 {
-    let others = level.nodes.iter().filter(|node| !node.is_loaded && node.role != PROGRAM);
-    others.filter_map(|node| counter(node, PROCESS, "run_ns", "server")).sum::<f64>() / 1e9
+    let of_node = |node: &NodeInput| match node.role.as_str() {
+        // All of its processes.
+        PROGRAM => {
+            let of_threads = node.counters.iter().filter(|counter| {
+                counter.series.source == THREADS && counter.series.metric == "cpu_ns" && counter.increase > 0.0
+            });
+            of_threads.map(|counter| counter.increase).sum()
+        }
+        _ => counter(node, PROCESS, "run_ns", "server").unwrap_or(0.0),
+    };
+    level.nodes.iter().filter(|node| !node.is_loaded).map(of_node).sum::<f64>() / 1e9
+}
+
+/// Whether a program of this name was recorded.
+pub(crate) fn is_recorded_program(level: &Level, name: &str) -> bool {
+    level.nodes.iter().any(|node| node.role == PROGRAM && (node.name == name || node.name.ends_with(&format!("({name})"))))
 }
 
 /// Replicas that fell behind, in one sentence each, and what their appliers did meanwhile.

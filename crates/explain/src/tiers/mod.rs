@@ -38,6 +38,8 @@ const PROGRAM_SUMS: [&str; 6] = [
 ];
 /// Role of processes that are none of a server.
 const PROGRAM: &str = "program";
+/// What the only database server of a recording is called.
+const DATABASE: &str = "the database";
 /// Fewer requests have no mean.
 const REQUESTS_MIN: f64 = 2.0;
 /// More makes no sense.
@@ -90,7 +92,9 @@ fn of_node(node: &NodeInput, level: &Level) -> Option<TierTime> {
     // Only of the first target the requests are counted.
     let is_first = level.nodes.first().is_some_and(|first| first.name == node.name);
     let sums = Sums { counters: level.counters, source: SERVER, names: SERVER_SUMS };
-    is_first.then(|| time(&node.name, &node.listens, &sums, level.seconds)).flatten()
+    let is_only = level.nodes.iter().filter(|node| node.role != PROGRAM).count() == 1;
+    let name = if is_only { DATABASE } else { &node.name };
+    is_first.then(|| time(name, &node.listens, &sums, level.seconds)).flatten()
 }
 
 /// What a tier's counters grew by over a level's window.

@@ -93,8 +93,9 @@ impl Nested<'_> {
         // Where only this tier asks it, its own count is exact: a question may be answered by several requests.
         let of_it = if answered > asked * OTHERS_ASK { asked } else { answered };
         let count = whyso_words::number(of_it);
-        let what = if tier.is_database { "commands" } else { "requests" };
-        let text = format!("waiting for {}, in {count} {what}", tier.name);
+        let what = if tier.is_database { "command" } else { "request" };
+        let plural = if count == "1" { "" } else { "s" };
+        let text = format!("waiting for {}, in {count} {what}{plural}", tier.name);
         self.push(TierLine { text, is_divided: true, ..line });
         self.path.push(at);
         let inside_ms = self.tier(at, of_it, depth + 1);

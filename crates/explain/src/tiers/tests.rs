@@ -57,7 +57,7 @@ fn tiers(input: &Input) -> Vec<TierTime> {
 #[test]
 fn the_wait_for_a_server_behind_is_divided_by_what_that_did() {
     let tiers = tiers(&input());
-    assert_eq!(tiers.iter().map(|tier| tier.name.as_str()).collect::<Vec<_>>(), ["web", "db"]);
+    assert_eq!(tiers.iter().map(|tier| tier.name.as_str()).collect::<Vec<_>>(), ["web", "the database"]);
     assert!(tiers[0].is_first && !tiers[1].is_first);
     assert_eq!((tiers[0].mean_ms, tiers[1].mean_ms), (12.0, 1.6));
     let lines: Vec<(u32, &str, f64)> = tiers[0]
@@ -71,17 +71,17 @@ fn the_wait_for_a_server_behind_is_divided_by_what_that_did() {
             (0, "a request to web", 12.0),
             (1, "work on a CPU", 2.0),
             (1, "waiting for a free worker", 1.0),
-            (1, "waiting for db, in 5 commands", 9.0),
+            (1, "waiting for the database, in 5 commands", 9.0),
             (2, "waiting on locks", 7.5),
             (2, "work on a CPU", 0.5),
-            (2, "between web and db", 1.0),
+            (2, "between web and the database", 1.0),
         ]
     );
     let leaves: f64 = tiers[0].lines.iter().filter(|line| !line.is_divided).map(|line| line.share).sum();
     assert!((leaves - 1.0).abs() < 1e-9, "{leaves}");
     assert_eq!(
         headline(&tiers).unwrap(),
-        "web answered 10 requests per second, in 12 ms in the mean. 63 % of that is waiting on locks in db."
+        "web answered 10 requests per second, in 12 ms in the mean. 63 % of that is waiting on locks in the database."
     );
 }
 
@@ -91,7 +91,7 @@ fn of_a_server_that_others_ask_too_a_request_takes_as_much_as_it_asked() {
     shared.levels[0].counters.iter_mut().for_each(|counter| counter.increase *= 3.0);
     let tiers = tiers(&shared);
     let waits = tiers[0].lines.iter().find(|line| line.is_divided && line.depth == 1).unwrap();
-    assert_eq!(waits.text, "waiting for db, in 5 commands");
+    assert_eq!(waits.text, "waiting for the database, in 5 commands");
 }
 
 #[test]

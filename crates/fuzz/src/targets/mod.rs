@@ -1,5 +1,6 @@
 //! The targets. Each reads a case's bytes as choices, and panics where a promise is broken.
 
+mod access_logs;
 mod change;
 mod digests;
 mod folders;
@@ -12,6 +13,7 @@ mod run_json;
 mod small_files;
 mod write_ahead;
 
+pub use access_logs::access_logs;
 pub use digests::digests;
 pub use frames::frames;
 pub use imports::imports;

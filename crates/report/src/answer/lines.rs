@@ -56,8 +56,8 @@ pub struct RunBefore {
 pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlace) -> Vec<Line> {
     let answer = answer(run, explanation);
     let mut lines = doubts(&answer);
-    lines.push(verdict(&answer));
     lines.extend(tiers(explanation, place.width));
+    lines.push(verdict(&answer));
     match answer.causes.first() {
         Some(first) => lines.extend(cause(first, explanation)),
         // A recording of something that is no server, or of nothing.

@@ -128,7 +128,8 @@ struct account {
 	__u64 kept_ns; // waits for the next request on a connection that stays open
 	__u8 asked; // it has sent to `upstream`, and received nothing since
 	__u8 kept; // it waits for the next request on a connection that stays open
-	__u8 unused[6];
+	__u8 arrival_unseen; // of the request
+	__u8 unused[5];
 } __attribute__((aligned(64)));
 
 #define PAST_STATES 64

@@ -127,8 +127,11 @@ static __always_inline void reply(struct account *a, __u64 now)
 
 		if (now > a->edge_ns && a->request != SUSPENDED)
 			served->request_ns += now - a->edge_ns;
-		if (a->request != REPLIED)
+		if (a->request != REPLIED) {
 			served->requests++;
+			if (watched.programs && a->arrival_unseen)
+				served->unseen++;
+		}
 	} else if (a->request != REPLIED) {
 		a->own++;
 	}
@@ -383,8 +386,11 @@ static __always_inline void enter_transit(struct account *a, struct end *e, __u6
 	e->transit_ns = 0;
 	e->transit_wakeup_ns = 0;
 	e->transit_runqueue_ns = 0;
-	if (!arrived || arrived > now) {
-		served->unseen++;
+	a->arrival_unseen = !arrived || arrived > now;
+	if (a->arrival_unseen) {
+		// What a program receives may be the rest of a request that it has answered: whether it is one shows when it is answered.
+		if (!watched.programs)
+			served->unseen++;
 		return;
 	}
 	ready = ready_after(a, arrived);

@@ -2,6 +2,7 @@
 //!
 //! Only this file lists the samplers.
 
+pub(crate) mod access_log;
 pub(crate) mod addon;
 pub(crate) mod applying;
 pub(crate) mod cgroup;
@@ -29,7 +30,7 @@ use crate::metric::Metric;
 use crate::sampler_entry::{Host, SamplerEntry, ScheduledSampler, StartContext};
 
 /// Every sampler. Those of one thread are read in this order when they are due together.
-pub(crate) const CATALOGUE: [&SamplerEntry; 22] = [
+pub(crate) const CATALOGUE: [&SamplerEntry; 23] = [
     &cpu::SAMPLER,
     &pressure::SAMPLER,
     &memory::SAMPLER,
@@ -49,6 +50,7 @@ pub(crate) const CATALOGUE: [&SamplerEntry; 22] = [
     &ndbinfo::SAMPLER,
     &variables::SAMPLER,
     &addon::SAMPLER,
+    &access_log::SAMPLER,
     &pfs::SAMPLER,
     &connections::SAMPLER,
     &watch::SAMPLER,
