@@ -5,7 +5,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo demo-lab build web test test-hard test-lab test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-hard setup-packages
+.PHONY: help demo demo-lab demo-web build web test test-hard test-lab test-all test-packages package fuzz matrix book check clean setup-build setup-demo setup-test setup-hard setup-packages
 
 help: ## list the commands
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /  make \1\t/' | expand -t 22
@@ -15,6 +15,9 @@ demo: setup-demo build ## from nothing to an explained scalability report, on a 
 
 demo-lab: setup-test build ## the same over four hosts of this machine: a load, a database and a hub, as root
 	tests/lab.sh
+
+demo-web: setup-test build ## three troubles of a web application, from nothing to where the time of a request went, as root
+	scripts/demo-web.sh
 
 build: setup-build web ## build the program: $(CARGO_TARGET_DIR)/release/whyso
 	cargo build --release --locked

@@ -58,7 +58,10 @@ impl App {
 
     fn pid(&self, program: &str) -> &str {
         let mut programs = self.value("processes").split(", ");
-        programs.find_map(|one| one.strip_prefix(program)).unwrap_or_else(|| panic!("{}", self.printed)).trim()
+        programs
+            .find_map(|one| one.strip_prefix(program))
+            .unwrap_or_else(|| panic!("{}", self.printed))
+            .trim()
     }
 
     fn port(&self) -> u16 {

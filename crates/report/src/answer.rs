@@ -157,7 +157,10 @@ fn best<'a>(run: &'a RunInfo, explanation: &Explanation) -> Option<&'a Level> {
 fn extent(run: &RunInfo, explanation: &Explanation, level: &Level) -> String {
     // A level that has not ended has no number of users yet.
     if run.is_recorded() || level.users == 0 {
-        return format!("In {}", whyso_words::seconds(level.window.seconds()));
+        let window = whyso_words::seconds(level.window.seconds());
+        // Next to a request to a program, it is about the database behind it.
+        let is_behind = explanation.tiers.iter().any(|tier| tier.is_database);
+        return if is_behind { format!("The database, in {window}") } else { format!("In {window}") };
     }
     let swept = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep).count();
     let at = users(level.users);

@@ -84,7 +84,8 @@ mod tests {
             ["apache2", "server", "client", "process 7 (client)", "process 7 (php-fpm8.2)"].map(named),
             ["apache2", "program server", "program client", "program client", "php-fpm8.2"]
         );
-        let of = |words: &str| node(Processes { words: words.to_string(), pids: vec![7], name: String::new() });
+        let of =
+            |words: &str| node(Processes { words: words.to_string(), pids: vec![7], name: String::new() });
         let mut nodes = [of("process 7 (php)"), of("process 8 (php)"), of("process 9 (apache2)")];
         tell_apart(&mut nodes);
         assert_eq!(nodes.map(|node| node.name), ["process 7 (php)", "process 8 (php)", "apache2"]);

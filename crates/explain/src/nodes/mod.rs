@@ -46,7 +46,9 @@ pub(crate) fn others_cpu_s(level: &Level) -> f64 {
         // All of its processes.
         PROGRAM => {
             let of_threads = node.counters.iter().filter(|counter| {
-                counter.series.source == THREADS && counter.series.metric == "cpu_ns" && counter.increase > 0.0
+                counter.series.source == THREADS
+                    && counter.series.metric == "cpu_ns"
+                    && counter.increase > 0.0
             });
             of_threads.map(|counter| counter.increase).sum()
         }
@@ -57,7 +59,10 @@ pub(crate) fn others_cpu_s(level: &Level) -> f64 {
 
 /// Whether a program of this name was recorded.
 pub(crate) fn is_recorded_program(level: &Level, name: &str) -> bool {
-    level.nodes.iter().any(|node| node.role == PROGRAM && (node.name == name || node.name.ends_with(&format!("({name})"))))
+    level
+        .nodes
+        .iter()
+        .any(|node| node.role == PROGRAM && (node.name == name || node.name.ends_with(&format!("({name})"))))
 }
 
 /// Replicas that fell behind, in one sentence each, and what their appliers did meanwhile.

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# From nothing to reports of three troubles of a web application: a row that all pages lock, two workers of PHP-FPM, sessions in one folder.
+# Each is planted in the sample application, loaded, and recorded. `make demo-web` calls it, as root: only root may trace all programs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+WHYSO=${WHYSO:-${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}/release/whyso}
+SECONDS_RECORDED=${SECONDS_RECORDED:-10}
+USERS=${USERS:-8}
+
+started=""
+load_pid=""
+# Ends what this script has started, whatever it ends with.
+clean_up() {
+	if [[ -n $load_pid ]]; then kill "$load_pid" 2>/dev/null || true; fi
+	if [[ -n $started ]]; then "$WHYSO" server app stop "$started" >/dev/null || true; fi
+}
+trap clean_up EXIT
+
+# The rest of the line that begins with a word, of what the start printed.
+value() {
+	sed -n "s/^ *$1 *//p" <<<"$printed"
+}
+
+# The number of a program's first process.
+pid_of() {
+	value processes | grep -oP "$1 \K[0-9]+"
+}
+
+# TITLE PAGE OPTIONS…: plants a trouble, loads the page, and reports where its time goes.
+show() {
+	local title=$1 page=$2
+	shift 2
+	printf '\n== %s: whyso server app start %s\n' "$title" "$*"
+	printed=$("$WHYSO" server app start "$@")
+	started=$(value folder)
+	local url
+	url=$(head -n 1 <<<"$printed")
+	timeout $((SECONDS_RECORDED + 60)) "$WHYSO" load --url "${url%/}$page" --users "$USERS" \
+		--seconds $((SECONDS_RECORDED + 5)) --json >/dev/null 2>&1 &
+	load_pid=$!
+	sleep 2
+	"$WHYSO" record --process "$(pid_of httpd)" --process "$(pid_of php-fpm)" --dsn "$(value dsn)" \
+		--for "${SECONDS_RECORDED}s" --name "$title"
+	"$WHYSO" why latest | sed -n '/^Where the time of a request/,/^$/p'
+	wait "$load_pid" || true
+	load_pid=""
+	"$WHYSO" server app stop "$started" >/dev/null
+	started=""
+}
+
+show "a row that all pages lock" "/event.php?id=1" --trouble hot-row
+show "two workers of PHP-FPM" "/event.php?id=1" --workers 2
+show "sessions in one folder" "/index.php" --trouble session-folder
