@@ -36,5 +36,7 @@ pub use error::{AnswerError, BODY_BYTES_MAX, HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX
 pub use head::Encoding;
 pub use percent::{encode_component, encode_form};
 pub use request::{Method, Request, write_headers};
-pub use scenario::{Expect, Page, Part, Scenario, ScenarioError, Take, Template, Think, ValueSource, Walk};
+pub use scenario::{
+    Body, Expect, Page, Part, Scenario, ScenarioError, Take, Template, Think, ValueSource, Walk,
+};
 pub use url::{Redirect, Url};

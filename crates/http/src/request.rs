@@ -63,6 +63,8 @@ pub struct Request<'r> {
     pub authority: &'r str,
     /// Whole lines, each with its end, as [`write_headers`] makes them.
     pub headers: &'r [u8],
+    /// Lines that follow these.
+    pub more_headers: &'r [u8],
     pub cookies: &'r CookieJar,
     /// Type and content.
     pub body: Option<(&'r str, &'r [u8])>,
@@ -80,6 +82,7 @@ impl Request<'_> {
         out.extend_from_slice(self.authority.as_bytes());
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(self.headers);
+        out.extend_from_slice(self.more_headers);
         self.cookies.write(self.path, out);
         if !self.keeps_connection {
             out.extend_from_slice(b"Connection: close\r\n");
@@ -136,6 +139,7 @@ mod tests {
             path: b"/buy",
             authority: "shop",
             headers: &headers,
+            more_headers: b"",
             cookies: &cookies,
             body: Some(("text/plain", b"0123456789")),
             keeps_connection: false,

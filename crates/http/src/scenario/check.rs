@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::file::{File, MeanText, PageText, ThinkText, ValueText};
+use super::file::{File, PageText, ValueText};
 use super::template::{Template, is_name};
 use super::{Body, Expect, Page, Part, Scenario, ScenarioError, Take, Think, USER, ValueSource};
 use crate::request::{Method, write_headers};
@@ -328,10 +328,11 @@ fn header_lines(place: &str, headers: &BTreeMap<String, String>) -> Result<Vec<u
     Ok(lines)
 }
 
-fn parse_think(think: &ThinkText, place: &str) -> Result<Think, ScenarioError> {
-    match think {
-        ThinkText::Fixed(text) => Ok(Think::Fixed(parse_time(text, place)?)),
-        ThinkText::Exponential(MeanText { mean }) => Ok(Think::Exponential(parse_time(mean, place)?)),
+/// As `--think` has it: the same pause each time, or `exp:` and the mean of pauses that vary.
+fn parse_think(text: &str, place: &str) -> Result<Think, ScenarioError> {
+    match text.trim().strip_prefix("exp:") {
+        Some(mean) => Ok(Think::Exponential(parse_time(mean, place)?)),
+        None => Ok(Think::Fixed(parse_time(text, place)?)),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct File {
     pub(crate) begin: Option<String>,
-    pub(crate) think: Option<ThinkText>,
+    pub(crate) think: Option<String>,
     pub(crate) cycle: Option<String>,
     pub(crate) redirects: Option<u32>,
     pub(crate) compressed: Option<bool>,
@@ -34,7 +34,7 @@ pub(crate) struct PageText {
     pub(crate) content_type: Option<String>,
     pub(crate) weight: Option<f64>,
     pub(crate) next: Option<BTreeMap<String, f64>>,
-    pub(crate) think: Option<ThinkText>,
+    pub(crate) think: Option<String>,
     pub(crate) cycle: Option<String>,
     pub(crate) goal_ms: Option<f64>,
     pub(crate) expect: Option<u16>,
@@ -48,20 +48,6 @@ pub(crate) struct TakeText {
     pub(crate) name: String,
     pub(crate) after: String,
     pub(crate) before: String,
-}
-
-/// `"2s"`, or `{ mean = "2s" }`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum ThinkText {
-    Fixed(String),
-    Exponential(MeanText),
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct MeanText {
-    pub(crate) mean: String,
 }
 
 /// `["red", "green"]`, or `{ from = 1, to = 1000 }`.

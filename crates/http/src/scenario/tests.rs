@@ -2,7 +2,7 @@ use super::*;
 
 const SHOP: &str = r#"
 begin = "home"
-think = { mean = "2s" }
+think = "exp:2s"
 headers = { Accept-Language = "de" }
 
 [values]

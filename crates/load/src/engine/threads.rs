@@ -162,8 +162,11 @@ impl Worker<'_> {
     }
 
     #[cold]
-    fn failed(&mut self, error: ExchangeError, now_ns: i64) -> Do {
+    fn failed(&mut self, mut error: ExchangeError, now_ns: i64) -> Do {
         let Some(mut session) = self.session.take() else { return Do::Out };
+        if self.at.shared.is_http && self.at.ring.stalled.swap(false, Relaxed) {
+            error = ExchangeError::TimedOut;
+        }
         if self.at.ring.stalled.load(Relaxed) && !self.at.shared.is_stopped() {
             self.user.stalled(self.at.shared);
             self.user.end();
@@ -174,7 +177,7 @@ impl Worker<'_> {
 
     /// After a rest: the server may have ended the connection, or sent what nobody had asked for.
     fn check_connection(&mut self, now_ns: i64) {
-        let Some(error) = self.session.as_ref().and_then(|session| session.socket().unrest()) else { return };
+        let Some(error) = self.session.as_mut().and_then(Session::unrest) else { return };
         if let Some(session) = self.session.take() {
             lost_between(&self.at, Some(&mut self.user), session.endpoint, &error, now_ns);
         }
@@ -201,7 +204,7 @@ impl Worker<'_> {
                 true
             }
             Ok(None) => false,
-            Err(error) if self.at.shared.work.connects_on_demand() => {
+            Err(error) if self.at.shared.tries_once() => {
                 self.session = self.user.not_connected(&self.at, &error);
                 self.session.is_some()
             }
