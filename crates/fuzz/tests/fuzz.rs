@@ -28,3 +28,4 @@ target!(run_json, 20);
 target!(digests, 20_000);
 target!(small_files, 600);
 target!(frames, 150);
+target!(pages, 20_000);
