@@ -219,7 +219,7 @@ fn bad_answers_are_counted_by_kind_and_do_not_end_the_load() {
         ("/account", "HTTP 403"),
     ] {
         for engine in ["threads", "epoll"] {
-            let out = site.load(&place, path, &["--users", "2", "--engine", engine, "--seconds", "0.4"]);
+            let out = site.load(&place, path, &["--users", "2", "--engine", engine, "--seconds", "0.5"]);
             let (found, count) = only_error(&out);
             assert!(found == code && count > 1, "{path} on {engine}: {found} {count} times");
             assert_eq!(whole(&level(&out)["transactions"]), 0, "{path}");

@@ -8,7 +8,7 @@ use whyso_clock::monotonic_ns;
 
 use crate::connection::connect::{self, RECEIVE_BYTES};
 use crate::connection::exchange_error::ExchangeError;
-use crate::connection::session::Session;
+use crate::connection::session::{Got, Session};
 use crate::engine::shared::LevelState;
 use crate::engine::user::answers::lost_between;
 use crate::engine::user::{Do, EventWriter, Pace, User};
@@ -119,6 +119,10 @@ impl Worker<'_> {
                     let answer = session.exchange(&mut self.received);
                     *now_ns = monotonic_ns();
                     match answer {
+                        // The end of a connection that was shut down for its stall is no end of an answer.
+                        Ok(Some(Got::Page)) if self.at.ring.stalled.load(Relaxed) => {
+                            self.failed(ExchangeError::TimedOut, *now_ns)
+                        }
                         Ok(Some(got)) => self.user.got(&self.at, session, got, *now_ns),
                         Ok(None) => self.user.go(&self.at, session, *now_ns),
                         Err(error) => self.failed(error, *now_ns),
