@@ -55,6 +55,7 @@ impl DrivenLoad {
             pacing: &pacing,
             percentiles: &self.percentiles,
             slo: &[],
+            bounds_errors: false,
             rate_per_s: None,
         };
         only_level(outcome, &asked, &Cut::of(outcome, interrupted))

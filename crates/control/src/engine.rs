@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use whyso_load::{Interval, LevelOutcome, LevelSpec, Live, LoadSpec, NativeWork};
+use whyso_load::{Interval, LevelOutcome, LevelSpec, Live, LoadSpec, NativeWork, Work};
 use whyso_workload::Workload;
 
 use crate::Error;
@@ -18,7 +18,11 @@ pub(crate) enum Engine {
 impl Engine {
     /// Opens every connection of a load.
     pub(crate) fn open(spec: &LoadSpec, workload: &Workload) -> Result<Engine, Error> {
-        let work = Arc::new(NativeWork::for_users(workload, spec.seed, spec.users_max));
+        Engine::open_work(spec, Arc::new(NativeWork::for_users(workload, spec.seed, spec.users_max)))
+    }
+
+    /// The same for work of any kind.
+    pub(crate) fn open_work(spec: &LoadSpec, work: Arc<dyn Work>) -> Result<Engine, Error> {
         Ok(Engine::Own(Box::new(whyso_load::Engine::open(spec, work)?)))
     }
 

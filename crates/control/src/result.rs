@@ -2,8 +2,8 @@
 
 use whyso_explain::slo::Requirement;
 use whyso_load::{
-    ClientUse, EndpointOutcome, EngineUse, GeneratorOutcome, Histogram, Interval, IntervalRow, KindOutcome,
-    LevelOutcome, Times, TransactionOutcome, Tuning, UserTime,
+    CONNECT, ClientUse, EndpointOutcome, EngineUse, GeneratorOutcome, Histogram, Interval, IntervalRow,
+    KindOutcome, LevelOutcome, Times, TransactionOutcome, Tuning, UserTime,
 };
 use whyso_model::Pacing;
 use whyso_record::data::LoadInterval;
@@ -14,6 +14,8 @@ use whyso_record::run::{
 
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
+/// Share of requests that may fail where a service level is held.
+const ERRORS_SHARE_MAX: f64 = 0.01;
 
 /// What a level's result has in addition to the measured numbers.
 pub(crate) struct LevelRequest<'a> {
@@ -25,6 +27,8 @@ pub(crate) struct LevelRequest<'a> {
     /// Percentiles, above 0, at most 100.
     pub(crate) percentiles: &'a [f64],
     pub(crate) slo: &'a [Requirement],
+    /// Whether too many errors ([`ERRORS_SHARE_MAX`]) break a service level too. Errors of SQL end a level, or are retried.
+    pub(crate) bounds_errors: bool,
 }
 
 /// Returns the result of one level, only of its measured window.
@@ -83,7 +87,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, request: &LevelRequest<'_>) -
         endpoints: outcome.endpoints.iter().map(|endpoint| endpoint_result(endpoint, &per_second)).collect(),
         generators: outcome.generators.iter().map(|part| generator_result(part, &per_second)).collect(),
         client_limit: outcome.client_limit.clone().unwrap_or_default(),
-        slo: request.slo.iter().map(|required| slo_result(outcome, required)).collect(),
+        slo: slo_results(outcome, request),
         intervals_lost: outcome.intervals_lost,
         sessions: None,
         in_flight: Some(InFlight {
@@ -223,6 +227,33 @@ fn times_of<'o>(outcome: &'o LevelOutcome, required: &Requirement) -> Option<Tim
     }
     let of_statement = outcome.kinds.iter().find(|transaction| transaction.kind == required.kind)?;
     Some(Times { ended: &of_statement.latency, in_flight: &of_statement.in_flight })
+}
+
+fn slo_results(outcome: &LevelOutcome, request: &LevelRequest<'_>) -> Vec<SloResult> {
+    let mut results = Vec::new();
+    for required in request.slo {
+        let mut result = slo_result(outcome, required);
+        result.held &= !request.bounds_errors || !has_many_errors(outcome, required);
+        results.push(result);
+    }
+    results
+}
+
+/// Whether too many requests failed: of the requirement's page, or of all pages. Connections that could not be opened count for each.
+fn has_many_errors(outcome: &LevelOutcome, required: &Requirement) -> bool {
+    let is_many = |errors: u64, all: u64| errors as f64 > all as f64 * ERRORS_SHARE_MAX;
+    let (mut errors, mut all) = (0, 0);
+    for kind in &outcome.kinds {
+        let counts = required.is_of_all() || required.is_of_transaction(&kind.kind);
+        if kind.kind == CONNECT && is_many(kind.errors, outcome.queries + kind.errors) {
+            return true;
+        }
+        if counts && kind.kind != CONNECT {
+            errors += kind.errors;
+            all += kind.count + kind.errors;
+        }
+    }
+    is_many(errors, all)
 }
 
 /// What was measured of a requirement's kind, and whether it holds. What is in flight enters by its age.

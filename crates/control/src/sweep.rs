@@ -84,6 +84,7 @@ impl Sweep<'_> {
             pacing: &pacing,
             percentiles: &[],
             slo: &plan.slo,
+            bounds_errors: false,
         };
         let timing = Timing {
             warmup_max: plan.warmup_max,

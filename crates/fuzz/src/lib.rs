@@ -1,4 +1,4 @@
-//! Fuzz targets over everything that reads what others wrote: recordings, backups, studies, statements.
+//! Fuzz targets over everything that reads what others wrote: recordings, backups, studies, statements, answers of sites.
 //!
 //! A target is a function of bytes in [`targets`]. It reads the bytes as choices ([`choices::Choices`]): which file of a kept recording to
 //! change, how, and whether its digests are made to fit. So a case is short, whatever it builds.

@@ -29,3 +29,4 @@ target!(digests, 20_000);
 target!(small_files, 600);
 target!(frames, 150);
 target!(access_logs, 2000);
+target!(pages, 20_000);

@@ -8,6 +8,7 @@ use std::error;
 use std::time::Duration;
 
 use thiserror::Error;
+use whyso_http::{AnswerScanner, Wish};
 use whyso_wire::{ColumnType, ResultRows, RowFormat};
 
 use crate::outcome::{Cause, ErrorCode};
@@ -64,6 +65,13 @@ pub trait Work: Send + Sync {
     fn connects_on_demand(&self) -> bool {
         false
     }
+
+    /// Whether it asks for pages over HTTP, and then the longest body that counts as an answer, in bytes. A connection has neither a
+    /// login nor statements then. A request without an answer in time, or with a wrong one, is counted and does not end the level.
+    /// Each connection in mid-level is tried once, as for [`connects_on_demand`](Work::connects_on_demand).
+    fn body_bytes_max(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Work that is never done: for connections that are only held, or looked at.
@@ -116,6 +124,22 @@ pub trait Driver {
     fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
         let _ = content;
         false
+    }
+
+    /// Judges the whole answer to a page, and takes from it what later requests need.
+    ///
+    /// # Errors
+    /// What the answer counts as, where it is not good. [`Reply::Error`] follows.
+    fn judge(&mut self, answer: &AnswerScanner) -> Result<(), ErrorCode> {
+        let _ = answer;
+        Ok(())
+    }
+
+    /// In a closed loop, when transaction `number` is due at the earliest, by the times at which the one before was due and ended.
+    /// `None`: as the level's pacing says. The later of both counts.
+    fn due_ns(&self, number: u64, before_due_ns: i64, ended_ns: i64) -> Option<i64> {
+        let _ = (number, before_due_ns, ended_ns);
+        None
     }
 
     /// What was sent last, for messages: its kind and text.
@@ -226,6 +250,8 @@ pub enum Expects {
     Results(RowFormat),
     /// The answer to a `COM_STMT_PREPARE`.
     Prepared,
+    /// A page over HTTP. Without `keeps_connection`, the connection carries no further request.
+    Page { wish: Wish, keeps_connection: bool },
     /// Nothing, as after `COM_STMT_CLOSE`: asked again at once with [`Reply::Nothing`].
     Nothing,
 }

@@ -60,6 +60,8 @@ mod driver;
 mod engine;
 mod engine_kind;
 mod error;
+mod error_code;
+mod http;
 mod measure;
 mod merge;
 mod native;
@@ -77,14 +79,15 @@ pub use engine::alone::Alone;
 pub use engine::level::Running;
 pub use engine_kind::EngineKind;
 pub use error::{ExecutionError, LoadError, SpecError};
+pub use http::{HttpSpec, HttpWork};
 pub use measure::histogram::Histogram;
 pub use measure::times::{Time, Times};
 pub use merge::IntervalMerge;
 pub use native::NativeWork;
 pub use outcome::{
     ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure,
-    GeneratorOutcome, InFlight, Interval, IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK,
-    TRANSACTION, TransactionOutcome, UnknownErrorCode, UserTime,
+    GeneratorOutcome, HttpProblem, InFlight, Interval, IntervalRow, KindOutcome, LevelOutcome, Live, Outage,
+    ROLLBACK, TRANSACTION, TransactionOutcome, UnknownErrorCode, UserTime,
 };
 pub use spec::{
     Arrivals, Endpoint, LevelSpec, LoadSpec, Pacing, Placement, Profile, ProfileError, Think, UnknownEngine,

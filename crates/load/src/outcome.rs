@@ -1,64 +1,13 @@
 //! The results of a level.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::engine_kind::EngineKind;
+pub use crate::error_code::{ErrorCode, HttpProblem, UnknownErrorCode};
 use crate::measure::histogram::Histogram;
 use crate::tuning::Tuning;
-
-/// A server's error number and SQL state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ErrorCode {
-    pub errno: u16,
-    /// Five letters or digits; "HY000" where the server gave none.
-    pub sqlstate: [u8; 5],
-}
-
-/// As in "1213 (40001)".
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.errno, self.sqlstate.escape_ascii())
-    }
-}
-
-impl From<ErrorCode> for String {
-    fn from(code: ErrorCode) -> String {
-        code.to_string()
-    }
-}
-
-/// A text that is no error's code.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is no error's code such as 1213 (40001)")]
-pub struct UnknownErrorCode {
-    pub text: String,
-}
-
-impl TryFrom<String> for ErrorCode {
-    type Error = UnknownErrorCode;
-
-    fn try_from(text: String) -> Result<ErrorCode, UnknownErrorCode> {
-        text.parse()
-    }
-}
-
-impl FromStr for ErrorCode {
-    type Err = UnknownErrorCode;
-
-    fn from_str(text: &str) -> Result<ErrorCode, UnknownErrorCode> {
-        let code = || {
-            let (errno, state) = text.strip_suffix(')')?.split_once(" (")?;
-            Some(ErrorCode { errno: errno.parse().ok()?, sqlstate: state.as_bytes().try_into().ok()? })
-        };
-        code().ok_or_else(|| UnknownErrorCode { text: text.to_string() })
-    }
-}
 
 /// The kind under which whole transactions appear among an interval's rows; those of one kind alone appear under
 /// "transaction:" and its name.

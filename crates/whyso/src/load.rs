@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use whyso_control::load::{LoadOutcome, LoadPlan, describe, load};
+use anyhow::{Context, Result, bail};
+use whyso_control::load::{HttpPlan, LoadOutcome, LoadPlan, Trust, describe, load};
 use whyso_control::{Error, Quantity, ServerPlan, Source, parse_stages};
 use whyso_load::{Arrivals, Placement};
 use whyso_report::load::LoadResult;
@@ -84,7 +84,8 @@ fn table_columns(plan: &LoadPlan) -> TableColumns {
 
 fn plan(args: &LoadArgs) -> Result<LoadPlan> {
     let levels = &args.levels;
-    let sources = sources(args)?;
+    let http = http(args)?;
+    let sources = if http.is_some() { Vec::new() } else { sources(args)? };
     let stages = levels.stages.as_deref().map(parse_stages).transpose()?;
     let set = knobs(&args.server)?;
     let (kind, dsns) = match &args.cluster {
@@ -103,7 +104,9 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
         None => SECONDS,
     };
     let default_warmup = if side_by_side { WARMUP_SECONDS_A_ROUND } else { WARMUP_SECONDS };
+    let goals = http.as_ref().map(HttpPlan::requirements).unwrap_or_default();
     let mut plan = LoadPlan {
+        http,
         sources,
         options: workload_options(&args.options)?,
         tables: args.data.tables,
@@ -133,7 +136,7 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
         compression: args.connections.compress,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
-        slo: args.drive.slo.clone(),
+        slo: args.drive.slo.iter().cloned().chain(goals).collect(),
         find_capacity: levels.find_capacity,
         rounds: levels.rounds,
         percentiles: args.output.percentiles.clone(),
@@ -152,10 +155,37 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
     Ok(plan)
 }
 
+/// The load over HTTP, where an address was given.
+fn http(args: &LoadArgs) -> Result<Option<HttpPlan>> {
+    let Some(url) = &args.http.url else { return Ok(None) };
+    let file = match &args.workload[..] {
+        [] => None,
+        [path] => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("can't read {path}"))?;
+            Some((path.rsplit('/').next().unwrap_or(path), text))
+        }
+        _ => bail!(Error::Plan("with --url, give one scenario: FILE.toml".to_string())),
+    };
+    let mut plan = HttpPlan::new(url, file.as_ref().map(|(name, text)| (*name, text.as_str())))?;
+    plan.keeps_connections = !args.http.no_keep_alive;
+    if let Some(timeout) = args.http.timeout {
+        plan.timeout = seconds("--timeout", timeout)?;
+    }
+    plan.trust = match &args.http.ca {
+        Some(path) => Trust::File(path.clone()),
+        None if args.http.insecure => Trust::Any,
+        None => Trust::Machine,
+    };
+    Ok(Some(plan))
+}
+
 /// Workloads by name, files, or statements of the command line.
 fn sources(args: &LoadArgs) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
     for name in &args.workload {
+        if name.ends_with(".toml") {
+            bail!(Error::Plan(format!("{name} is a scenario of pages: name the site by --url http://…")));
+        }
         sources.push(source(name)?);
     }
     for (label, sql) in [("query", &args.query), ("versus", &args.versus)] {

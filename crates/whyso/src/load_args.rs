@@ -8,10 +8,10 @@ use crate::run_args::{DataArgs, DriveArgs, ServerArgs, WorkloadArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct LoadArgs {
-    /// The workload, named as sysbench names it, or a file of SQL; two are run side by side
+    /// The workload, named as sysbench names it, or a file of SQL; two are run side by side. With --url, a scenario of pages
     ///
     /// [default: oltp-read-write]
-    #[arg(value_name = "WORKLOAD|FILE.sql", conflicts_with = "query")]
+    #[arg(value_name = "WORKLOAD|FILE.sql|FILE.toml", conflicts_with = "query")]
     pub(crate) workload: Vec<String>,
 
     /// Load with this single statement
@@ -29,6 +29,9 @@ pub(crate) struct LoadArgs {
     /// Cluster to load, as `whyso server cluster list` names it: each node that takes changes is an endpoint
     #[arg(long, value_name = "NAME", help_heading = "Server", conflicts_with_all = ["dsn", "server", "defaults_file", "server_cpus"])]
     pub(crate) cluster: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -50,6 +53,36 @@ pub(crate) struct LoadArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct HttpArgs {
+    /// Load a site over HTTP instead of a database: its address, such as http://127.0.0.1:8080/
+    ///
+    /// A scenario (FILE.toml) has the site's pages, and without one the address is the page. Only this site is asked: redirects to
+    /// another one are counted as errors.
+    #[arg(long, value_name = "URL", conflicts_with_all = [
+        "dsn", "cluster", "server", "set", "defaults_file", "server_cpus", "server_memory", "server_preload", "server_dir",
+        "allow_writes", "query", "versus", "describe", "compress", "placement", "idle_connections",
+    ])]
+    pub(crate) url: Option<String>,
+
+    /// Open a connection for each request
+    #[arg(long, requires = "url")]
+    pub(crate) no_keep_alive: bool,
+
+    /// Longest time for one answer; one that takes longer is counted as an error [default: 30]
+    #[arg(long, value_name = "TIME", requires = "url", value_parser = crate::values::seconds)]
+    pub(crate) timeout: Option<f64>,
+
+    /// Authorities whose certificates are trusted, a PEM file [default: those of this machine]
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// Trust any certificate
+    #[arg(long, requires = "url", conflicts_with = "ca")]
+    pub(crate) insecure: bool,
 }
 
 #[derive(Args, Debug)]

@@ -63,6 +63,9 @@ fn why_not_held(level: &Level) -> String {
     let mut reasons = Vec::new();
     for slo in result.slo.iter().filter(|slo| !slo.held) {
         reasons.push(match slo.measured_ms {
+            Some(measured) if measured <= slo.required_ms => {
+                format!("too many requests for {} failed", slo.kind)
+            }
             Some(measured) => {
                 let was = if slo.is_lower_bound { "was at least" } else { "was" };
                 format!(

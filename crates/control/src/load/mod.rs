@@ -1,8 +1,9 @@
-//! Only the load: levels of one workload, a search for capacity, or two workloads side by side. Nothing is watched or
+//! Only the load: levels of one workload or of a site's pages, a search for capacity, or two workloads side by side. Nothing is watched or
 //! recorded; what the load itself saw is the result.
 
 mod capacity;
 mod endpoint;
+mod http;
 mod outcome;
 mod plan;
 mod session;
@@ -14,6 +15,7 @@ use whyso_server::dataset::Dataset;
 use whyso_server::{CpuSet, Dsn};
 use whyso_workload::Workload;
 
+pub use http::{HttpPlan, Trust};
 pub use outcome::LoadOutcome;
 pub use plan::LoadPlan;
 
@@ -51,6 +53,9 @@ pub fn load(
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<LoadOutcome, Error> {
+    if let Some(http) = &plan.http {
+        return http::load(plan, http, listener, stop);
+    }
     plan.check()?;
     check_processes()?;
     let mut workloads = plan.workloads()?;

@@ -10,6 +10,7 @@ use whyso_load::{
 use whyso_workload::Workload;
 
 use super::endpoint;
+use super::http::HttpPlan;
 use crate::Error;
 use crate::pacing::{Quantity, Stages};
 use crate::plan::{THINK_IN_OPEN_LOOP, USERS_MAX, check_data_set, check_rate, check_times, check_users};
@@ -20,6 +21,8 @@ use crate::source::{Source, WorkloadContext};
 /// One load, as the user asked for it.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
+    /// Load over HTTP instead, which uses neither sources nor servers.
+    pub http: Option<HttpPlan>,
     /// One, or two to be run side by side.
     pub sources: Vec<Source>,
     /// Options of the workload, (name, value).

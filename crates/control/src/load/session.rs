@@ -35,12 +35,20 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Whatever keeps the first level from being run.
-    pub(super) fn run(mut self, workloads: &[Workload], spec: &LoadSpec) -> Result<LoadOutcome, Error> {
+    pub(super) fn run(self, workloads: &[Workload], spec: &LoadSpec) -> Result<LoadOutcome, Error> {
         self.listener.hear(News::Step("connecting the users"));
         let mut engines = Vec::new();
         for workload in workloads {
             engines.push((Engine::open(spec, workload)?, workload.name.as_str()));
         }
+        self.carry_out(engines)
+    }
+
+    /// Runs the plan on engines that are open, each with the name of what it sends.
+    ///
+    /// # Errors
+    /// As [`run`](Session::run).
+    pub(super) fn carry_out(mut self, mut engines: Vec<(Engine, &str)>) -> Result<LoadOutcome, Error> {
         let done = match &mut engines[..] {
             [a, b] => self.compare(a, b),
             [only, ..] if self.plan.find_capacity => self.find_capacity(only),
@@ -92,6 +100,7 @@ impl<'a> Session<'a> {
             pacing: &pacing,
             percentiles: &plan.percentiles,
             slo: &plan.slo,
+            bounds_errors: plan.http.is_some(),
         };
         let timing = Timing { warmup_max: level.warmup_max, measure: level.measure, rest };
         let job = Job { index, purpose: Purpose::Sweep, spec: &level.spec, timing, request: &request };

@@ -92,6 +92,7 @@ pub(super) fn load(
 ) -> Result<Measurement, Error> {
     let servers = vec![plan.server.clone(); endpoints.max(1) as usize];
     let load = LoadPlan {
+        http: None,
         sources: vec![plan.source.clone()],
         options: plan.options.clone(),
         tables: plan.tables,

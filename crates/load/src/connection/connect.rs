@@ -7,6 +7,7 @@ use whyso_clock::monotonic_ns;
 use whyso_wire::{RowFormat, encode};
 
 use crate::connection::endpoints::Endpoints;
+use crate::connection::http;
 use crate::connection::login::{Wishes, log_in};
 use crate::connection::session::{Got, Session};
 use crate::driver::{Command, Expects, Kind, Nothing, Work};
@@ -30,6 +31,9 @@ pub(crate) fn open(
     wishes: Wishes,
     limits: &Limits,
 ) -> Result<Session, LoadError> {
+    if let Some(body_bytes_max) = work.body_bytes_max() {
+        return http::open(endpoints, endpoint, body_bytes_max, limits);
+    }
     let target = endpoints.target(endpoint);
     let address = target.address.to_string();
     let mut session = Session::new(log_in(target, wishes, limits)?, endpoint);
@@ -94,14 +98,15 @@ pub(crate) fn open_on_demand(shared: &LevelState, connection: u32) -> Result<Opt
         return Ok(None);
     }
     let endpoint = shared.endpoints.choose(connection);
-    let session = open(&shared.endpoints, endpoint, &*shared.work, shared.wishes, &shared.limits)?;
+    let opened = open(&shared.endpoints, endpoint, &*shared.work, shared.wishes, &shared.limits);
+    let session = if shared.is_http { opened.map_err(explained)? } else { opened? };
     shared.endpoints.mark_up(endpoint);
     Ok(Some(session))
 }
 
 /// Makes the connection that a user of a running level needs: see [`reopen`] and [`open_on_demand`].
 pub(crate) fn open_in_level(shared: &LevelState, connection: u32) -> Result<Option<Session>, LoadError> {
-    match shared.work.connects_on_demand() {
+    match shared.tries_once() {
         true => open_on_demand(shared, connection),
         false => reopen(shared, connection),
     }
@@ -116,8 +121,11 @@ pub(crate) fn probe(endpoints: &Endpoints, endpoint: u16, limits: &Limits) {
     }
 }
 
-/// Whether the server still answers on it, within the time that connecting may take.
+/// Whether the server still answers on it, within the time that connecting may take. Over HTTP: whether it is still open.
 pub(crate) fn answers(session: &mut Session, limits: &Limits) -> bool {
+    if session.page().is_some() {
+        return !session.is_used_up() && session.unrest().is_none();
+    }
     session.command.clear();
     encode::ping(&mut session.command);
     let results = Expects::Results(RowFormat::Text);

@@ -1,8 +1,13 @@
 //! The servers that the connections are spread over, and which of them can be used.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+
+use crate::connection::tls;
+use crate::error::LoadError;
 use crate::outcome::Outage;
 use crate::spec::{Endpoint, LoadSpec, Placement};
 use crate::target::Target;
@@ -20,6 +25,8 @@ struct State {
     /// An outage has begun and no transaction has ended well since.
     is_out: AtomicBool,
     outages: Mutex<Vec<Outage>>,
+    /// Made with the first connection over HTTPS: it holds the certificates that are trusted. Each connection makes a whole handshake.
+    tls_config: OnceLock<Option<Arc<ClientConfig>>>,
 }
 
 impl Endpoints {
@@ -29,6 +36,7 @@ impl Endpoints {
             is_down: AtomicBool::new(false),
             is_out: AtomicBool::new(false),
             outages: Mutex::new(Vec::new()),
+            tls_config: OnceLock::new(),
         };
         let turns = match spec.placement {
             Placement::RoundRobin | Placement::Pinned => (0..spec.endpoints.len() as u16).collect(),
@@ -43,6 +51,19 @@ impl Endpoints {
 
     pub(crate) fn target(&self, endpoint: u16) -> &Target {
         &self.all[usize::from(endpoint)].endpoint.target
+    }
+
+    /// How TLS is done with an endpoint, without resumption of earlier sessions; `None` where it is not.
+    pub(crate) fn tls_config(&self, endpoint: u16) -> Result<Option<Arc<ClientConfig>>, LoadError> {
+        let state = &self.all[usize::from(endpoint)];
+        if let Some(config) = state.tls_config.get() {
+            return Ok(config.clone());
+        }
+        let mut config = tls::config(&self.target(endpoint).tls, &self.address(endpoint))?;
+        if let Some(config) = config.as_mut().and_then(Arc::get_mut) {
+            config.resumption = Resumption::disabled();
+        }
+        Ok(state.tls_config.get_or_init(|| config).clone())
     }
 
     pub(crate) fn address(&self, endpoint: u16) -> String {

@@ -3,6 +3,7 @@
 use std::io;
 
 use thiserror::Error;
+use whyso_http::AnswerError;
 use whyso_wire::ProtocolError;
 
 /// Why there is no answer.
@@ -14,4 +15,8 @@ pub(crate) enum ExchangeError {
     Protocol(#[from] ProtocolError),
     #[error("the server asked for the local file '{0}', which is refused")]
     LocalInfile(String),
+    #[error("{0}")]
+    Http(#[from] AnswerError),
+    #[error("the answer was not complete in time")]
+    TimedOut,
 }

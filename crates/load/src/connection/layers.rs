@@ -79,7 +79,10 @@ impl Layers {
         let mut unwrapped = std::mem::take(&mut self.unwrapped);
         unwrapped.clear();
         while !bytes.is_empty() {
-            tls.read_tls(&mut bytes)?;
+            if tls.read_tls(&mut bytes)? == 0 {
+                // The server has ended the session: what follows is no part of it.
+                break;
+            }
             let state = tls.process_new_packets();
             let state = state.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             let begin = unwrapped.len();

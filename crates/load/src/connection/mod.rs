@@ -4,6 +4,7 @@ pub(crate) mod client_error;
 pub(crate) mod connect;
 pub(crate) mod endpoints;
 pub(crate) mod exchange_error;
+pub(crate) mod http;
 pub(crate) mod layers;
 pub(crate) mod login;
 pub(crate) mod session;

@@ -1,9 +1,12 @@
 //! One connection without its input and output: what is to be written, and what the bytes that come mean.
 
+mod page;
+
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 
+use whyso_http::AnswerScanner;
 use whyso_wire::{
     Answer, Capabilities, ColumnType, Complete, PrepareAnswer, PrepareScanner, PreparedStatement,
     ProtocolError, ResponseScanner, ResultRows, RowFormat, encode,
@@ -42,6 +45,10 @@ pub(crate) struct Session {
     scanner: ResponseScanner,
     /// Made when a statement is prepared in mid-level.
     preparing: Option<Box<PrepareScanner>>,
+    /// Of a session over HTTP, which uses neither of the scanners above.
+    page: Option<Box<AnswerScanner>>,
+    /// Over HTTP: no further request goes over it.
+    is_used_up: bool,
     agreed: Capabilities,
     expects: Expects,
     sum: Sum,
@@ -81,6 +88,8 @@ pub(crate) enum Got {
     Prepared(PreparedStatement),
     /// Content of the file that our own LOAD DATA named is due.
     LocalFile,
+    /// See [`Session::page`].
+    Page,
 }
 
 impl Session {
@@ -103,6 +112,8 @@ impl Session {
             plain: Vec::new(),
             scanner,
             preparing: None,
+            page: None,
+            is_used_up: false,
             agreed: logged_in.agreed,
             expects: Expects::Nothing,
             sum: Sum::default(),
@@ -153,6 +164,12 @@ impl Session {
                     .get_or_insert_with(|| Box::new(new_prepare_scanner(agreed, is_compressed)));
                 scanner.capture(command.captures);
                 scanner.begin();
+            }
+            Expects::Page { wish, keeps_connection } => {
+                self.is_used_up = !keeps_connection;
+                if let Some(page) = &mut self.page {
+                    page.begin(wish);
+                }
             }
             Expects::Nothing => {}
         }
@@ -237,6 +254,7 @@ impl Session {
         match self.expects {
             Expects::Results(_) => self.feed_results(bytes),
             Expects::Prepared => self.feed_prepared(bytes),
+            Expects::Page { .. } => self.feed_page(bytes),
             Expects::Nothing => Err(ProtocolError::AfterEnd.into()),
         }
     }
@@ -317,7 +335,13 @@ impl Session {
             return Ok(None);
         }
         loop {
-            let count = self.socket.receive(received)?;
+            let count = match self.socket.receive(received) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return self.end_of_stream().map(Some).ok_or(error.into());
+                }
+                Err(error) => return Err(error.into()),
+            };
             if let Some(got) = self.feed(&received[..count])? {
                 return Ok(Some(got));
             }
@@ -410,6 +434,9 @@ impl Session {
 
     /// Says goodbye, so that the server does not count the connection as aborted.
     pub(crate) fn quit(mut self) {
+        if self.page.is_some() {
+            return;
+        }
         self.command.clear();
         encode::quit(&mut self.command);
         // Whoever does not take it is gone already.

@@ -16,28 +16,44 @@ const MACHINE_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// A TLS session that is ready to be put on a socket.
 pub(crate) fn session(tls: &Tls, address: &str) -> Result<Option<ClientConnection>, LoadError> {
-    let failed = |why: String| LoadError::Tls { address: address.to_string(), why };
+    config(tls, address)?.map(|config| session_with(config, tls, address)).transpose()
+}
+
+/// How TLS is done; `None` where it is not.
+pub(crate) fn config(tls: &Tls, address: &str) -> Result<Option<Arc<ClientConfig>>, LoadError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| failed(error.to_string()))?;
-    let (config, host) = match tls {
+        .map_err(|error| LoadError::Tls { address: address.to_string(), why: error.to_string() })?;
+    let config = match tls {
         Tls::Off => return Ok(None),
-        Tls::Verify { ca, host } => {
+        Tls::Verify { ca, .. } => {
             let path = ca.clone().unwrap_or_else(|| PathBuf::from(MACHINE_AUTHORITIES));
-            (builder.with_root_certificates(authorities(&path)?).with_no_client_auth(), host.as_str())
+            builder.with_root_certificates(authorities(&path)?).with_no_client_auth()
         }
         Tls::Insecure => {
             let verifier = Arc::new(AnyCertificate { provider });
-            // The name is only sent as a hint here; nothing is checked against it.
-            let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
-            (builder.with_no_client_auth(), "localhost")
+            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         }
+    };
+    Ok(Some(Arc::new(config)))
+}
+
+/// A TLS session by a configuration that was made before.
+pub(crate) fn session_with(
+    config: Arc<ClientConfig>,
+    tls: &Tls,
+    address: &str,
+) -> Result<ClientConnection, LoadError> {
+    let failed = |why: String| LoadError::Tls { address: address.to_string(), why };
+    let host = match tls {
+        Tls::Verify { host, .. } => host.as_str(),
+        // The name is only sent as a hint here; nothing is checked against it.
+        Tls::Off | Tls::Insecure => "localhost",
     };
     let name = ServerName::try_from(host.to_string())
         .map_err(|_| failed(format!("'{host}' is neither a host name nor an address")))?;
-    let session = ClientConnection::new(Arc::new(config), name).map_err(|error| failed(error.to_string()))?;
-    Ok(Some(session))
+    ClientConnection::new(config, name).map_err(|error| failed(error.to_string()))
 }
 
 fn authorities(path: &Path) -> Result<RootCertStore, LoadError> {

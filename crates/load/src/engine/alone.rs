@@ -82,7 +82,7 @@ impl Alone {
                     let is_of_preparation = command.expects == Expects::Prepared;
                     session.command.clear();
                     heard = match answer {
-                        Ok(None) => CommandResult::Nothing,
+                        Ok(None | Some(Got::Page)) => CommandResult::Nothing,
                         Ok(Some(Got::Fine)) => CommandResult::Fine(session.sum()),
                         Ok(Some(Got::Prepared(prepared))) => CommandResult::Prepared(prepared),
                         Ok(Some(Got::Error(code))) => {
@@ -92,7 +92,9 @@ impl Alone {
                         Ok(Some(Got::LocalFile)) => {
                             return Err(ExecutionError::LocalFile { name: session.message(false) });
                         }
-                        Err(ExchangeError::Io(error)) => {
+                        Err(
+                            error @ (ExchangeError::Io(_) | ExchangeError::Http(_) | ExchangeError::TimedOut),
+                        ) => {
                             self.session = None;
                             message = error.to_string();
                             CommandResult::Lost(SERVER_LOST)

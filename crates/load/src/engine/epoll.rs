@@ -87,7 +87,9 @@ impl Poller for Epoll {
                 self.send_rest(slot, core);
             }
             if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
-                self.receive(slot, core);
+                // Without a further event, the end of the stream is read here or never.
+                let ends = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+                self.receive(slot, ends, core);
                 core.send_now(self);
             }
         }
@@ -146,9 +148,9 @@ impl Epoll {
         }
     }
 
-    /// Reads what is there to its end.
+    /// Reads what is there to its end; `ends`: that is the end of the stream.
     #[inline]
-    fn receive(&mut self, slot: u32, core: &mut Core<'_>) {
+    fn receive(&mut self, slot: u32, ends: bool, core: &mut Core<'_>) {
         while let Some(session) = core.session(slot) {
             match session.socket().try_receive(&mut self.received) {
                 Ok(0) => {
@@ -158,7 +160,7 @@ impl Epoll {
                 }
                 Ok(count) => {
                     core.bytes(slot, &self.received[..count]);
-                    if count < self.received.len() {
+                    if count < self.received.len() && !ends {
                         return;
                     }
                 }

@@ -13,7 +13,8 @@ use std::sync::mpsc::Receiver;
 use whyso_clock::monotonic_ns;
 
 use self::connections::Slot;
-use crate::connection::session::Session;
+use crate::connection::exchange_error::ExchangeError;
+use crate::connection::session::{Got, Session};
 use crate::engine::opener::{ConnectAttempt, Opener};
 use crate::engine::shared::LevelState;
 use crate::engine::threads::{announce, finish};
@@ -376,7 +377,9 @@ impl<'l> Core<'l> {
             return;
         };
         if !state.is_asked {
-            self.unasked(slot);
+            if !session.is_quiet(bytes) {
+                self.unasked(slot);
+            }
             return;
         }
         let fed = session.feed(bytes);
@@ -388,6 +391,14 @@ impl<'l> Core<'l> {
                 return;
             }
         };
+        self.answered(slot, user, got);
+    }
+
+    /// The whole answer is there.
+    #[inline]
+    fn answered(&mut self, slot: u32, user: u32, got: Got) {
+        let state = &mut self.slots[slot as usize];
+        let Some(session) = &mut state.session else { return };
         state.is_asked = false;
         let now_ns = monotonic_ns();
         self.answers += 1;
@@ -425,6 +436,12 @@ impl<'l> Core<'l> {
         let asked = self.slots.iter().filter(|slot| slot.is_asked).filter_map(|slot| slot.user);
         let is_overdue =
             |user: &u32| now_ns.saturating_sub(self.users[*user as usize].waits_since_ns()) >= stall_ns;
+        if shared.is_http {
+            let slots = asked.filter(is_overdue).filter_map(|user| self.held[user as usize]);
+            let overdue: Vec<u32> = slots.collect();
+            overdue.into_iter().for_each(|slot| self.failed(slot, ExchangeError::TimedOut));
+            return;
+        }
         if let Some(user) = { asked }.find(is_overdue) {
             self.users[user as usize].stalled(shared);
         }

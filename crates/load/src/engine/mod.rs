@@ -186,7 +186,7 @@ impl Engine {
             let mut sessions = self.pool.sessions.lock().unwrap_or_else(PoisonError::into_inner);
             let count = (sessions.len() as u32).min(users).max(loops);
             let wanted = &mut sessions[..count as usize];
-            drop_dead(wanted, &self.spec.limits);
+            drop_dead(wanted, self.work.body_bytes_max().is_some(), &self.spec.limits);
             open_missing(wanted, &self.endpoints, &*self.work, self.wishes, &self.spec.limits)?;
             wanted.iter_mut().map(Option::take).collect::<Vec<_>>()
         };
@@ -385,11 +385,12 @@ fn open_missing(
 }
 
 /// Drops the connections that the server has closed while they were idle, or no longer serves.
-fn drop_dead(sessions: &mut [Option<Session>], limits: &Limits) {
+fn drop_dead(sessions: &mut [Option<Session>], is_http: bool, limits: &Limits) {
     for place in sessions {
-        let is_dead = place
-            .as_mut()
-            .is_some_and(|session| !session.is_to_nowhere() && !connect::answers(session, limits));
+        let is_dead = place.as_mut().is_some_and(|session| match session.is_to_nowhere() {
+            true => is_http,
+            false => !connect::answers(session, limits),
+        });
         if is_dead {
             *place = None;
         }

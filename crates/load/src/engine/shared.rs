@@ -24,6 +24,8 @@ pub(crate) struct LevelState {
     pub(crate) endpoints: Arc<Endpoints>,
     pub(crate) limits: Limits,
     pub(crate) wishes: Wishes,
+    /// The work asks for pages over HTTP.
+    pub(crate) is_http: bool,
     pub(crate) schedule: Schedule,
     pub(crate) reconnect_every: u32,
     /// Transactions that have begun go on when the level is stopped.
@@ -79,7 +81,9 @@ impl LevelState {
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let wakers = if parts.has_event_loops { parts.loops } else { 0 };
         let wakers: Result<Vec<OwnedFd>, _> = (0..wakers).map(|_| eventfd(0, flags)).collect();
+        let is_http = parts.work.body_bytes_max().is_some();
         Ok(LevelState {
+            is_http,
             work: parts.work,
             endpoints: parts.endpoints,
             limits: parts.limits,
@@ -182,6 +186,11 @@ impl LevelState {
     /// Whether a lost connection may be reopened.
     pub(crate) fn may_reconnect(&self) -> bool {
         !self.limits.reconnect.is_zero() || self.endpoints.fails_over()
+    }
+
+    /// Whether each connection that a user needs is tried once, and a failure is the driver's to hear.
+    pub(crate) fn tries_once(&self) -> bool {
+        self.is_http || self.work.connects_on_demand()
     }
 
     pub(crate) fn limited_by_client(&self, why: String) {

@@ -8,7 +8,7 @@ use whyso_clock::monotonic_ns;
 
 use crate::connection::connect::{self, RECEIVE_BYTES};
 use crate::connection::exchange_error::ExchangeError;
-use crate::connection::session::Session;
+use crate::connection::session::{Got, Session};
 use crate::engine::shared::LevelState;
 use crate::engine::user::answers::lost_between;
 use crate::engine::user::{Do, EventWriter, Pace, User};
@@ -119,6 +119,10 @@ impl Worker<'_> {
                     let answer = session.exchange(&mut self.received);
                     *now_ns = monotonic_ns();
                     match answer {
+                        // The end of a connection that was shut down for its stall is no end of an answer.
+                        Ok(Some(Got::Page)) if self.at.ring.stalled.load(Relaxed) => {
+                            self.failed(ExchangeError::TimedOut, *now_ns)
+                        }
                         Ok(Some(got)) => self.user.got(&self.at, session, got, *now_ns),
                         Ok(None) => self.user.go(&self.at, session, *now_ns),
                         Err(error) => self.failed(error, *now_ns),
@@ -162,8 +166,11 @@ impl Worker<'_> {
     }
 
     #[cold]
-    fn failed(&mut self, error: ExchangeError, now_ns: i64) -> Do {
+    fn failed(&mut self, mut error: ExchangeError, now_ns: i64) -> Do {
         let Some(mut session) = self.session.take() else { return Do::Out };
+        if self.at.shared.is_http && self.at.ring.stalled.swap(false, Relaxed) {
+            error = ExchangeError::TimedOut;
+        }
         if self.at.ring.stalled.load(Relaxed) && !self.at.shared.is_stopped() {
             self.user.stalled(self.at.shared);
             self.user.end();
@@ -174,7 +181,7 @@ impl Worker<'_> {
 
     /// After a rest: the server may have ended the connection, or sent what nobody had asked for.
     fn check_connection(&mut self, now_ns: i64) {
-        let Some(error) = self.session.as_ref().and_then(|session| session.socket().unrest()) else { return };
+        let Some(error) = self.session.as_mut().and_then(Session::unrest) else { return };
         if let Some(session) = self.session.take() {
             lost_between(&self.at, Some(&mut self.user), session.endpoint, &error, now_ns);
         }
@@ -201,7 +208,7 @@ impl Worker<'_> {
                 true
             }
             Ok(None) => false,
-            Err(error) if self.at.shared.work.connects_on_demand() => {
+            Err(error) if self.at.shared.tries_once() => {
                 self.session = self.user.not_connected(&self.at, &error);
                 self.session.is_some()
             }

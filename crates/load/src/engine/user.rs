@@ -119,7 +119,14 @@ impl User {
         let mut stood_ready = false;
         match self.phase {
             Phase::Idle => match at.shared.schedule.take(self.number, self.done, now_ns) {
-                Some(ticket) => {
+                Some(mut ticket) => {
+                    if !ticket.by_arrival
+                        && self.done > 0
+                        && let Some(due_ns) =
+                            self.driver.due_ns(ticket.number, self.ticket.due_ns, self.since_ns)
+                    {
+                        ticket.due_ns = ticket.due_ns.max(due_ns);
+                    }
                     self.ticket = ticket;
                     self.has_ticket = true;
                     self.done += 1;
@@ -254,7 +261,7 @@ impl User {
         transactions.store(transactions.load(Relaxed) + 1, Relaxed);
     }
 
-    /// It needs a new connection although the one that it has is fine: it has carried enough, or is not at home.
+    /// It needs a new connection although the one that it has is open: it has carried enough, or is not at home.
     #[inline]
     pub(crate) fn wants_another(
         &mut self,
@@ -265,7 +272,8 @@ impl User {
     ) -> bool {
         let is_away = session.endpoint != home && !at.shared.endpoints.is_down(home);
         let begins = self.attempt_ns == 0 || self.is_outside();
-        let wants = begins && (session.age >= at.shared.reconnect_every || is_away);
+        let is_worn = session.is_used_up() || (at.shared.is_http && session.is_to_nowhere());
+        let wants = begins && (is_worn || session.age >= at.shared.reconnect_every || is_away);
         if wants {
             self.asked_ns = now_ns;
         }

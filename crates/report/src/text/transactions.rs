@@ -73,6 +73,11 @@ pub(crate) fn requirement(slo: &SloResult) -> [String; 3] {
         format!("{} ≤ {}", slo.measure, required_time(slo.required_ms)),
         slo.measured_ms
             .map_or("nothing".to_string(), |measured| at_least(milliseconds(measured), slo.is_lower_bound)),
-        if slo.held { "PASS" } else { "FAIL" }.to_string(),
+        match slo.measured_ms {
+            _ if slo.held => "PASS",
+            Some(measured) if measured <= slo.required_ms => "FAIL: errors",
+            _ => "FAIL",
+        }
+        .to_string(),
     ]
 }

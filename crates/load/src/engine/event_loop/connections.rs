@@ -72,6 +72,15 @@ impl Core<'_> {
     /// A connection has ended.
     #[cold]
     pub(crate) fn lost(&mut self, slot: u32, error: io::Error) {
+        let state = &mut self.slots[slot as usize];
+        if error.kind() == io::ErrorKind::UnexpectedEof
+            && state.is_asked
+            && let (Some(session), Some(user)) = (&mut state.session, state.user)
+            && let Some(got) = session.end_of_stream()
+        {
+            self.answered(slot, user, got);
+            return;
+        }
         self.failed(slot, ExchangeError::Io(error));
     }
 
@@ -145,7 +154,7 @@ impl Core<'_> {
                 self.adds.push(slot);
             }
             Ok(None) => self.users[user as usize].end(),
-            Err(error) if self.at.shared.work.connects_on_demand() => {
+            Err(error) if self.at.shared.tries_once() => {
                 self.slots[slot as usize].session = self.users[user as usize].not_connected(&self.at, &error);
                 self.adds.push(slot);
             }

@@ -1,6 +1,10 @@
 //! How a user takes answers and connections in, and what becomes of errors.
 
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
+
+use whyso_clock::monotonic_ns;
+use whyso_http::{AnswerError, AnswerScanner};
 
 use crate::connection::client_error::as_client_error;
 use crate::connection::exchange_error::ExchangeError;
@@ -11,7 +15,7 @@ use crate::engine::turn::{Do, EventWriter};
 use crate::engine::user::{Phase, User};
 use crate::error::LoadError;
 use crate::measure::ring::What;
-use crate::outcome::{Cause, ErrorCode};
+use crate::outcome::{Cause, ErrorCode, HttpProblem};
 
 /// What a lost connection counts as: CR_SERVER_LOST.
 pub(crate) const SERVER_LOST: ErrorCode = ErrorCode { errno: 2013, sqlstate: *b"HY000" };
@@ -44,6 +48,22 @@ impl User {
                 let kind = self.kind_of(&Sum::default());
                 self.tell_error(at, session.endpoint, kind, code, latency_ns, now_ns);
                 self.heard = CommandResult::Error(code);
+            }
+            Got::Page => {
+                queries.store(queries.load(Relaxed) + 1, Relaxed);
+                let kind = self.kind_of(&Sum::default());
+                let judged = session.page().map_or(Ok(()), |page| self.driver.judge(page));
+                match judged {
+                    Ok(()) => {
+                        at.write(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows: 0 });
+                        self.heard = CommandResult::Fine(session.sum());
+                    }
+                    Err(code) => {
+                        self.message.clear();
+                        self.tell_error(at, session.endpoint, kind, code, latency_ns, now_ns);
+                        self.heard = CommandResult::Error(code);
+                    }
+                }
             }
             Got::LocalFile => return self.send_file(at, session, now_ns),
         }
@@ -112,6 +132,9 @@ impl User {
             self.phase = Phase::Out;
             return Do::Out;
         }
+        if at.shared.is_http {
+            return self.page_failed(at, session, &error, now_ns);
+        }
         match error {
             ExchangeError::Io(error) => {
                 self.message = error.to_string();
@@ -142,9 +165,37 @@ impl User {
         Do::Out
     }
 
+    /// A page has no proper answer. That is counted, and its driver decides what becomes of the transaction.
+    #[cold]
+    fn page_failed(
+        &mut self,
+        at: &EventWriter<'_>,
+        session: &mut Session,
+        error: &ExchangeError,
+        now_ns: i64,
+    ) -> Do {
+        let code = ErrorCode::of_problem(http_problem(error, session.page()));
+        self.message = error.to_string();
+        let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
+        let kind = self.kind_of(&Sum::default());
+        self.awaits_answer = false;
+        self.tell_error(at, session.endpoint, kind, code, latency_ns, now_ns);
+        self.heard = CommandResult::Lost(code);
+        self.lost = Some(code);
+        match self.go(at, session, now_ns) {
+            next @ (Do::Reconnect | Do::Ended) => next,
+            // There is nothing that anything else could be sent on.
+            Do::Send | Do::Wait { .. } | Do::Out => {
+                self.phase = Phase::Out;
+                Do::Out
+            }
+        }
+    }
+
     /// The new connection is there.
     pub(crate) fn connected(&mut self, at: &EventWriter<'_>, session: &mut Session, now_ns: i64) {
-        let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
+        // Where the server ended the one before between two transactions, nothing was asked for yet.
+        let latency_ns = (now_ns - self.asked_ns.max(self.since_ns)).max(0) as u64;
         let kind = at.shared.connect_kind();
         at.write(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows: 0 });
         let lost = self.lost.take();
@@ -163,7 +214,19 @@ impl User {
         let endpoint = at.shared.endpoints.home(self.number);
         match Session::nowhere(endpoint) {
             Ok(session) => {
-                let (code, message) = as_client_error(error);
+                let (mut code, message) = as_client_error(error);
+                if at.shared.is_http {
+                    code = ErrorCode::of_problem(match error {
+                        LoadError::Tls { .. } => HttpProblem::Tls,
+                        _ => HttpProblem::NoConnection,
+                    });
+                    let now_ns = monotonic_ns();
+                    let latency_ns = (now_ns - self.asked_ns.max(self.since_ns)).max(0) as u64;
+                    self.tell_error(at, endpoint, at.shared.connect_kind(), code, latency_ns, now_ns);
+                    if let LoadError::OutOfPorts { .. } = error {
+                        at.shared.limited_by_client(error.to_string());
+                    }
+                }
                 self.message = message;
                 self.heard = CommandResult::Lost(code);
                 Some(session)
@@ -174,6 +237,20 @@ impl User {
                 None
             }
         }
+    }
+}
+
+/// What an answer that is none counts as. `page`: what was read of it.
+fn http_problem(error: &ExchangeError, page: Option<&AnswerScanner>) -> HttpProblem {
+    match error {
+        ExchangeError::TimedOut => HttpProblem::TimedOut,
+        ExchangeError::Io(error) if error.kind() == ErrorKind::InvalidData => HttpProblem::Tls,
+        ExchangeError::Io(_) if page.is_some_and(|page| !page.is_begun()) => HttpProblem::ClosedBefore,
+        ExchangeError::Io(_) | ExchangeError::Http(AnswerError::Cut) => HttpProblem::Cut,
+        ExchangeError::Http(AnswerError::HeadTooLarge | AnswerError::BodyTooLarge { .. }) => {
+            HttpProblem::TooLarge
+        }
+        _ => HttpProblem::NotUnderstood,
     }
 }
 
@@ -191,6 +268,14 @@ pub(crate) fn lost_between(
         return;
     }
     match error {
+        // A server may end a connection that it has kept open, whenever nothing is under way on it.
+        ExchangeError::Io(_) if shared.is_http => {}
+        _ if shared.is_http => {
+            if let Some(user) = user {
+                let code = ErrorCode::of_problem(HttpProblem::NotUnderstood);
+                user.tell_error(at, endpoint, shared.connect_kind(), code, 0, now_ns);
+            }
+        }
         ExchangeError::Io(_) if shared.may_reconnect() => {
             shared.endpoints.mark_down(endpoint, now_ns);
             if let Some(user) = user {
