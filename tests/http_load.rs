@@ -174,7 +174,8 @@ fn a_scenario_follows_its_chain_with_cookies_forms_and_values() {
         assert_eq!(whole(&level(&out)["errors"]), 0, "{engine}: {}", level(&out)["errors_by_code"]);
         assert_eq!(level(&out)["workload"], "shop.toml");
         for kind in level(&out)["kinds"].as_array().unwrap() {
-            assert!(whole(&kind["transactions"]) > 0, "{engine}: {kind}");
+            // A user begins once, which may be before the window.
+            assert!(whole(&kind["transactions"]) > 0 || kind["kind"] == "login", "{engine}: {kind}");
         }
         assert_eq!(level(&out)["slo"].as_array().unwrap().len(), 2);
         // Each purchase is redirected to the page of thanks: two requests of one transaction.

@@ -19,7 +19,7 @@ pub struct Wish {
 
 /// What became of the bytes that were fed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
+pub struct Progress {
     /// Bytes that belong to the answer.
     pub consumed: usize,
     /// Whether the answer has ended with them.
@@ -101,7 +101,7 @@ impl AnswerScanner {
     /// # Errors
     /// The bytes are no answer, or break a bound. The same error follows at every later call, until the next
     /// [`begin`](AnswerScanner::begin).
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, AnswerError> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, AnswerError> {
         let mut consumed = 0;
         while consumed < bytes.len() && self.state != State::Complete {
             self.is_begun = true;
@@ -115,7 +115,7 @@ impl AnswerScanner {
         }
         match self.state {
             State::Failed(error) => Err(error),
-            state => Ok(Fed { consumed, is_complete: state == State::Complete }),
+            state => Ok(Progress { consumed, is_complete: state == State::Complete }),
         }
     }
 
@@ -159,7 +159,7 @@ impl AnswerScanner {
     }
 
     /// The first bytes of the body, where they were to be kept.
-    pub fn kept(&self) -> &[u8] {
+    pub fn body(&self) -> &[u8] {
         &self.kept
     }
 

@@ -15,7 +15,7 @@
 //! scanner.begin(Wish { is_head: false, keeps_body: true });
 //! let fed = scanner.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
 //! assert!(fed.is_complete);
-//! assert_eq!((scanner.status(), scanner.kept()), (200, &b"hi"[..]));
+//! assert_eq!((scanner.status(), scanner.body()), (200, &b"hi"[..]));
 //! # Ok::<(), whyso_http::AnswerError>(())
 //! ```
 
@@ -29,7 +29,7 @@ mod request;
 mod scenario;
 mod url;
 
-pub use answer::{AnswerScanner, Fed, Wish};
+pub use answer::{AnswerScanner, Progress, Wish};
 pub use body::{BodyReader, between};
 pub use cookies::CookieJar;
 pub use error::{AnswerError, BODY_BYTES_MAX, HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX, KEPT_BYTES_MAX, UrlError};

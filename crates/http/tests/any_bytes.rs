@@ -9,7 +9,7 @@ const BODY_MAX: u64 = 5000;
 
 /// What a scanner reports of a stream that ends after these pieces.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct Reading {
     error: Option<AnswerError>,
     consumed: usize,
     status: u16,
@@ -19,7 +19,7 @@ struct Seen {
     cookies: Vec<Vec<u8>>,
 }
 
-fn scan<'b>(is_head: bool, pieces: impl Iterator<Item = &'b [u8]>) -> Seen {
+fn scan<'b>(is_head: bool, pieces: impl Iterator<Item = &'b [u8]>) -> Reading {
     let mut scanner = AnswerScanner::new(BODY_MAX);
     scanner.begin(Wish { is_head, keeps_body: true });
     let (mut consumed, mut error) = (0, None);
@@ -44,7 +44,7 @@ fn scan<'b>(is_head: bool, pieces: impl Iterator<Item = &'b [u8]>) -> Seen {
     }
     if error.is_some() {
         // How much of what is refused was read before differs with the pieces.
-        return Seen {
+        return Reading {
             error,
             consumed: 0,
             status: 0,
@@ -54,25 +54,25 @@ fn scan<'b>(is_head: bool, pieces: impl Iterator<Item = &'b [u8]>) -> Seen {
             cookies: vec![],
         };
     }
-    Seen {
+    Reading {
         error,
         consumed,
         status: scanner.status(),
         closes: scanner.closes(),
-        body: (scanner.body_bytes(), scanner.kept().to_vec()),
+        body: (scanner.body_bytes(), scanner.body().to_vec()),
         location: scanner.location().map(<[u8]>::to_vec),
         cookies: scanner.cookies().map(<[u8]>::to_vec).collect(),
     }
 }
 
-fn check(is_head: bool, bytes: &[u8], piece_bytes: usize) -> Seen {
+fn check(is_head: bool, bytes: &[u8], piece_bytes: usize) -> Reading {
     let whole = scan(is_head, std::iter::once(bytes));
     assert_eq!(whole, scan(is_head, bytes.chunks(piece_bytes.max(1))));
     assert_eq!(whole, scan(is_head, bytes.chunks(1)));
     whole
 }
 
-fn good(bytes: &[u8]) -> Seen {
+fn good(bytes: &[u8]) -> Reading {
     let seen = check(false, bytes, 3);
     assert_eq!(seen.error, None, "{}", bytes.escape_ascii());
     seen

@@ -1,23 +1,14 @@
-//! Load over HTTP: pages of one site that the user named, and nothing of a server is started, changed or read.
+//! What was asked of a load over HTTP: pages of one site that the user named.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use whyso_explain::slo::{Measure, Requirement};
-use whyso_http::{BODY_BYTES_MAX, Scenario, Url};
-use whyso_load::{Address, HttpSpec, HttpWork, Limits, LoadError, Placement, TRANSACTION, Target, Tls};
-use whyso_server::CpuSet;
+use whyso_http::{Scenario, Url};
+use whyso_load::{Address, Limits, LoadError, TRANSACTION, Tls};
 
-use super::outcome::LoadOutcome;
-use super::plan::LoadPlan;
-use super::session::Session;
 use crate::Error;
-use crate::Stop;
-use crate::engine::Engine;
-use crate::process::check_processes;
-use crate::progress::Listener;
 
 /// Longest that connecting may take, where the time for an answer is not shorter.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
@@ -27,8 +18,8 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 /// Load over HTTP, as the user asked for it.
 #[derive(Clone, Debug)]
 pub struct HttpPlan {
-    site: Url,
-    scenario: Scenario,
+    pub(super) site: Url,
+    pub(super) scenario: Scenario,
     /// Whether connections carry more than one request.
     pub keeps_connections: bool,
     /// Longest time from a request to the end of its answer.
@@ -55,9 +46,11 @@ impl HttpPlan {
     /// # Errors
     /// The address or the file is wrong, in one sentence.
     pub fn new(url: &str, file: Option<(&str, &str)>) -> Result<HttpPlan, Error> {
-        let wrong = |why: String| Error::Plan(format!("--url {url}: {why}"));
+        // An address with a password is not repeated.
+        let shown = if url.contains('@') { "…" } else { url };
+        let wrong = |why: String| Error::Plan(format!("--url {shown}: {why}"));
         let site = Url::parse(url)
-            .map_err(|error| wrong(format!("{error}; give an address such as http://127.0.0.1:8080/")))?;
+            .map_err(|error| wrong(format!("{error} (an address looks like http://127.0.0.1:8080/)")))?;
         let scenario = match file {
             None => Scenario::of_path(&site.authority(), &site.path),
             Some(_) if site.path.contains('?') => {
@@ -88,7 +81,8 @@ impl HttpPlan {
         required
     }
 
-    fn check(&self, plan: &LoadPlan) -> Result<(), Error> {
+    /// Checks what was set after [`new`](HttpPlan::new), and that each requirement is of a page.
+    pub(super) fn check(&self, slo: &[Requirement]) -> Result<(), Error> {
         if self.timeout.is_zero() || self.timeout > TIMEOUT_MAX {
             return Err(Error::Plan(
                 "--timeout is out of range: give a time above 0, at most 1h".to_string(),
@@ -99,7 +93,7 @@ impl HttpPlan {
             return Err(Error::Plan(message.to_string()));
         }
         let names: Vec<&str> = self.scenario.pages.iter().map(|page| page.name.as_str()).collect();
-        for required in plan.slo.iter().filter(|required| !required.is_of_all()) {
+        for required in slo.iter().filter(|required| !required.is_of_all()) {
             if !names.iter().any(|name| required.is_of_transaction(name)) {
                 let (kind, names) = (&required.kind, names.join(", "));
                 return Err(Error::Plan(format!(
@@ -110,7 +104,7 @@ impl HttpPlan {
         Ok(())
     }
 
-    fn tls(&self) -> Tls {
+    pub(super) fn tls(&self) -> Tls {
         let host = self.site.host.clone();
         match &self.trust {
             _ if !self.site.is_https => Tls::Off,
@@ -120,12 +114,12 @@ impl HttpPlan {
         }
     }
 
-    fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> Limits {
         Limits { connect: self.timeout.min(CONNECT_TIME_MAX), stall: self.timeout, ..Limits::default() }
     }
 
     /// The site's first address that takes a connection, so that its name is looked up once and not for each connection.
-    fn reach(&self) -> Result<Address, Error> {
+    pub(super) fn reach(&self) -> Result<Address, Error> {
         let (host, port) = (self.site.host.as_str(), self.site.port);
         let named = Address::Tcp { host: host.to_string(), port };
         let failed = |source| Error::Load(LoadError::Connect { address: named.to_string(), source });
@@ -138,33 +132,4 @@ impl HttpPlan {
         }
         Err(failed(last_error.unwrap_or_else(|| std::io::ErrorKind::NotFound.into())))
     }
-}
-
-/// Carries out a plan over HTTP.
-pub(super) fn load(
-    plan: &LoadPlan,
-    http: &HttpPlan,
-    listener: &dyn Listener,
-    stop: &Stop,
-) -> Result<LoadOutcome, Error> {
-    plan.check()?;
-    http.check(plan)?;
-    check_processes()?;
-    let cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
-    let address = http.reach()?;
-    let (user, password, schema) = Default::default();
-    let target = Target { address, user, password, schema, tls: http.tls() };
-    let cpus = cpus.map(|cpus| cpus.cpus().to_vec());
-    let mut spec = plan.load_spec(vec![target], &[1], Placement::RoundRobin, cpus);
-    spec.limits = http.limits();
-    let work = HttpWork::new(HttpSpec {
-        scenario: http.scenario.clone(),
-        site: http.site.clone(),
-        keeps_connections: http.keeps_connections,
-        body_bytes_max: BODY_BYTES_MAX,
-        seed: plan.seed,
-    });
-    let session = Session::new(plan, listener, stop);
-    let engine = Engine::open_work(&spec, Arc::new(work))?;
-    session.carry_out(vec![(engine, http.scenario.name.as_str())])
 }

@@ -4,6 +4,7 @@
 mod capacity;
 mod endpoint;
 mod http;
+mod http_session;
 mod outcome;
 mod plan;
 mod session;
@@ -54,7 +55,7 @@ pub fn load(
     ask_password: &AskPassword,
 ) -> Result<LoadOutcome, Error> {
     if let Some(http) = &plan.http {
-        return http::load(plan, http, listener, stop);
+        return http_session::load(plan, http, listener, stop);
     }
     plan.check()?;
     check_processes()?;

@@ -43,12 +43,12 @@ pub fn pages(bytes: &[u8]) {
     let (in_pieces, other_error) = scan(is_head, stream.chunks(piece_bytes));
     assert_eq!(error, other_error);
     if error.is_none() {
-        assert_eq!((whole.status(), whole.kept()), (in_pieces.status(), in_pieces.kept()));
+        assert_eq!((whole.status(), whole.body()), (in_pieces.status(), in_pieces.body()));
         assert_eq!((whole.closes(), whole.body_bytes()), (in_pieces.closes(), in_pieces.body_bytes()));
         assert!(whole.body_bytes() <= BODY_BYTES_MAX);
     }
     let mut reader = BodyReader::new();
-    let _ = between(reader.read(whole.encoding(), whole.kept()), b"o", b"y");
+    let _ = between(reader.read(whole.encoding(), whole.body()), b"o", b"y");
     let mut jar = CookieJar::new();
     whole.cookies().for_each(|cookie| jar.set(cookie));
     jar.set(choices.some(60));

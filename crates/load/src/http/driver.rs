@@ -231,7 +231,7 @@ impl Driver for HttpDriver {
         if page.takes.is_empty() {
             return Ok(());
         }
-        let body = self.reader.read(answer.encoding(), answer.kept());
+        let body = self.reader.read(answer.encoding(), answer.body());
         for Take { value, after, before } in &page.takes {
             let Some(text) = between(body, after, before) else {
                 return Err(ErrorCode::of_problem(HttpProblem::ValueNotFound));
