@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{Place, json_of, output, text};
+use common::{Place, output, text};
 use serde_json::Value;
 
 /// A scenario with a chain, cookies, a form and a value that is taken from an answer.

@@ -90,11 +90,9 @@ fn ask(port: u16, path: &str) -> f64 {
 /// What was recorded while users asked for pages, and their own times in milliseconds over about the same window.
 fn recorded(app: &App, path: impl Fn(usize) -> String + Sync) -> (Value, f64) {
     let (port, is_over) = (app.port(), AtomicBool::new(false));
-    let dsn = app.value("mysql://");
-    let dsn = format!("mysql://{dsn}");
-    let args =
-        ["record", "--dsn", &dsn, "--process", app.value("apache2"), "--process", app.value("php-fpm")];
-    let why = std::thread::scope(|scope| {
+    let (web, php) = (app.pid("httpd"), app.pid("php-fpm"));
+    let args = ["record", "--dsn", app.value("dsn"), "--process", web, "--process", php];
+    std::thread::scope(|scope| {
         let user = |number: usize| {
             let (path, is_over) = (&path, &is_over);
             move || {
@@ -116,8 +114,7 @@ fn recorded(app: &App, path: impl Fn(usize) -> String + Sync) -> (Value, f64) {
         println!("{}", text(&output(&mut app.whyso(&["why", run.to_str().unwrap()])).stdout));
         let why: Value = serde_json::from_str(&text(&why.stdout)).unwrap();
         (why, times.iter().sum::<f64>() / times.len() as f64)
-    });
-    why
+    })
 }
 
 /// The lines that nothing divides.

@@ -112,8 +112,8 @@ pub(crate) fn describe(nodes: &[ClusterNode], info: &mut RunInfo) {
         let names: Vec<String> = programs.iter().map(|node| node.name.clone()).collect();
         info.not_measured.push(NotMeasured::new(
             Missing::Other,
-            format!("stacks, and waits by file, of {}", whyso_words::list(&names)),
-            "of the programs after the first target, the requests and the states of their threads are traced, and the memory of their first process is read",
+            format!("the stacks of {}", whyso_words::list(&names)),
+            "of the programs after the first target, the requests, the states of threads and the waits by file are traced, and the memory of the first process is read",
         ));
     }
     if others.iter().any(|node| !node.is_loaded) {

@@ -24,7 +24,8 @@ const NAMES: [(&str, Source); 4] = [
 /// Sources about taking stacks, those of other programs included.
 const OF_STACKS: [&str; 3] = ["stacks", "program_stacks", "programs"];
 /// Series that only the tracer records.
-const OF_TRACER: [&str; 7] = ["trace", "threads", "appliers", "file_waits", "pauses", "trace_cost", "sql"];
+const OF_TRACER: [&str; 9] =
+    ["trace", "threads", "appliers", "tier", "upstream", "file_waits", "pauses", "trace_cost", "sql"];
 /// What only a run with a tracer reports as not measured.
 const MISSING_OF_TRACER: [Missing; 4] =
     [Missing::ServerThreads, Missing::Requests, Missing::Commands, Missing::ThreadConnections];
@@ -76,6 +77,7 @@ fn without_tracer(input: Input) -> Input {
     for level in &mut input.levels {
         drop_series(level, |series| OF_TRACER.contains(&series.source.as_str()));
         level.file_waits.clear();
+        level.program_file_waits.clear();
         level.pauses.clear();
     }
     drop_missing(&mut input, |source| MISSING_OF_TRACER.contains(&source));

@@ -22,6 +22,9 @@ impl FileWait {
     /// Source of the text table, whose counts and sums are those since the tracing began.
     pub const SOURCE: &'static str = "file_waits";
 
+    /// The same of programs that are recorded together with a first target: the role of their threads is the program's name.
+    pub const OF_PROGRAMS: &'static str = "program_file_waits";
+
     /// Columns of the text table, in the order of [`FileWait::into_cells`].
     pub const COLUMNS: [&'static str; 5] = ["path", "state", "role", "count", "ns"];
 

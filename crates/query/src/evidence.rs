@@ -260,6 +260,7 @@ pub fn level_input(level: &Level) -> LevelInput {
         lost_ms_by_code: result.lost_ms_by_code.clone(),
         statements: result.by_statement.iter().map(statement_time).collect(),
         file_waits: Vec::new(),
+        program_file_waits: Vec::new(),
         pauses: Vec::new(),
         wait_classes: Vec::new(),
         activities: Vec::new(),

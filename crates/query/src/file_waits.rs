@@ -16,14 +16,20 @@ type Key = [String; 3];
 /// # Errors
 /// Where the recording's files can't be read.
 pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
-    if !recording.row_sources().iter().any(|source| source == FileWait::SOURCE) {
-        return Ok(());
-    }
     for level in levels {
         let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
-        level.file_waits = in_window(&tables_next_to(recording, window)?, level.begin_ns, level.end_ns);
+        level.file_waits = waits(recording, FileWait::SOURCE, window)?;
+        level.program_file_waits = waits(recording, FileWait::OF_PROGRAMS, window)?;
     }
     Ok(())
+}
+
+/// What the tables of a source grew by over a window; empty where there are none.
+fn waits(recording: &Recording, source: &str, window: Window) -> Result<Vec<FileWait>, Error> {
+    if !recording.row_sources().iter().any(|known| known == source) {
+        return Ok(Vec::new());
+    }
+    Ok(in_window(&tables_next_to(recording, source, window)?, window.begin_ns, window.end_ns))
 }
 
 /// By role and state: the file that these threads waited for most in that state. With its share, 0 to 1, of all their waits for files in
@@ -35,10 +41,7 @@ pub type MainFiles = BTreeMap<(String, String), (String, f64)>;
 /// # Errors
 /// Where the recording's files can't be read.
 pub fn main_files(recording: &Recording, window: Window) -> Result<MainFiles, Error> {
-    if !recording.row_sources().iter().any(|source| source == FileWait::SOURCE) {
-        return Ok(MainFiles::new());
-    }
-    let waits = in_window(&tables_next_to(recording, window)?, window.begin_ns, window.end_ns);
+    let waits = waits(recording, FileWait::SOURCE, window)?;
     let mut sums: BTreeMap<(String, String), f64> = BTreeMap::new();
     for wait in &waits {
         *sums.entry((wait.role.clone(), wait.state.clone())).or_default() += wait.ns;
@@ -54,10 +57,10 @@ pub fn main_files(recording: &Recording, window: Window) -> Result<MainFiles, Er
 }
 
 /// The tables that were read next to a window's edges.
-fn tables_next_to(recording: &Recording, window: Window) -> Result<Vec<TextRows>, Error> {
+fn tables_next_to(recording: &Recording, source: &str, window: Window) -> Result<Vec<TextRows>, Error> {
     let mut tables = Vec::new();
     for t_ns in [window.begin_ns, window.end_ns] {
-        tables.extend(recording.table_near(FileWait::SOURCE, t_ns)?);
+        tables.extend(recording.table_near(source, t_ns)?);
     }
     Ok(tables)
 }

@@ -77,14 +77,14 @@ fn ask_all(clients: &mut [TcpStream], requests: usize) -> Truth {
     })
 }
 
-struct Traced {
+struct TracedRequests {
     truth: Truth,
     before: Reading,
     after: Reading,
     upstream: String,
 }
 
-impl Traced {
+impl TracedRequests {
     fn sums(&self) -> ServerSums {
         let mut sums = self.after.server;
         sums.requests -= self.before.server.requests;
@@ -100,7 +100,7 @@ impl Traced {
 }
 
 /// `clients` ask `REQUESTS` each, at the same time.
-fn traced(folder: &Path, unix: bool, options: &[&str], clients: usize) -> Option<Traced> {
+fn traced(folder: &Path, unix: bool, options: &[&str], clients: usize) -> Option<TracedRequests> {
     let path = folder.join("back.sock").display().to_string();
     let sleep = format!("sleep={SLEEP_US}");
     let listen = if unix { format!("unix={path}") } else { "tcp".to_string() };
@@ -125,10 +125,10 @@ fn traced(folder: &Path, unix: bool, options: &[&str], clients: usize) -> Option
     let before = tracer.read();
     let truth = ask_all(&mut clients, REQUESTS);
     let after = tracer.read();
-    Some(Traced { truth, before, after, upstream })
+    Some(TracedRequests { truth, before, after, upstream })
 }
 
-fn asked(reading: &Reading, address: &str) -> (u64, u64) {
+fn questions_to(reading: &Reading, address: &str) -> (u64, u64) {
     let found = reading.upstreams.iter().find(|upstream| upstream.address == address);
     found.map_or((0, 0), |upstream| (upstream.asked, upstream.wait_ns))
 }
@@ -160,7 +160,7 @@ fn check_threads(unix: bool, options: &[&str]) {
     );
     assert!(waited >= count * SLEEP_US * 1000, "{waited} ns: the server behind sleeps");
     let [(first, first_ns), (last, last_ns)] =
-        [&traced.before, &traced.after].map(|reading| asked(reading, &traced.upstream));
+        [&traced.before, &traced.after].map(|reading| questions_to(reading, &traced.upstream));
     assert_eq!(last - first, count, "each request asks once");
     assert!(agree(last_ns - first_ns, waited, 0.01, 0), "{} is not {waited}", last_ns - first_ns);
     let parts: u64 = sums.in_requests.iter().sum();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use whyso_clock::monotonic_ns;
 use whyso_model::{Role, STATES, state};
 use whyso_record::Recorder;
-use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
+use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, TextRows, Value};
 use whyso_trace::{Program, ThreadSums, TraceSpec, Tracer};
 
 use crate::error::Error;
@@ -22,6 +22,8 @@ use crate::tier;
 const SERVERS_MAX: usize = 4;
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Between two readings of the programs' waits by file.
+const FILES_INTERVAL: Duration = Duration::from_secs(10);
 /// Nodes that came back and wait to be counted, at most.
 const CHANGED_MAX: usize = 64;
 /// Source of the series of single threads.
@@ -75,18 +77,19 @@ impl NodeTracing {
         };
         let programs = programs.iter().map(of_program).collect::<Result<Vec<_>, Error>>()?;
         let (sender, changed) = sync_channel::<TracedNode>(CHANGED_MAX);
-        let mut keeper = NodeKeeper { tracers, nodes, programs, recorder, totals: HashMap::new() };
+        let files_due = Instant::now();
+        let mut keeper = NodeKeeper { tracers, nodes, programs, recorder, totals: HashMap::new(), files_due };
         let run = move || {
             let mut next = Instant::now();
             loop {
-                keeper.read();
+                keeper.read(false);
                 next += INTERVAL;
                 loop {
                     let rest = next.saturating_duration_since(Instant::now());
                     match changed.recv_timeout(rest) {
                         Ok(node) => keeper.follow(node),
                         Err(RecvTimeoutError::Timeout) => break,
-                        Err(RecvTimeoutError::Disconnected) => return keeper.read(),
+                        Err(RecvTimeoutError::Disconnected) => return keeper.read(true),
                     }
                 }
             }
@@ -124,6 +127,7 @@ struct NodeKeeper {
     recorder: Recorder,
     /// By name.
     totals: HashMap<String, NodeTotals>,
+    files_due: Instant,
 }
 
 /// Sums of one node since the tracing began; none ever falls, whichever threads end.
@@ -187,7 +191,7 @@ impl NodeKeeper {
         }
     }
 
-    fn read(&mut self) {
+    fn read(&mut self, is_last: bool) {
         let begin_ns = monotonic_ns();
         let threads: Vec<ThreadSums> =
             self.tracers.iter_mut().flat_map(|tracer| tracer.read().threads).collect();
@@ -202,7 +206,17 @@ impl NodeKeeper {
                 self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
             }
         }
+        // The first reading and the last one have them, too.
+        let with_files = is_last || Instant::now() >= self.files_due;
+        let mut files = Vec::new();
         for (name, tracer) in &mut self.programs {
+            if with_files {
+                let of_program = tracer
+                    .files()
+                    .into_iter()
+                    .map(|wait| whyso_model::FileWait { role: name.clone(), ..wait.row() });
+                files.extend(of_program.map(|wait| wait.into_cells().map(Some).to_vec()));
+            }
             let begin_ns = monotonic_ns();
             let read = tracer.read();
             let end_ns = monotonic_ns();
@@ -213,6 +227,15 @@ impl NodeKeeper {
             let values = values(&self.recorder, name, THREADS, totals);
             let source = THREADS.to_string();
             self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
+        }
+        if with_files && !self.programs.is_empty() {
+            self.files_due = Instant::now() + FILES_INTERVAL;
+            self.recorder.rows(TextRows {
+                source: whyso_model::FileWait::OF_PROGRAMS.to_string(),
+                t_ns: monotonic_ns(),
+                columns: whyso_model::FileWait::COLUMNS.map(str::to_string).to_vec(),
+                rows: files,
+            });
         }
     }
 }

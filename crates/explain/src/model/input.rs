@@ -223,6 +223,9 @@ pub struct LevelInput {
     /// Waits by file, where the server was traced.
     #[serde(default)]
     pub file_waits: Vec<FileWait>,
+    /// The same of programs that were recorded together with a first target: the role is the program's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program_file_waits: Vec<FileWait>,
     /// Long waits of the server's threads, where it was traced.
     #[serde(default)]
     pub pauses: Vec<Pauses>,

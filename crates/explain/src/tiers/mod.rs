@@ -1,22 +1,22 @@
-//! A request's time over several programs: each one's own parts, and what it waited for in the programs and servers behind it, down to the
-//! last one that was recorded.
+//! A request's time over several programs: what each program did itself, and what it waited for in the programs and servers behind it,
+//! down to the last one that was recorded.
 //!
-//! All are sums over a window, divided by its requests. A program's threads wait for a server behind it: that wait is the other one's own
-//! requests, and what lies between. No two clocks are compared, and no single request is followed.
+//! All are sums over a window, divided by its requests. A program's threads wait for a server behind it: that wait is the requests of that
+//! server, and what lies between. No two clocks are compared, and no single request is followed.
 
 mod model;
 mod nested;
 mod words;
 
-pub use model::{TierLine, TierPart, TierTime, UpstreamTime};
+pub use model::{TierFile, TierLine, TierPart, TierTime, UpstreamTime};
 pub(crate) use words::{findings, headline};
 
 use whyso_model::{State, state, tier};
 
 use crate::budget::Part;
 use crate::level::Level;
-use crate::model::{Counter, NodeInput};
-use nested::lines;
+use crate::model::{Counter, FileWait, NodeInput};
+use nested::{lines, longest};
 
 /// Source and metrics of a database server's sums, in the order of [`PROGRAM_SUMS`].
 const SERVER: &str = "trace";
@@ -50,7 +50,11 @@ const SUM_MAX: f64 = 1e18;
 pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
     let mut tiers = Vec::new();
     match (level.nodes, only) {
-        ([], Some(name)) => tiers.extend(time(name, &[], &Sums::of_program(level.counters), level.seconds)),
+        ([], Some(name)) => tiers.extend(time(
+            &TierFacts { name, listens: &[], files: level.file_waits.iter().collect() },
+            &Sums::of_program(level.counters),
+            level.seconds,
+        )),
         (nodes, _) if nodes.iter().any(|node| node.role == PROGRAM) => {
             tiers.extend(nodes.iter().filter_map(|node| of_node(node, level)));
         }
@@ -80,21 +84,49 @@ pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
     for at in 0..tiers.len() {
         if tiers[at].is_first {
             tiers[at].lines = lines(&tiers, at);
+            tiers[at].longest = longest(&tiers[at].lines);
         }
     }
     tiers
 }
 
 fn of_node(node: &NodeInput, level: &Level) -> Option<TierTime> {
-    if node.role == PROGRAM {
-        return time(&node.name, &node.listens, &Sums::of_program(&node.counters), level.seconds);
-    }
-    // Only of the first target the requests are counted.
+    // Only of the first target the requests to a database are counted, and the files have a table of their own.
     let is_first = level.nodes.first().is_some_and(|first| first.name == node.name);
+    let listens = node.listens.as_slice();
+    if node.role == PROGRAM {
+        let files = match is_first {
+            true => level.file_waits.iter().collect(),
+            false => level.program_file_waits.iter().filter(|wait| wait.role == node.name).collect(),
+        };
+        let facts = TierFacts { name: &node.name, listens, files };
+        return time(&facts, &Sums::of_program(&node.counters), level.seconds);
+    }
     let sums = Sums { counters: level.counters, source: SERVER, names: SERVER_SUMS };
     let is_only = level.nodes.iter().filter(|node| node.role != PROGRAM).count() == 1;
     let name = if is_only { DATABASE } else { &node.name };
-    is_first.then(|| time(name, &node.listens, &sums, level.seconds)).flatten()
+    let facts = TierFacts { name, listens, files: Vec::new() };
+    is_first.then(|| time(&facts, &sums, level.seconds)).flatten()
+}
+
+/// What a tier is.
+struct TierFacts<'a> {
+    name: &'a str,
+    listens: &'a [String],
+    /// Waits of its threads by file. Of a database others name what it waits for.
+    files: Vec<&'a FileWait>,
+}
+
+impl TierFacts<'_> {
+    /// The file that its threads waited for most in a state, with its share of all such waits.
+    fn main_file(&self, state: State) -> Option<TierFile> {
+        let in_state = || {
+            self.files.iter().filter(|wait| wait.state == state.name() && (0.0..SUM_MAX).contains(&wait.ns))
+        };
+        let all_ns: f64 = in_state().map(|wait| wait.ns).sum();
+        let longest = in_state().filter(|wait| !wait.path.is_empty()).max_by(|a, b| a.ns.total_cmp(&b.ns))?;
+        (all_ns > 0.0).then(|| TierFile { path: longest.path.clone(), share: longest.ns / all_ns })
+    }
 }
 
 /// What a tier's counters grew by over a level's window.
@@ -142,16 +174,16 @@ impl Sums<'_> {
 }
 
 /// `None`: too few requests were answered.
-fn time(name: &str, listens: &[String], sums: &Sums<'_>, seconds: f64) -> Option<TierTime> {
+fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime> {
     let [requests, request_ns, queue_ns, queue_wakeup_ns, queue_runqueue_ns, unseen] = sums.all();
     if requests < REQUESTS_MIN || seconds <= 0.0 {
         return None;
     }
     let ms = |ns: f64| ns / 1e6 / requests;
     let mut parts = vec![
-        TierPart { part: Part::TransitIn, ms: ms((queue_ns - queue_wakeup_ns - queue_runqueue_ns).max(0.0)) },
-        TierPart { part: Part::Wakeup, ms: ms(queue_wakeup_ns) },
-        TierPart { part: Part::Runqueue, ms: ms(queue_runqueue_ns) },
+        TierPart::new(Part::TransitIn, ms((queue_ns - queue_wakeup_ns - queue_runqueue_ns).max(0.0))),
+        TierPart::new(Part::Wakeup, ms(queue_wakeup_ns)),
+        TierPart::new(Part::Runqueue, ms(queue_runqueue_ns)),
     ];
     let (mut upstream_ns, mut in_states_ns) = (0.0, 0.0);
     for state in state::ALL {
@@ -177,7 +209,7 @@ fn time(name: &str, listens: &[String], sums: &Sums<'_>, seconds: f64) -> Option
         };
         match parts.iter_mut().find(|known| known.part == part) {
             Some(known) => known.ms += ms(ns),
-            None => parts.push(TierPart { part, ms: ms(ns) }),
+            None => parts.push(TierPart { file: facts.main_file(state), ..TierPart::new(part, ms(ns)) }),
         }
     }
     parts.retain(|part| part.ms > 0.0);
@@ -196,9 +228,9 @@ fn time(name: &str, listens: &[String], sums: &Sums<'_>, seconds: f64) -> Option
     upstreams.sort_by(|a, b| b.ms.total_cmp(&a.ms));
     let is_program = sums.source == tier::TIER;
     Some(TierTime {
-        name: name.to_string(),
+        name: facts.name.to_string(),
         is_database: !is_program,
-        listens: listens.to_vec(),
+        listens: facts.listens.to_vec(),
         is_first: false,
         requests,
         requests_per_s: requests / seconds,
@@ -210,6 +242,7 @@ fn time(name: &str, listens: &[String], sums: &Sums<'_>, seconds: f64) -> Option
         unseen: (unseen / requests).min(1.0),
         kept_threads: sums.of(tier::KEPT_NS) / 1e9 / seconds,
         lines: Vec::new(),
+        longest: None,
     })
 }
 

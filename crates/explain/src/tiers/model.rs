@@ -34,13 +34,32 @@ pub struct TierTime {
     pub kept_threads: f64,
     /// Where a request's time went over this tier and all behind it; empty of a tier that another one asks.
     pub lines: Vec<TierLine>,
+    /// Which line takes most of the time, of those that no others divide.
+    pub longest: Option<u32>,
 }
 
 /// A part of a request's time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct TierPart {
     pub part: Part,
     pub ms: f64,
+    /// The file or folder that its threads waited for most in this way; `None` where that is not known.
+    pub file: Option<TierFile>,
+}
+
+impl TierPart {
+    pub(super) fn new(part: Part, ms: f64) -> TierPart {
+        TierPart { part, ms, file: None }
+    }
+}
+
+/// A file that threads of a tier waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+pub struct TierFile {
+    /// A folder's ends in a slash.
+    pub path: String,
+    /// Of all waits of this kind, by time, 0 to 1. Waits outside of requests are among them.
+    pub share: f64,
 }
 
 /// What a request waited for a server behind.

@@ -1,12 +1,14 @@
 //! The budget of a request over all tiers.
 
-use super::model::{TierLine, TierTime, UpstreamTime};
+use super::model::{TierLine, TierPart, TierTime, UpstreamTime};
 use crate::budget::Part;
 
 /// Parts with a smaller share of a request's time are one line, "the rest".
 const SHARE_MIN: f64 = 0.005;
 /// A tier behind answers more requests than it was asked by this factor: others ask it, too.
 const OTHERS_ASK: f64 = 1.1;
+/// A file with a smaller share of the waits is not named in a line.
+const FILE_SHARE_MIN: f64 = 0.5;
 
 /// The lines of the request to a first tier.
 pub(super) fn lines(tiers: &[TierTime], first: usize) -> Vec<TierLine> {
@@ -23,6 +25,12 @@ pub(super) fn lines(tiers: &[TierTime], first: usize) -> Vec<TierLine> {
     nested.lines
 }
 
+/// The place of the line that takes most of the time, of those that nothing divides.
+pub(super) fn longest(lines: &[TierLine]) -> Option<u32> {
+    let leaves = lines.iter().enumerate().filter(|(_, line)| !line.is_divided && line.ms > 0.0);
+    leaves.max_by(|(_, a), (_, b)| a.ms.total_cmp(&b.ms)).map(|(place, _)| place as u32)
+}
+
 struct Nested<'a> {
     tiers: &'a [TierTime],
     /// Of a request to the first tier.
@@ -32,47 +40,56 @@ struct Nested<'a> {
     path: Vec<usize>,
 }
 
+/// What a tier's time is divided into.
+enum Piece<'a> {
+    Own(&'a TierPart),
+    Behind(&'a UpstreamTime),
+}
+
+impl Piece<'_> {
+    fn ms(&self) -> f64 {
+        match self {
+            Piece::Own(part) => part.ms,
+            Piece::Behind(upstream) => upstream.ms,
+        }
+    }
+}
+
 impl Nested<'_> {
     fn push(&mut self, line: TierLine) {
         let share = if self.whole_ms > 0.0 { line.ms / self.whole_ms } else { 0.0 };
         self.lines.push(TierLine { share, ..line });
     }
 
+    fn is_small(&self, ms: f64) -> bool {
+        ms.abs() < SHARE_MIN * self.whole_ms
+    }
+
     /// `scale`: requests to this tier for each one to the first. Returns what they take together, in ms.
     fn tier(&mut self, at: usize, scale: f64, depth: u32) -> f64 {
         let tier = &self.tiers[at];
+        let mut pieces: Vec<Piece> =
+            tier.parts.iter().map(Piece::Own).chain(tier.upstreams.iter().map(Piece::Behind)).collect();
+        pieces.sort_by(|a, b| b.ms().total_cmp(&a.ms()));
         let mut rest_ms = tier.unaccounted_ms * scale;
-        for part in &tier.parts {
-            let ms = part.ms * scale;
-            if ms < SHARE_MIN * self.whole_ms {
-                rest_ms += ms;
-                continue;
-            }
-            self.push(TierLine {
-                depth,
-                tier: tier.name.clone(),
-                part: Some(part.part),
-                text: part_text(part.part, tier.is_database).to_string(),
-                ms,
-                ..TierLine::default()
-            });
-        }
-        for upstream in &tier.upstreams {
-            let ms = upstream.ms * scale;
-            if ms < SHARE_MIN * self.whole_ms {
-                rest_ms += ms;
-            } else {
-                self.upstream(at, upstream, scale, depth);
+        for piece in pieces {
+            let ms = piece.ms() * scale;
+            match piece {
+                _ if self.is_small(ms) => rest_ms += ms,
+                Piece::Own(part) => self.push(TierLine {
+                    depth,
+                    tier: tier.name.clone(),
+                    part: Some(part.part),
+                    text: part_text(part, tier.is_database),
+                    ms,
+                    ..TierLine::default()
+                }),
+                Piece::Behind(upstream) => self.upstream(at, upstream, scale, depth),
             }
         }
-        if rest_ms.abs() >= SHARE_MIN * self.whole_ms {
-            self.push(TierLine {
-                depth,
-                tier: tier.name.clone(),
-                text: "the rest".to_string(),
-                ms: rest_ms,
-                ..TierLine::default()
-            });
+        if !self.is_small(rest_ms) {
+            let text = "the rest".to_string();
+            self.push(TierLine { depth, tier: tier.name.clone(), text, ms: rest_ms, ..TierLine::default() });
         }
         tier.mean_ms * scale
     }
@@ -101,7 +118,7 @@ impl Nested<'_> {
         let inside_ms = self.tier(at, of_it, depth + 1);
         self.path.pop();
         let between_ms = ms - inside_ms;
-        if between_ms.abs() >= SHARE_MIN * self.whole_ms {
+        if !self.is_small(between_ms) {
             self.push(TierLine {
                 depth: depth + 1,
                 tier: self.tiers[at].name.clone(),
@@ -114,12 +131,16 @@ impl Nested<'_> {
     }
 }
 
-/// What threads of a tier do, in words that hold for any program.
-fn part_text(part: Part, is_database: bool) -> &'static str {
-    match part {
+/// What threads of a tier do, in words that hold for any program, and for which file.
+fn part_text(part: &TierPart, is_database: bool) -> String {
+    let words = match part.part {
         Part::TransitIn if is_database => "commands that waited to be picked up",
         Part::TransitIn => "waiting for a free worker",
         Part::NetSend => "waiting to send",
         part => part.words(),
+    };
+    match part.file.as_ref().filter(|file| file.share >= FILE_SHARE_MIN) {
+        Some(file) => format!("{words}, {} of them for {}", whyso_words::percent(file.share), file.path),
+        None => words.to_string(),
     }
 }

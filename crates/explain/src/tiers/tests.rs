@@ -69,12 +69,12 @@ fn the_wait_for_a_server_behind_is_divided_by_what_that_did() {
         lines,
         [
             (0, "a request to web", 12.0),
-            (1, "work on a CPU", 2.0),
-            (1, "waiting for a free worker", 1.0),
             (1, "waiting for the database, in 5 commands", 9.0),
             (2, "waiting on locks", 7.5),
             (2, "work on a CPU", 0.5),
             (2, "between web and the database", 1.0),
+            (1, "work on a CPU", 2.0),
+            (1, "waiting for a free worker", 1.0),
         ]
     );
     let leaves: f64 = tiers[0].lines.iter().filter(|line| !line.is_divided).map(|line| line.share).sum();
@@ -136,4 +136,26 @@ fn servers_that_ask_each_other_end_somewhere_and_nonsense_is_left_out() {
     }
     let none = Input { levels: vec![LevelInput::default()], ..Input::default() };
     assert!(tiers(&none).is_empty());
+}
+
+#[test]
+fn a_wait_for_a_file_names_it_by_the_program_that_waited() {
+    let mut locked = input();
+    let level = &mut locked.levels[0];
+    level.nodes[1].counters.push(counter(
+        "web",
+        tier::TIER,
+        &tier::request_state(State::KernelLock),
+        "",
+        300e6,
+    ));
+    let wait = |role: &str, path: &str, ns: f64| {
+        let [path, state, role] = [path, "kernel_lock", role].map(str::to_string);
+        FileWait { path, state, role, count: 10.0, ns }
+    };
+    level.program_file_waits =
+        vec![wait("web", "/sessions/", 270e6), wait("web", "", 30e6), wait("another", "/log", 900e6)];
+    let tiers = tiers(&locked);
+    let line = tiers[0].lines.iter().find(|line| line.part == Some(Part::KernelLock)).unwrap();
+    assert_eq!(line.text, "waiting on locks inside the kernel, 90 % of them for /sessions/");
 }

@@ -37,18 +37,12 @@ fn sentence(tier: &TierTime, tiers: &[TierTime]) -> String {
         number(tier.requests_per_s),
         milliseconds(tier.mean_ms),
     );
-    match longest(tier) {
+    match tier.longest.and_then(|at| tier.lines.get(at as usize)) {
         Some(line) => {
             format!("{result}. {} of that is {}.{}", percent(line.share), place(line), advice(line, tiers))
         }
         None => format!("{result}."),
     }
-}
-
-/// The line that takes most of the time, of those that nothing divides.
-fn longest(tier: &TierTime) -> Option<&TierLine> {
-    let leaves = tier.lines.iter().filter(|line| !line.is_divided);
-    leaves.max_by(|a, b| a.ms.total_cmp(&b.ms)).filter(|line| line.ms > 0.0)
 }
 
 fn place(line: &TierLine) -> String {

@@ -36,7 +36,7 @@ pub fn pages(bytes: &[u8]) {
         if choices.once_in(4) {
             stream.extend_from_slice(choices.some(40));
         } else {
-            stream.extend_from_slice(choices.one_of(&PARTS));
+            stream.extend_from_slice(choices.one_of::<&[u8]>(&PARTS));
         }
     }
     let (whole, error) = scan(is_head, [stream.as_slice()]);

@@ -59,6 +59,8 @@ pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlac
     lines.extend(tiers(explanation, place.width));
     lines.push(verdict(&answer));
     match answer.causes.first() {
+        // The time goes elsewhere: what would make the database faster is no answer.
+        Some(_) if is_elsewhere(explanation) => {}
         Some(first) => lines.extend(cause(first, explanation)),
         // A recording of something that is no server, or of nothing.
         None => lines.extend(first_findings(explanation, place.width)),
@@ -144,6 +146,17 @@ fn behind(node: &NodeState) -> Option<Line> {
         }
         None => line,
     })
+}
+
+/// Whether most of the time of the requests to every first program goes into something else than a database.
+fn is_elsewhere(explanation: &Explanation) -> bool {
+    let mut firsts = explanation.tiers.iter().filter(|tier| tier.is_first && !tier.is_database).peekable();
+    let is_database = |name: &str| explanation.tiers.iter().any(|tier| tier.is_database && tier.name == name);
+    firsts.peek().is_some()
+        && firsts.all(|tier| {
+            let longest = tier.longest.and_then(|at| tier.lines.get(at as usize));
+            longest.is_some_and(|line| !is_database(&line.tier))
+        })
 }
 
 /// Where the time of a request to each first program went, over all that were recorded.

@@ -38,8 +38,12 @@ const THREADS_MIN: f64 = 0.01;
 
 /// "2.1 waiting on locks inside the kernel, 0.9 work on a CPU"
 fn threads(states: &[StateThreads]) -> String {
-    let words =
-        |state: &str| Part::ALL.into_iter().find(|part| part.name() == state).unwrap_or(Part::Other).words();
+    let words = |state: &str| match state {
+        "upstream" => "waiting for servers that they asked",
+        "net_receive" => "waiting for clients",
+        "idle" => "idle",
+        state => Part::ALL.into_iter().find(|part| part.name() == state).unwrap_or(Part::Other).words(),
+    };
     let named = states.iter().filter(|of| of.threads >= THREADS_MIN).take(STATES_MAX);
     named.map(|of| format!("{} {}", number(of.threads), words(&of.state))).collect::<Vec<_>>().join(", ")
 }
