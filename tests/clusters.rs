@@ -92,6 +92,7 @@ fn replicas_apply_what_the_source_commits_before_and_after_a_restart() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn nodes_of_galera_take_changes_everywhere_and_one_that_was_killed_comes_back() {
     let place = Place::new();
     let started = output(&mut place.whyso(&["server", "cluster", "start", "galera", "--as", "g"]));

@@ -216,6 +216,7 @@ fn one_load_of_two_hosts_is_counted_once_and_each_host_by_itself() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_load_host_that_is_killed_ends_the_level_and_is_named() {
     if !can_be_lab() {
         return;

@@ -161,7 +161,7 @@ fn a_server_and_programs_are_recorded_together() {
     let shown = text(&output(&mut place.whyso(&["why", run])).stdout);
     assert!(shown.contains("Servers and programs") && shown.contains(&one.name), "{shown}");
     let not_measured = run_json_of(run)["not_measured"].to_string();
-    assert!(not_measured.contains(&format!("requests and locks of {}", one.name)), "{not_measured}");
+    assert!(not_measured.contains(&format!("the stacks of {}", one.name)), "{not_measured}");
 
     // None is recorded twice.
     let twice = output(place.whyso(&targets).args(["--process", &one.pids[0], "--for", "1s"]));

@@ -1,6 +1,7 @@
 //! Nodes of a cluster that is loaded.
 
 use std::collections::HashMap;
+use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +9,7 @@ use whyso_model::{Missing, NotMeasured};
 use whyso_record::run::{NodeFacts, RunInfo};
 use whyso_server::Dsn;
 use whyso_server::cluster::{self, Node, Role, StartedCluster};
-use whyso_trace::Listeners;
+use whyso_trace::{Listeners, tcp_address};
 use whyso_tracing::Processes;
 
 use crate::Error;
@@ -68,17 +69,21 @@ impl ClusterNode {
             endpoint: self.dsn.as_ref().or(self.entry.as_ref()).map_or_else(String::new, Dsn::endpoint),
             is_loaded: self.is_loaded,
             ndb_id: self.ndb_id,
-            listens: self.listeners().addresses(),
+            listens: self.listens(),
         }
     }
 
-    /// Where its processes on this machine take clients.
-    fn listeners(&self) -> Listeners {
-        let pids = self
-            .processes
-            .as_ref()
-            .map_or(self.pid.into_iter().collect(), |processes| processes.pids.clone());
-        Listeners::of(&pids)
+    /// Where it takes clients: its processes on this machine, or a server elsewhere.
+    fn listens(&self) -> Vec<String> {
+        let pids = match &self.processes {
+            Some(processes) => processes.pids.clone(),
+            None => self.pid.into_iter().collect(),
+        };
+        let elsewhere = self.dsn.as_ref().filter(|dsn| pids.is_empty() && dsn.socket.is_none());
+        let addresses = elsewhere.and_then(|dsn| (dsn.host.as_str(), dsn.port).to_socket_addrs().ok());
+        let mut listens = Listeners::of(&pids).addresses();
+        listens.extend(addresses.into_iter().flatten().map(tcp_address));
+        listens
     }
 
     /// Whether it has threads that apply what other servers have changed.

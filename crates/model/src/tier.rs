@@ -24,9 +24,9 @@ pub const KEPT_NS: &str = "kept_ns";
 
 /// Source of what requests waited for at servers behind the program; the instance is where those listen, such as "tcp 3306".
 pub const UPSTREAM: &str = "upstream";
-/// Times that a thread sent to the server behind, after it had received.
+/// Times that a thread sent to the server behind within a request, after it had received.
 pub const ASKED: &str = "asked";
-/// The time that threads waited for it, in nanoseconds.
+/// The time that threads waited for it within requests, in nanoseconds.
 pub const WAIT_NS: &str = "wait_ns";
 
 /// Returns the metric of a state's time within requests, such as "request_cpu_ns".

@@ -161,7 +161,7 @@ impl Account {
         }
         let state = self.state();
         self.time[state as usize].sum += left_ns - since_ns;
-        if self.kept == 1 {
+        if self.kept == 1 && state == State::NetReceive {
             self.kept_ns += left_ns - since_ns;
         }
         self.time[State::Runqueue as usize].sum += now_ns - left_ns;

@@ -119,3 +119,4 @@ pub use stack_sampling::{StackSampling, StacksOf};
 pub use stacks::{Stacks, StacksLost, WAITS_PER_READING_AND_CPU};
 pub use system_calls::{name_of_syscall, state_of_syscall};
 pub use tracer::{Program, TraceSpec, Tracer};
+pub use upstreams::tcp_address;

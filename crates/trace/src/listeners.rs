@@ -1,7 +1,8 @@
 //! Where processes take clients: the ports and paths of sockets at which they listen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
 
 /// Processes whose descriptors are read, at most: those that do the same work listen at the same sockets.
 const PROCESSES_READ_MAX: usize = 64;
@@ -23,10 +24,18 @@ impl Listeners {
     /// Reads those of the processes. What can't be read is left out.
     pub fn of(pids: &[u32]) -> Listeners {
         let mut found = Listeners::default();
+        // The sockets of processes in one network namespace stand in the same tables.
+        let mut of_namespaces: BTreeMap<PathBuf, (u32, BTreeSet<u64>)> = BTreeMap::new();
         for pid in pids.iter().take(PROCESSES_READ_MAX) {
-            let inodes = sockets(*pid);
-            let table =
-                |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+            let namespace = fs::read_link(format!("/proc/{pid}/ns/net")).unwrap_or_default();
+            of_namespaces.entry(namespace).or_insert((*pid, BTreeSet::new())).1.extend(sockets(*pid));
+        }
+        for (pid, inodes) in of_namespaces.into_values() {
+            // Names of sockets are any bytes.
+            let table = |name: &str| {
+                let bytes = fs::read(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+                String::from_utf8_lossy(&bytes).into_owned()
+            };
             for name in ["tcp", "tcp6"] {
                 found.ports.extend(table(name).lines().filter_map(|line| tcp_port(line, &inodes)));
             }
@@ -63,13 +72,17 @@ fn tcp_port(line: &str, inodes: &BTreeSet<u64>) -> Option<u16> {
 /// A line of `/proc/net/unix`, where one of these sockets listens.
 fn unix_path(line: &str, inodes: &BTreeSet<u64>) -> Option<String> {
     let columns: Vec<&str> = line.split_whitespace().collect();
-    let (flags, inode, path) = (columns.get(3)?, columns.get(6)?, columns.get(7)?);
-    let is_ours = *flags == UNIX_LISTENS && inodes.contains(&inode.parse().ok()?) && path.starts_with('/');
-    is_ours.then(|| (*path).to_string())
+    let (flags, inode) = (columns.get(3)?, columns.get(6)?);
+    // A path may have blanks.
+    let path = &line[line.find(" /")? + 1..];
+    let is_ours = *flags == UNIX_LISTENS && inodes.contains(&inode.parse().ok()?);
+    is_ours.then(|| path.to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -78,8 +91,11 @@ mod tests {
         let port = tcp.local_addr().unwrap().port();
         let client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.sock");
+        let path = folder.path().join("a name.sock");
         let _unix = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        // One whose name is no text hides no other.
+        let odd = folder.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+        let _odd = std::os::unix::net::UnixListener::bind(odd).unwrap();
         let found = Listeners::of(&[std::process::id()]);
         assert!(found.ports.contains(&port), "{found:?}");
         assert!(!found.ports.contains(&client.local_addr().unwrap().port()), "{found:?}");

@@ -70,7 +70,6 @@ const CALLS: &[(i64, &str, State)] = &[
     call!(SYS_sendto, NetSend),
     call!(SYS_sendmsg, NetSend),
     call!(SYS_sendmmsg, NetSend),
-    call!(SYS_connect, NetSend),
     call!(SYS_recvfrom, NetReceive),
     call!(SYS_recvmsg, NetReceive),
     call!(SYS_recvmmsg, NetReceive),
@@ -89,6 +88,7 @@ const CALLS: &[(i64, &str, State)] = &[
     call!(SYS_io_uring_enter, Aio),
     call!(SYS_rt_sigtimedwait, Idle),
     call!(SYS_wait4, Other),
+    call!(SYS_connect, Other),
     #[cfg(target_arch = "x86_64")] call!(SYS_pause, Other),
 ];
 

@@ -153,7 +153,11 @@ pub(crate) fn followed(paths: &[PathBuf], format: Option<&str>) -> Result<Vec<Ac
     let format = compile(format)?;
     let mut logs: Vec<AccessLog> = Vec::new();
     for path in paths {
-        let readable = File::open(path).and_then(|file| file.metadata());
+        // Opening a pipe would wait for who writes to it.
+        let readable = std::fs::metadata(path).and_then(|metadata| match metadata.is_file() {
+            true => File::open(path).and_then(|file| file.metadata()),
+            false => Ok(metadata),
+        });
         let metadata = readable.map_err(|error| {
             Error::Plan(format!(
                 "the access log {} can't be read: {error}; give its path, and the right to read it",

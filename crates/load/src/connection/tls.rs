@@ -48,12 +48,19 @@ pub(crate) fn session_with(
     let failed = |why: String| LoadError::Tls { address: address.to_string(), why };
     let host = match tls {
         Tls::Verify { host, .. } => host.as_str(),
-        // The name is only sent as a hint here; nothing is checked against it.
-        Tls::Off | Tls::Insecure => "localhost",
+        // The name is only sent, so that a site of several names knows which one is meant. Nothing is checked against it.
+        Tls::Off | Tls::Insecure => host_of(address),
     };
     let name = ServerName::try_from(host.to_string())
         .map_err(|_| failed(format!("'{host}' is neither a host name nor an address")))?;
     ClientConnection::new(config, name).map_err(|error| failed(error.to_string()))
+}
+
+/// The host of "host:port" or "[address]:port"; "localhost" of a socket's path.
+fn host_of(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    if host.is_empty() || host.contains('/') { "localhost" } else { host }
 }
 
 fn authorities(path: &Path) -> Result<RootCertStore, LoadError> {

@@ -1,6 +1,6 @@
 //! The answer as lines of a terminal, at most [`LINES_MAX`]. `whyso why` and the report have the rest.
 
-use whyso_explain::model::{BEHIND_S_MIN, Cause, Explanation, NodeState, Suspect};
+use whyso_explain::model::{BEHIND_S_MIN, Cause, Explanation, NodeState, Part, Suspect};
 use whyso_record::run::RunInfo;
 use whyso_words::percent;
 
@@ -155,7 +155,7 @@ fn is_elsewhere(explanation: &Explanation) -> bool {
     firsts.peek().is_some()
         && firsts.all(|tier| {
             let longest = tier.longest.and_then(|at| tier.lines.get(at as usize));
-            longest.is_some_and(|line| !is_database(&line.tier))
+            longest.is_some_and(|line| !is_database(&line.tier) || line.part == Some(Part::TransitOut))
         })
 }
 

@@ -79,7 +79,7 @@ level     transaction  TPS   mix  average    max  90th
     let expected = "
 level     transaction  TPS   mix  average    max  90th     required  measured  verdict
 16 users  new_order     90  90 %     2 ms  40 ms  8 ms  p90 ≤ 10 ms      8 ms  PASS
-16 users  pay           10  10 %     2 ms  40 ms  8 ms  p90 ≤ 10 ms      8 ms  FAIL
+16 users  pay           10  10 %     2 ms  40 ms  8 ms  p90 ≤ 10 ms      8 ms  FAIL: errors
 16 users  never_drawn    0   0 %        –      –     –            –         –  –
 
 level     kind         average    max  90th     required  measured  verdict

@@ -75,7 +75,7 @@ pub(crate) fn requirement(slo: &SloResult) -> [String; 3] {
             .map_or("nothing".to_string(), |measured| at_least(milliseconds(measured), slo.is_lower_bound)),
         match slo.measured_ms {
             _ if slo.held => "PASS",
-            Some(measured) if measured <= slo.required_ms => "FAIL: errors",
+            Some(measured) if measured <= slo.required_ms && !slo.is_lower_bound => "FAIL: errors",
             _ => "FAIL",
         }
         .to_string(),

@@ -16,7 +16,7 @@ use crate::find::output_within;
 use crate::paths::unique_name;
 
 /// Longer than all waits of the script together.
-const SCRIPT_ENDS_WITHIN: Duration = Duration::from_secs(400);
+const SCRIPT_ENDS_WITHIN: Duration = Duration::from_secs(600);
 
 /// A trouble that can be planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

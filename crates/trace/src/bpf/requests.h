@@ -509,13 +509,14 @@ static __always_inline void program_asks(struct account *a, struct sock *sk)
 	__u64 key, now;
 	struct upstream *upstream;
 
-	if (a->request == NONE)
+	// What it asks after the answer is in no request's time.
+	if (a->request == NONE || a->request == REPLIED)
 		return;
 	key = key_of_upstream(sk);
 	if (!key)
 		return;
 	if (!a->asked || a->upstream != key) {
-		upstream = upstream_of(key);
+		upstream = upstream_of(key, sk);
 		if (upstream)
 			__sync_fetch_and_add(&upstream->asked, 1);
 	}

@@ -12,6 +12,8 @@
 #define TCP_LISTEN 10
 #define PATH_BYTES 108
 #define UPSTREAMS_MAX 1024
+// In a key: the address is one of IPv6, and the lower 32 bits are a sum of it.
+#define IN_IPV6 (1ULL << 48)
 #define PORTS_LISTENED_MAX 4096
 #define ADDRESSES_MAX 1024
 
@@ -44,9 +46,9 @@ struct {
 
 // A server behind the watched programs. Its key is a port and an address, or where the kernel keeps the address of a listener.
 struct upstream {
-	__u64 asked; // times that a thread sent to it, after it had received
-	__u64 ns; // that threads waited for it
-	char path[PATH_BYTES]; // of its socket; empty for TCP
+	__u64 asked; // times that a thread sent to it within a request, after it had received
+	__u64 ns; // that threads waited for it within requests
+	char path[PATH_BYTES]; // of its socket; of TCP over IPv6, the address; else empty
 	__u32 unused;
 };
 
@@ -118,12 +120,21 @@ static __always_inline void learn_port(struct sock *sk)
 	bpf_map_update_elem(&ports_listened, &port, &one, BPF_ANY);
 }
 
+static __always_inline void read_address6(struct sock *sk, __u32 *words)
+{
+	words[0] = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr.in6_u.u6_addr32[0]);
+	words[1] = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr.in6_u.u6_addr32[1]);
+	words[2] = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr.in6_u.u6_addr32[2]);
+	words[3] = BPF_CORE_READ(sk, __sk_common.skc_v6_daddr.in6_u.u6_addr32[3]);
+}
+
 // Which server a socket leads to; 0: to none that has a name, such as the other end of a pair.
 static __always_inline __u64 key_of_upstream(struct sock *sk)
 {
 	__u16 family = family_of(sk), port;
+	__u32 words[4] = {};
 	struct sock *peer;
-	__u32 address;
+	__u64 key;
 
 	if (family == AF_UNIX) {
 		peer = BPF_CORE_READ((struct unix_sock *)sk, peer);
@@ -132,19 +143,28 @@ static __always_inline __u64 key_of_upstream(struct sock *sk)
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	port = BPF_CORE_READ(sk, __sk_common.skc_dport);
-	address = family == AF_INET ? BPF_CORE_READ(sk, __sk_common.skc_daddr) :
-				      BPF_CORE_READ(sk, __sk_common.skc_v6_daddr.in6_u.u6_addr32[3]);
-	return port ? (__u64)bpf_ntohs(port) << 32 | address : 0;
+	if (!port)
+		return 0;
+	key = (__u64)bpf_ntohs(port) << 32;
+	if (family == AF_INET)
+		return key | BPF_CORE_READ(sk, __sk_common.skc_daddr);
+	read_address6(sk, words);
+	// An address of IPv4 within IPv6.
+	if (!words[0] && !words[1] && words[2] == bpf_htonl(0xffff))
+		return key | words[3];
+	return key | IN_IPV6 | (words[0] ^ words[1] ^ words[2] ^ words[3]);
 }
 
 // Not inlined: it runs once per server.
-static __noinline struct upstream *add_upstream(__u64 key)
+static __noinline struct upstream *add_upstream(__u64 key, struct sock *sk)
 {
 	struct upstream none = {};
 	struct unix_address *address = (struct unix_address *)key;
 
-	// A port and an address have fewer bits than a place in the kernel's memory.
-	if (key >> 48)
+	// The highest bit is set in places of the kernel's memory only.
+	if (!(key >> 63) && key & IN_IPV6)
+		read_address6(sk, (__u32 *)none.path);
+	if (key >> 63)
 		bpf_probe_read_kernel_str(none.path, sizeof(none.path),
 					  (void *)address + bpf_core_field_offset(struct unix_address, name) +
 						  bpf_core_field_offset(struct sockaddr_un, sun_path));
@@ -152,11 +172,11 @@ static __noinline struct upstream *add_upstream(__u64 key)
 	return bpf_map_lookup_elem(&upstreams, &key);
 }
 
-static __always_inline struct upstream *upstream_of(__u64 key)
+static __always_inline struct upstream *upstream_of(__u64 key, struct sock *sk)
 {
 	struct upstream *known = bpf_map_lookup_elem(&upstreams, &key);
 
-	return known ?: add_upstream(key);
+	return known ?: add_upstream(key, sk);
 }
 
 // The socket that a thread waits for; 0: it is not known, as in a wait for many.
@@ -215,6 +235,7 @@ static __always_inline __u8 state_by_socket(struct account *a, struct task_struc
 	if (!key)
 		return state;
 	a->upstream = key;
+	upstream_of(key, sk);
 	return UPSTREAM;
 }
 
@@ -225,9 +246,10 @@ static __always_inline void enter_upstream_wait(struct account *a, __u8 state, _
 
 	if (a->kept)
 		a->kept_ns += ns;
-	if (state != UPSTREAM)
+	// What it waits for after the answer is in no request's time.
+	if (state != UPSTREAM || a->request == REPLIED)
 		return;
-	upstream = upstream_of(a->upstream);
+	upstream = bpf_map_lookup_elem(&upstreams, &a->upstream);
 	if (upstream)
 		__sync_fetch_and_add(&upstream->ns, ns);
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use whyso_access_log::{LineBuffer, RawLine};
@@ -93,7 +93,8 @@ impl Follower {
 
     fn open(&mut self) -> io::Result<()> {
         let is_first_time = !std::mem::replace(&mut self.was_looked_for, true);
-        let file = File::open(&self.path)?;
+        // Opening a pipe would wait for who writes to it.
+        let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&self.path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
