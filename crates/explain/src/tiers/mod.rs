@@ -4,11 +4,12 @@
 //! All are sums over a window, divided by its requests. A program's threads wait for a server behind it: that wait is the requests of that
 //! server, and what lies between. No two clocks are compared, and no single request is followed.
 
+mod cause;
 mod model;
 mod nested;
 mod words;
 
-pub use model::{TierFile, TierLine, TierPart, TierTime, UpstreamTime};
+pub use model::{TierCause, TierFile, TierLine, TierPart, TierTime, UpstreamTime};
 pub(crate) use words::{findings, headline};
 
 use whyso_model::{State, state, tier};
@@ -36,6 +37,8 @@ const PROGRAM_SUMS: [&str; 6] = [
     tier::QUEUE_RUNQUEUE_NS,
     tier::UNSEEN,
 ];
+/// Source of the time of threads by state.
+const THREADS: &str = "threads";
 /// Role of processes that are none of a server.
 const PROGRAM: &str = "program";
 /// What the only database server of a recording is called.
@@ -85,6 +88,7 @@ pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
         if tiers[at].is_first {
             tiers[at].lines = lines(&tiers, at);
             tiers[at].longest = longest(&tiers[at].lines);
+            tiers[at].cause = cause::cause(&tiers[at], &tiers);
         }
     }
     tiers
@@ -150,6 +154,16 @@ impl Sums<'_> {
 
     fn all(&self) -> [f64; 6] {
         self.names.map(|name| self.of(name))
+    }
+
+    /// The time of all threads.
+    fn thread_ns(&self) -> f64 {
+        let of_threads = self.counters.iter().filter(|counter| {
+            counter.series.source == THREADS
+                && counter.series.metric.ends_with("_ns")
+                && (0.0..SUM_MAX).contains(&counter.increase)
+        });
+        of_threads.map(|counter| counter.increase).sum()
     }
 
     /// Addresses of the servers behind, each with how often it was asked, and how long it was waited for.
@@ -240,9 +254,11 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
         upstreams,
         interleaved: (sums.of(tier::INTERLEAVED) / requests).min(1.0),
         unseen: (unseen / requests).min(1.0),
+        threads: if is_program { sums.thread_ns() / 1e9 / seconds } else { 0.0 },
         kept_threads: sums.of(tier::KEPT_NS) / 1e9 / seconds,
         lines: Vec::new(),
         longest: None,
+        cause: None,
     })
 }
 

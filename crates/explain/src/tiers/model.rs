@@ -30,12 +30,45 @@ pub struct TierTime {
     pub interleaved: f64,
     /// Share of its requests whose arrival was not seen, 0 to 1: their wait to be picked up is missing.
     pub unseen: f64,
+    /// Its threads, in the mean; 0 where they were not counted.
+    pub threads: f64,
     /// Threads that waited for the next request on a connection that stays open, in the mean.
     pub kept_threads: f64,
     /// Where a request's time went over this tier and all behind it; empty of a tier that another one asks.
     pub lines: Vec<TierLine>,
     /// Which line takes most of the time, of those that no others divide.
     pub longest: Option<u32>,
+    /// What that line shows, where it has a name.
+    pub cause: Option<TierCause>,
+}
+
+/// What most of a request's time shows, by measured time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "kebab-case")]
+pub enum TierCause {
+    /// Requests wait because no thread of a program is free.
+    WorkerPool,
+    /// The same, while most of its threads wait for the next request on connections that stay open.
+    KeepaliveIdle,
+    /// A server behind that was not recorded.
+    Upstream,
+    /// Threads queue for the inode of a folder or file of sessions.
+    SessionFiles,
+    /// Threads queue for the inode of a log, which one of them writes at a time.
+    LogFile,
+}
+
+impl TierCause {
+    /// The name that JSON has.
+    pub fn name(self) -> &'static str {
+        match self {
+            TierCause::WorkerPool => "worker-pool",
+            TierCause::KeepaliveIdle => "keepalive-idle",
+            TierCause::Upstream => "upstream",
+            TierCause::SessionFiles => "session-files",
+            TierCause::LogFile => "log-file",
+        }
+    }
 }
 
 /// A part of a request's time.

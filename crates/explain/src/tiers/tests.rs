@@ -159,3 +159,35 @@ fn a_wait_for_a_file_names_it_by_the_program_that_waited() {
     let line = tiers[0].lines.iter().find(|line| line.part == Some(Part::KernelLock)).unwrap();
     assert_eq!(line.text, "waiting on locks inside the kernel, 90 % of them for /sessions/");
 }
+
+#[test]
+fn the_cause_is_the_longest_line_s() {
+    let cause_of = |change: &dyn Fn(&mut Vec<Counter>)| {
+        let mut input = input();
+        let level = &mut input.levels[0];
+        level.nodes.remove(0);
+        level.counters.clear();
+        change(&mut level.nodes[0].counters);
+        let [path, state, role] = ["/tmp/sessions/", "kernel_lock", "web"].map(str::to_string);
+        level.file_waits = vec![FileWait { path, state, role, count: 10.0, ns: 1e9 }];
+        tiers(&input)[0].cause
+    };
+    let set = |counters: &mut Vec<Counter>, metric: &str, ms: f64| {
+        counters.retain(|counter| counter.series.metric != metric);
+        counters.push(counter("web", tier::TIER, metric, "", ms * 1e6));
+    };
+    assert_eq!(cause_of(&|_| {}), Some(TierCause::Upstream));
+    assert_eq!(cause_of(&|counters| set(counters, tier::QUEUE_NS, 5_000.0)), Some(TierCause::WorkerPool));
+    let all_kept = |counters: &mut Vec<Counter>| {
+        set(counters, tier::QUEUE_NS, 5_000.0);
+        set(counters, tier::KEPT_NS, 30_000.0);
+        // Four threads over ten seconds.
+        counters.push(counter("web", THREADS, "net_receive_ns", "other", 40_000e6));
+    };
+    assert_eq!(cause_of(&all_kept), Some(TierCause::KeepaliveIdle));
+    let lock = tier::request_state(State::KernelLock);
+    assert_eq!(cause_of(&|counters| set(counters, &lock, 5_000.0)), Some(TierCause::SessionFiles));
+    let cpu = tier::request_state(State::Cpu);
+    assert_eq!(cause_of(&|counters| set(counters, &cpu, 5_000.0)), None);
+    assert_eq!(serde_json::to_value(TierCause::KeepaliveIdle).unwrap(), TierCause::KeepaliveIdle.name());
+}

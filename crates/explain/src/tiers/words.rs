@@ -2,7 +2,7 @@
 
 use whyso_words::{milliseconds, number, percent};
 
-use super::model::{TierLine, TierTime};
+use super::model::{TierCause, TierLine, TierTime};
 use crate::budget::Part;
 use crate::model::Finding;
 
@@ -39,7 +39,12 @@ fn sentence(tier: &TierTime, tiers: &[TierTime]) -> String {
     );
     match tier.longest.and_then(|at| tier.lines.get(at as usize)) {
         Some(line) => {
-            format!("{result}. {} of that is {}.{}", percent(line.share), place(line), advice(line, tiers))
+            format!(
+                "{result}. {} of that is {}.{}",
+                percent(line.share),
+                place(line),
+                advice(tier, line, tiers)
+            )
         }
         None => format!("{result}."),
     }
@@ -55,22 +60,35 @@ fn place(line: &TierLine) -> String {
 }
 
 /// What to look at next; empty where nothing is known.
-fn advice(line: &TierLine, tiers: &[TierTime]) -> String {
-    let of = tiers.iter().find(|tier| tier.name == line.tier);
-    let interleaves = of.is_some_and(|tier| tier.interleaved >= REPORTED_MIN);
-    match line.part {
-        _ if line.is_unrecorded => " Record it, too, by --process or --dsn.".to_string(),
-        Some(Part::TransitIn) if interleaves => {
+fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
+    let name = &line.tier;
+    let of = tiers.iter().find(|other| other.name == line.tier);
+    let interleaves = of.is_some_and(|other| other.interleaved >= REPORTED_MIN);
+    match tier.cause {
+        Some(TierCause::Upstream) => " Record it, too, by --process or --dsn.".to_string(),
+        Some(TierCause::KeepaliveIdle) => {
+            let (kept, threads) = of.map_or((0.0, 0.0), |other| (other.kept_threads, other.threads));
             format!(
-                " The threads of {} work on several requests by turns, and were busy with others.",
-                line.tier
+                " {} of the {} threads of {name} waited for the next request on connections that stay open: shorten the keep-alive \
+                 time, or allow more clients.",
+                number(kept),
+                number(threads),
             )
         }
-        Some(Part::TransitIn) => {
-            format!(" No thread of {} was free: give it more workers, if CPUs are left.", line.tier)
+        Some(TierCause::WorkerPool) if interleaves => {
+            format!(" The threads of {name} work on several requests by turns, and were busy with others.")
         }
-        Some(Part::Runqueue) => " The CPUs are full.".to_string(),
-        _ => String::new(),
+        Some(TierCause::WorkerPool) => {
+            format!(" No thread of {name} was free: give it more workers, if CPUs are left.")
+        }
+        Some(TierCause::SessionFiles) => {
+            " Keep sessions in memory, such as in memcached, or in several folders.".to_string()
+        }
+        Some(TierCause::LogFile) => {
+            " One process at a time writes to this log: buffer it, or write it through a pipe.".to_string()
+        }
+        None if line.part == Some(Part::Runqueue) => " The CPUs are full.".to_string(),
+        None => String::new(),
     }
 }
 
