@@ -95,7 +95,7 @@ fn workers_that_queue_on_their_log_and_on_the_folder_of_their_sessions_are_repor
     println!("{why}");
     // Its lines are broken where a terminal ends.
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(why.contains("there is no budget per transaction"), "{why}");
+    assert!(why.contains("It was not seen to answer requests"), "{why}");
     assert!(why.contains(&format!("{log}: ")) && why.contains("this file's inode"), "{why}");
     let functions = output(&mut place.whyso(&["functions", run, "--by", "kernel_lock,cpu", "--json"]));
     let functions = json_of(&functions);
