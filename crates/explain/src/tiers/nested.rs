@@ -13,7 +13,7 @@ const FILE_SHARE_MIN: f64 = 0.5;
 /// The lines of the request to a first tier.
 pub(super) fn lines(tiers: &[TierTime], first: usize) -> Vec<TierLine> {
     let tier = &tiers[first];
-    let mut nested = Nested { tiers, whole_ms: tier.mean_ms, lines: Vec::new(), path: vec![first] };
+    let mut nested = BudgetLines { tiers, whole_ms: tier.mean_ms, lines: Vec::new(), path: vec![first] };
     nested.push(TierLine {
         tier: tier.name.clone(),
         text: format!("a request to {}", tier.name),
@@ -31,7 +31,7 @@ pub(super) fn longest(lines: &[TierLine]) -> Option<u32> {
     leaves.max_by(|(_, a), (_, b)| a.ms.total_cmp(&b.ms)).map(|(place, _)| place as u32)
 }
 
-struct Nested<'a> {
+struct BudgetLines<'a> {
     tiers: &'a [TierTime],
     /// Of a request to the first tier.
     whole_ms: f64,
@@ -55,7 +55,7 @@ impl Piece<'_> {
     }
 }
 
-impl Nested<'_> {
+impl BudgetLines<'_> {
     fn push(&mut self, line: TierLine) {
         let share = if self.whole_ms > 0.0 { line.ms / self.whole_ms } else { 0.0 };
         self.lines.push(TierLine { share, ..line });
