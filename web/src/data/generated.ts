@@ -1456,6 +1456,17 @@ export type ThreadsHead = {
   note: string;
 };
 
+/** What most of a request's time shows, by measured time. */
+export type TierCause = "worker-pool" | "keepalive-idle" | "upstream" | "session-files" | "log-file";
+
+/** A file that threads of a tier waited for. */
+export type TierFile = {
+  /** A folder's ends in a slash. */
+  path: string;
+  /** Of all waits of this kind, by time, 0 to 1. Waits outside of requests are among them. */
+  share: number;
+};
+
 /** A line of the nested budget. Those without lines below them add up to the whole. */
 export type TierLine = {
   /** 0: the request to the first tier; each server behind it is one deeper. */
@@ -1476,7 +1487,12 @@ export type TierLine = {
 };
 
 /** A part of a request's time. */
-export type TierPart = { part: Part, ms: number };
+export type TierPart = {
+  part: Part;
+  ms: number;
+  /** The file or folder that its threads waited for most in this way; `None` where that is not known. */
+  file: TierFile | null;
+};
 
 /** A program or a database server that answers requests, over a level's window. */
 export type TierTime = {
@@ -1502,10 +1518,16 @@ export type TierTime = {
   interleaved: number;
   /** Share of its requests whose arrival was not seen, 0 to 1: their wait to be picked up is missing. */
   unseen: number;
+  /** Its threads, in the mean; 0 where they were not counted. */
+  threads: number;
   /** Threads that waited for the next request on a connection that stays open, in the mean. */
   kept_threads: number;
   /** Where a request's time went over this tier and all behind it; empty of a tier that another one asks. */
   lines: Array<TierLine>;
+  /** Which line takes most of the time, of those that no others divide. */
+  longest: number | null;
+  /** What that line shows, where it has a name. */
+  cause: TierCause | null;
 };
 
 /** What the page's head holds of the timeline. */
