@@ -167,6 +167,11 @@ fn requests_that_end_during_a_recording_are_counted_exactly_also_when_the_log_is
         whyso_testing::tracer_not_tested(shown);
         return;
     }
+    // The log is followed from its first reading on, and the window begins soon after.
+    let path = place.only_run().display().to_string();
+    let is_followed = || last_value(&place, &path, "malformed_lines", "access.log").is_some();
+    assert!(wait_until(BOUND, is_followed), "the log is not followed");
+    std::thread::sleep(Duration::from_secs(1));
     for item in 1..=20 {
         nginx.get(&format!("/items/{item}"));
     }
