@@ -22,7 +22,7 @@ fn can_test() -> bool {
     let missing =
         ["/usr/sbin/apache2", "/usr/sbin/php-fpm8.2"].into_iter().find(|path| !Path::new(path).exists());
     if let Some(missing) = missing {
-        whyso_testing::not_tested(&format!("there is no {missing}: no time of web requests"));
+        whyso_testing::not_tested(format!("there is no {missing}: no time of web requests"));
     }
     missing.is_none()
 }

@@ -5,7 +5,9 @@ set -euo pipefail
 WHYSO=${WHYSO:-whyso}
 LEVELS=${LEVELS:-1 2 4 8 16 32 64}
 folder=$(mktemp -d)
-printed=$("$WHYSO" server app start --php "${1:-fpm}" --max-clients 80 --workers 16)
+options=(--php "${1:-fpm}" --max-clients 80)
+if [[ ${1:-fpm} == fpm ]]; then options+=(--workers 16); fi
+printed=$("$WHYSO" server app start "${options[@]}")
 app=$(sed -n 's/^ *folder *//p' <<<"$printed")
 trap '"$WHYSO" server app stop "$app" >/dev/null; rm -rf "$folder"' EXIT
 url=$(head -n 1 <<<"$printed")
@@ -15,9 +17,9 @@ for name in httpd php-fpm mariadbd; do
 	if [[ -n $number ]]; then processes+=(--process "$number"); fi
 done
 for users in $LEVELS; do
-	"$WHYSO" load --url "${url%/}/event.php?id=7" --users "$users" --seconds 8 --warmup 2 --json >"$folder/load.json" 2>"$folder/load.err" &
+	"$WHYSO" load --url "${url%/}/event.php?id=7" --users "$users" --seconds 8 --warmup 10 --json >"$folder/load.json" 2>"$folder/load.err" &
 	load=$!
-	sleep 4
+	sleep 11
 	"$WHYSO" record "${processes[@]}" --for 5s --out "$folder/runs" --json >"$folder/record.json" 2>/dev/null
 	wait "$load"
 	run=$(find "$folder/runs" -mindepth 1 -maxdepth 1 -name "2*" | sort | tail -n 1)

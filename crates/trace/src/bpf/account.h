@@ -126,6 +126,9 @@ struct account {
 	// Of programs that are no database server: see upstream.h.
 	__u64 upstream; // whom it asked last, or waits for
 	__u64 kept_ns; // waits for the next request on a connection that stays open
+	__u64 transit_ns; // of the request that was picked last, until it is answered or left
+	__u64 transit_wakeup_ns;
+	__u64 transit_runqueue_ns;
 	__u8 asked; // it has sent to `upstream`, and received nothing since
 	__u8 kept; // it waits for the next request on a connection that stays open
 	__u8 arrival_unseen; // of the request

@@ -118,6 +118,22 @@ static __always_inline void count_connection(struct account *a, struct end *e, _
 		a->connections++;
 }
 
+// What a program receives may be the rest of a request that it has answered. So what it waited for is entered once it is answered, or
+// left for later.
+static __always_inline void enter_program_transit(struct account *a)
+{
+	struct served *served = served_by(a);
+
+	served->transit_ns += a->transit_ns;
+	served->transit_wakeup_ns += a->transit_wakeup_ns;
+	served->transit_runqueue_ns += a->transit_runqueue_ns;
+	served->unseen += a->arrival_unseen;
+	a->transit_ns = 0;
+	a->transit_wakeup_ns = 0;
+	a->transit_runqueue_ns = 0;
+	a->arrival_unseen = 0;
+}
+
 // A part of the answer is with the client.
 static __always_inline void reply(struct account *a, __u64 now)
 {
@@ -129,8 +145,8 @@ static __always_inline void reply(struct account *a, __u64 now)
 			served->request_ns += now - a->edge_ns;
 		if (a->request != REPLIED) {
 			served->requests++;
-			if (watched.programs && a->arrival_unseen)
-				served->unseen++;
+			if (watched.programs)
+				enter_program_transit(a);
 		}
 	} else if (a->request != REPLIED) {
 		a->own++;
@@ -151,6 +167,8 @@ static __noinline void leave_request(struct account *a)
 {
 	__u64 socket = a->socket, from = a->edge_ns;
 
+	if (watched.programs && a->whose != OF_OWN)
+		enter_program_transit(a);
 	bpf_map_update_elem(&left, &socket, &from, BPF_ANY);
 }
 
@@ -386,9 +404,11 @@ static __always_inline void enter_transit(struct account *a, struct end *e, __u6
 	e->transit_ns = 0;
 	e->transit_wakeup_ns = 0;
 	e->transit_runqueue_ns = 0;
+	a->transit_ns = 0;
+	a->transit_wakeup_ns = 0;
+	a->transit_runqueue_ns = 0;
 	a->arrival_unseen = !arrived || arrived > now;
 	if (a->arrival_unseen) {
-		// What a program receives may be the rest of a request that it has answered: whether it is one shows when it is answered.
 		if (!watched.programs)
 			served->unseen++;
 		return;
@@ -399,6 +419,12 @@ static __always_inline void enter_transit(struct account *a, struct end *e, __u6
 		e->transit_wakeup_ns = ready;
 	else
 		e->transit_runqueue_ns = ready;
+	if (watched.programs) {
+		a->transit_ns = e->transit_ns;
+		a->transit_wakeup_ns = e->transit_wakeup_ns;
+		a->transit_runqueue_ns = e->transit_runqueue_ns;
+		return;
+	}
 	served->transit_ns += e->transit_ns;
 	served->transit_wakeup_ns += e->transit_wakeup_ns;
 	served->transit_runqueue_ns += e->transit_runqueue_ns;
