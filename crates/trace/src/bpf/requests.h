@@ -395,6 +395,24 @@ static __always_inline _Bool is_never_answered(int length, _Bool headed)
 	return command == (length == header + 1 ? COM_QUIT : COM_STMT_CLOSE);
 }
 
+#define FASTCGI_HEADER 8
+#define FASTCGI_STDIN 5
+
+// Whether what a program receives after its answer is the end of a FastCGI request's body: a header without content. Web servers send it
+// behind the request, and PHP-FPM reads it when it closes the connection.
+static __always_inline _Bool is_end_of_fastcgi(int length)
+{
+	struct pt_regs *regs;
+	__u8 header[FASTCGI_HEADER] = {};
+
+	if (length != FASTCGI_HEADER)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (bpf_probe_read_user(header, sizeof(header), (void *)SYSCALL_SECOND_ARGUMENT(regs)))
+		return 0;
+	return header[0] == 1 && header[1] == FASTCGI_STDIN && !header[4] && !header[5];
+}
+
 // What a request waited before it was picked is entered when it is picked, and taken back if it turns out to be none.
 static __always_inline void enter_transit(struct account *a, struct end *e, __u64 arrived, __u64 now)
 {
@@ -452,6 +470,10 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	arrived = e->arrived_ns;
 	e->arrived_ns = 0;
 	begin_running(a, now);
+	if (watched.programs && a->request == REPLIED && !is_other && is_end_of_fastcgi(length)) {
+		end_write(a);
+		return;
+	}
 	a->visible = 0;
 	a->headed = length == PACKET_HEADER && !headed && !watched.programs;
 	if (!watched.programs && is_never_answered(length, headed)) {
