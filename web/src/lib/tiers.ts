@@ -24,6 +24,7 @@ export function tierRows(lines: readonly TierLine[]): TierRow[] {
     const to = from + Math.max(0, line.share);
     next[line.depth] = to;
     next[line.depth + 1] = from;
-    return { line, from, to, color: line.part === null ? PLAIN_COLOR : PARTS[line.part].color };
+    // Where others ask a server too, what it did can be more than the wait for it: bars end with the whole.
+    return { line, from: Math.min(1, from), to: Math.min(1, to), color: line.part === null ? PLAIN_COLOR : PARTS[line.part].color };
   });
 }
