@@ -17,9 +17,12 @@ for name in httpd php-fpm mariadbd; do
 	if [[ -n $number ]]; then processes+=(--process "$number"); fi
 done
 for users in $LEVELS; do
-	"$WHYSO" load --url "${url%/}/event.php?id=7" --users "$users" --seconds 8 --warmup 10 --json >"$folder/load.json" 2>"$folder/load.err" &
+	page=("$WHYSO" load --url "${url%/}/event.php?id=7" --users "$users" --json)
+	# Apache starts its processes meanwhile.
+	"${page[@]}" --seconds 8 >/dev/null 2>&1
+	"${page[@]}" --seconds 8 --warmup 0 >"$folder/load.json" 2>"$folder/load.err" &
 	load=$!
-	sleep 11
+	sleep 1
 	"$WHYSO" record "${processes[@]}" --for 5s --out "$folder/runs" --json >"$folder/record.json" 2>/dev/null
 	wait "$load"
 	run=$(find "$folder/runs" -mindepth 1 -maxdepth 1 -name "2*" | sort | tail -n 1)
