@@ -148,7 +148,7 @@ fn few_workers_of_php_are_a_queue_in_the_time_of_a_request_to_apache() {
     assert!(longest["tier"].as_str().unwrap().contains("php-fpm"), "{longest}");
     assert_eq!(
         (&longest["part"], &longest["text"]),
-        (&"transit_in".into(), &"waiting for a free worker".into())
+        (&"transit_in".into(), &"waiting to be picked up".into())
     );
     assert!(longest["share"].as_f64().unwrap() > 0.5, "{longest}");
 }

@@ -214,7 +214,7 @@ fn set(request: &mut Request, field: JsonField, value: &Value) -> Result<(), Lin
     Ok(())
 }
 
-/// Returns a number of seconds, milliseconds, microseconds or nanoseconds since 1970 as nanoseconds. Its size tells which it is: the
+/// Returns a number of seconds, milliseconds, microseconds or nanoseconds since 1970 as nanoseconds. Its size shows the unit: the
 /// bounds are the years 1973 to 5138.
 fn epoch_ns(text: &str) -> Option<i64> {
     let seconds: f64 = text.parse().ok()?;

@@ -5,12 +5,21 @@ use crate::budget::Part;
 
 /// From this share of a program's threads on, connections that stay open hold most of them.
 const KEPT_MIN: f64 = 0.5;
+/// From this share of a program's threads on that work on requests, its workers are too few. Threads that only manage the others count, too.
+const BUSY_MIN: f64 = 0.5;
 /// A smaller share of the time names no cause.
 const SHARE_MIN: f64 = 0.2;
 /// Parts of the paths of PHP's and others' files of sessions.
 const OF_SESSIONS: [&str; 2] = ["/sess", "session"];
 /// Endings of logs' paths.
 const OF_LOGS: [&str; 2] = [".log", "_log"];
+
+/// Threads that work on requests, or wait within them, in the mean.
+fn busy_threads(tier: &TierTime) -> f64 {
+    let queue_ms: f64 =
+        tier.parts.iter().filter(|part| part.part == Part::TransitIn).map(|part| part.ms).sum();
+    tier.requests_per_s * (tier.mean_ms - queue_ms) / 1e3
+}
 
 /// The cause of a first tier; `None` where the line's own words are all that is known.
 pub(super) fn cause(tier: &TierTime, tiers: &[TierTime]) -> Option<TierCause> {
@@ -25,7 +34,10 @@ pub(super) fn cause(tier: &TierTime, tiers: &[TierTime]) -> Option<TierCause> {
         Part::TransitIn if of.threads > 0.0 && of.kept_threads >= KEPT_MIN * of.threads => {
             Some(TierCause::KeepaliveIdle)
         }
-        Part::TransitIn => Some(TierCause::WorkerPool),
+        // Threads that are idle meanwhile show that something else holds the requests up, such as what hands them on.
+        Part::TransitIn => {
+            (busy_threads(of) >= BUSY_MIN * of.threads && of.threads > 0.0).then_some(TierCause::WorkerPool)
+        }
         Part::KernelLock | Part::FileWrite => {
             let file = of.parts.iter().find(|own| own.part == part)?.file.as_ref()?;
             let is_log = OF_LOGS.iter().any(|ending| file.path.ends_with(ending));

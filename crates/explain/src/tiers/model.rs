@@ -46,7 +46,7 @@ pub struct TierTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "kebab-case")]
 pub enum TierCause {
-    /// Requests wait because no thread of a program is free.
+    /// Requests wait to be picked up, while most threads of a program work on others.
     WorkerPool,
     /// The same, while most of its threads wait for the next request on connections that stay open.
     KeepaliveIdle,

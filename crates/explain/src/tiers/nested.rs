@@ -135,7 +135,7 @@ impl BudgetLines<'_> {
 fn part_text(part: &TierPart, is_database: bool) -> String {
     let words = match part.part {
         Part::TransitIn if is_database => "commands that waited to be picked up",
-        Part::TransitIn => "waiting for a free worker",
+        Part::TransitIn => "waiting to be picked up",
         Part::NetSend => "waiting to send",
         part => part.words(),
     };

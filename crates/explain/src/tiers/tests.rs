@@ -74,7 +74,7 @@ fn the_wait_for_a_server_behind_is_divided_by_what_that_did() {
             (2, "work on a CPU", 0.5),
             (2, "between web and the database", 1.0),
             (1, "work on a CPU", 2.0),
-            (1, "waiting for a free worker", 1.0),
+            (1, "waiting to be picked up", 1.0),
         ]
     );
     let leaves: f64 = tiers[0].lines.iter().filter(|line| !line.is_divided).map(|line| line.share).sum();
@@ -109,10 +109,14 @@ fn a_server_that_was_not_recorded_stays_a_wait_and_a_full_pool_a_queue() {
     let queue =
         alone.levels[0].nodes[0].counters.iter_mut().find(|counter| counter.series.metric == tier::QUEUE_NS);
     queue.unwrap().increase = 5_000e6;
+    let idle = headline(&tiers(&alone)).unwrap();
+    assert!(idle.ends_with("waiting to be picked up in web. Most threads of web were idle meanwhile, or were not counted: look at what hands requests to them."), "{idle}");
+    // A fifth of a thread over ten seconds, and a ninth of one is at work.
+    alone.levels[0].nodes[0].counters.push(counter("web", THREADS, "cpu_ns", "other", 2_000e6));
     assert_eq!(
         headline(&tiers(&alone)).unwrap(),
-        "web answered 10 requests per second, in 61 ms in the mean. 82 % of that is waiting for a free worker of web. \
-         No thread of web was free: give it more workers, if CPUs are left."
+        "web answered 10 requests per second, in 61 ms in the mean. 82 % of that is waiting to be picked up in web. \
+         Most threads of web were at work: give it more workers, if CPUs are left."
     );
 }
 
@@ -177,7 +181,12 @@ fn the_cause_is_the_longest_line_s() {
         counters.push(counter("web", tier::TIER, metric, "", ms * 1e6));
     };
     assert_eq!(cause_of(&|_| {}), Some(TierCause::Upstream));
-    assert_eq!(cause_of(&|counters| set(counters, tier::QUEUE_NS, 5_000.0)), Some(TierCause::WorkerPool));
+    assert_eq!(cause_of(&|counters| set(counters, tier::QUEUE_NS, 5_000.0)), None, "its threads may be idle");
+    let all_busy = |counters: &mut Vec<Counter>| {
+        set(counters, tier::QUEUE_NS, 5_000.0);
+        counters.push(counter("web", THREADS, "cpu_ns", "other", 2_000e6));
+    };
+    assert_eq!(cause_of(&all_busy), Some(TierCause::WorkerPool));
     let all_kept = |counters: &mut Vec<Counter>| {
         set(counters, tier::QUEUE_NS, 5_000.0);
         set(counters, tier::KEPT_NS, 30_000.0);

@@ -54,7 +54,6 @@ fn place(line: &TierLine) -> String {
     match line.part {
         _ if line.is_unrecorded => line.text.clone(),
         Some(Part::TransitOut) => format!("the way {}", line.text),
-        Some(Part::TransitIn) => format!("{} of {}", line.text, line.tier),
         _ => format!("{} in {}", line.text, line.tier),
     }
 }
@@ -79,13 +78,18 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
             format!(" The threads of {name} work on several requests by turns, and were busy with others.")
         }
         Some(TierCause::WorkerPool) => {
-            format!(" No thread of {name} was free: give it more workers, if CPUs are left.")
+            format!(" Most threads of {name} were at work: give it more workers, if CPUs are left.")
         }
         Some(TierCause::SessionFiles) => {
             " Keep sessions in memory, such as in memcached, or in several folders.".to_string()
         }
         Some(TierCause::LogFile) => {
             " One process at a time writes to this log: buffer it, or write it through a pipe.".to_string()
+        }
+        None if line.part == Some(Part::TransitIn) && of.is_some_and(|other| !other.is_database) => {
+            format!(
+                " Most threads of {name} were idle meanwhile, or were not counted: look at what hands requests to them."
+            )
         }
         None if line.part == Some(Part::Runqueue) => " The CPUs are full.".to_string(),
         None => String::new(),
@@ -104,7 +108,7 @@ fn notes(tier: &TierTime) -> Vec<String> {
     }
     if tier.unseen >= REPORTED_MIN {
         notes.push(format!(
-            "Of {} of the requests to {name}, the arrival was not seen: their wait for a free worker is missing.",
+            "Of {} of the requests to {name}, the arrival was not seen: their wait to be picked up is missing.",
             percent(tier.unseen),
         ));
     }
