@@ -18,6 +18,7 @@ fn run<'a>(dsn: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn an_experiment_is_loaded_by_the_hosts_that_loaded_the_recording() {
     if !can_be_lab() {
         return;

@@ -13,7 +13,8 @@ pub use lines::{AnswerPlace, LINES_MAX, RunBefore, answer_lines};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use whyso_explain::model::{
-    Cause, Class, Explanation, Gain, Limit, Regime, Resource, Suspect, SuspectObject,
+    Cause, Class, Explanation, Gain, Limit, Part, Regime, Resource, Suspect, SuspectObject, TierCause,
+    TierTime,
 };
 use whyso_record::run::{Level, Purpose, RunInfo};
 use whyso_words::{milliseconds, number, percent, users};
@@ -43,6 +44,23 @@ pub struct Answer {
     pub limit: String,
     /// The first suspects, the first one first.
     pub causes: Vec<AnswerCause>,
+    /// Where the time of a request went, of each program that no other one asks; the result above is about the database behind them then.
+    pub requests: Vec<AnswerRequest>,
+    /// Whether most of the time of all these requests goes into something else than a database.
+    pub is_elsewhere: bool,
+}
+
+/// Where most of the time of a request to a program went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+pub struct AnswerRequest {
+    /// Such as "86 % of a request to apache2: waiting on locks in the database".
+    pub headline: String,
+    /// Such as "apache2 answered 123 requests per second, in 64 ms in the mean".
+    pub result: String,
+    /// What to look at next; empty where whyso knows nothing.
+    pub advice: String,
+    /// What the longest part shows, where it has a name.
+    pub cause: Option<TierCause>,
 }
 
 /// One suspect in a few words.
@@ -77,7 +95,13 @@ impl Answer {
             "" => String::new(),
             limit => format!(" Limit: {limit}."),
         };
-        format!("{doubts}{}.{limit}", self.result())
+        let requests: String =
+            self.requests.iter().map(|request| format!("{}. ", request.headline)).collect();
+        match self.is_elsewhere {
+            // What the database behind it did is no answer.
+            true => format!("{doubts}{}", requests.trim_end()),
+            false => format!("{doubts}{requests}{}.{limit}", self.result()),
+        }
     }
 
     /// "Stops at 8 users: 1,392 tps, p95 9 ms"
@@ -117,7 +141,39 @@ pub fn answer(run: &RunInfo, explanation: &Explanation) -> Answer {
         p95: level.map_or(String::new(), p95),
         limit: explanation.limit.as_ref().map_or("", limit_words).to_string(),
         causes: causes.map(|suspect| cause(suspect, &at)).collect(),
+        requests: explanation.tiers.iter().filter(is_first).map(|tier| request(tier, explanation)).collect(),
+        is_elsewhere: is_elsewhere(explanation),
     }
+}
+
+/// Programs that no other one asks.
+fn is_first(tier: &&TierTime) -> bool {
+    tier.is_first && !tier.is_database
+}
+
+fn request(tier: &TierTime, explanation: &Explanation) -> AnswerRequest {
+    let words = whyso_explain::request_words(tier, &explanation.tiers);
+    let headline = match &words.longest {
+        Some((share, place)) => format!("{} of a request to {}: {place}", percent(*share), tier.name),
+        None => words.result.clone(),
+    };
+    AnswerRequest {
+        headline: clean(&headline),
+        result: clean(&words.result),
+        advice: clean(&words.advice),
+        cause: tier.cause,
+    }
+}
+
+/// Whether most of the time of the requests to every first program goes into something else than a database.
+fn is_elsewhere(explanation: &Explanation) -> bool {
+    let mut firsts = explanation.tiers.iter().filter(is_first).peekable();
+    let is_database = |name: &str| explanation.tiers.iter().any(|tier| tier.is_database && tier.name == name);
+    firsts.peek().is_some()
+        && firsts.all(|tier| {
+            let longest = tier.longest.and_then(|at| tier.lines.get(at as usize));
+            longest.is_some_and(|line| !is_database(&line.tier) || line.part == Some(Part::TransitOut))
+        })
 }
 
 /// The headline without what makes the result unusable, which has a place of its own.

@@ -68,6 +68,8 @@ pub struct Program {
     pub pids: Vec<u32>,
     /// Every process whose main thread has this name, whenever it begins; the kernel keeps 15 bytes of it. Empty: only those above.
     pub name: String,
+    /// They are threads of the kernel's own, such as those of its NFS server.
+    pub is_kernel: bool,
 }
 
 /// Programs that are attached; they are gone when this is dropped.
@@ -126,6 +128,7 @@ impl Tracer {
             constants.call_of_poll = call_number(POLL);
             constants.call_of_ppoll = call_number(Some(libc::SYS_ppoll));
             constants.keeps_pasts = spec.stacks.takes_waits();
+            constants.follows_kernel_threads = spec.program.as_ref().is_some_and(|program| program.is_kernel);
         }
         let around = Surroundings::of(&spec.processes());
         let capacity = Capacity::of(around, spec.stacks.takes_waits());

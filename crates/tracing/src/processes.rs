@@ -9,6 +9,10 @@ use thiserror::Error;
 
 /// Bytes that the kernel keeps of a name.
 const NAME_BYTES_MAX: usize = 15;
+/// Fields of `/proc/PID/stat` between a process's parent and its flags.
+const FLAGS_AFTER_PARENT: usize = 4;
+/// The flag of threads of the kernel's own, `PF_KTHREAD`.
+const OF_KERNEL: u32 = 0x0020_0000;
 /// Most names that an error lists where several fit.
 const CANDIDATES_MAX: usize = 8;
 
@@ -26,6 +30,8 @@ pub struct Processes {
     pub pids: Vec<u32>,
     /// The name by which processes that begin later are recognised; empty where the user named a number.
     pub name: String,
+    /// They are threads of the kernel's own, such as those of its NFS server.
+    pub is_kernel: bool,
 }
 
 impl Processes {
@@ -45,16 +51,19 @@ impl Processes {
                 ProcessNotFound(format!("there is no process {pid}: `ps -e` lists those there are"))
             })?;
             let words = format!("process {pid} ({})", process.name);
-            return Ok(Processes { words, pids: with_descendants(&[pid], running), name: String::new() });
+            let pids = with_descendants(&[pid], running);
+            return Ok(Processes { words, pids, name: String::new(), is_kernel: process.is_kernel });
         }
         let name = chosen(asked, running, own)?;
         let named = running.iter().filter(|(pid, process)| process.name == name && **pid != own);
-        let pids: Vec<u32> = named.map(|(pid, _)| *pid).collect();
-        Ok(Processes { words: name.clone(), pids: with_descendants(&pids, running), name })
+        let (pids, of_kernel): (Vec<u32>, Vec<bool>) =
+            named.map(|(pid, process)| (*pid, process.is_kernel)).unzip();
+        let is_kernel = of_kernel.contains(&true);
+        Ok(Processes { words: name.clone(), pids: with_descendants(&pids, running), name, is_kernel })
     }
 
     pub fn program(&self) -> Program {
-        Program { pids: self.pids.clone(), name: self.name.clone() }
+        Program { pids: self.pids.clone(), name: self.name.clone(), is_kernel: self.is_kernel }
     }
 }
 
@@ -62,19 +71,25 @@ impl Processes {
 struct Process {
     name: String,
     parent: u32,
+    /// A thread of the kernel's own.
+    is_kernel: bool,
 }
 
-/// The name that was asked for, or the only one that has it as a part.
+/// The name that was asked for, or the only one that has it as a part. The kernel's own threads are meant by a whole name only.
 fn chosen(asked: &str, running: &BTreeMap<u32, Process>, own: u32) -> Result<String, ProcessNotFound> {
-    let others = running.iter().filter(|(pid, _)| **pid != own);
-    let names: BTreeSet<&str> = others.map(|(_, process)| process.name.as_str()).collect();
+    let others = || running.iter().filter(|(pid, _)| **pid != own).map(|(_, process)| process);
+    let names: BTreeSet<&str> = others().map(|process| process.name.as_str()).collect();
     let cut = (0..=NAME_BYTES_MAX.min(asked.len())).rev().find(|at| asked.is_char_boundary(*at)).unwrap_or(0);
     let exact = &asked[..cut];
     if !exact.is_empty() && names.contains(exact) {
         return Ok(exact.to_string());
     }
-    let fitting: Vec<&str> =
-        names.into_iter().filter(|name| !asked.is_empty() && name.contains(asked)).collect();
+    let fitting: BTreeSet<&str> = others()
+        .filter(|process| !process.is_kernel)
+        .map(|process| process.name.as_str())
+        .filter(|name| !asked.is_empty() && name.contains(asked))
+        .collect();
+    let fitting: Vec<&str> = fitting.into_iter().collect();
     match fitting.as_slice() {
         [only] => Ok((*only).to_string()),
         [] => Err(ProcessNotFound(format!(
@@ -105,14 +120,15 @@ fn with_descendants(pids: &[u32], running: &BTreeMap<u32, Process>) -> Vec<u32> 
     found
 }
 
-/// Every process but the kernel's own threads and those that have ended.
+/// Every process, and the kernel's own threads, but those that have ended.
 fn running() -> BTreeMap<u32, Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let process = |pid: u32| {
         let command_line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        (!command_line.is_empty()).then_some((pid, of_stat(&String::from_utf8_lossy(&stat))?))
+        let process = of_stat(&String::from_utf8_lossy(&stat))?;
+        (!command_line.is_empty() || process.is_kernel).then_some((pid, process))
     };
     numbers.filter_map(process).collect()
 }
@@ -120,8 +136,11 @@ fn running() -> BTreeMap<u32, Process> {
 /// `4711 (a name) S 1 …`: the name may hold blanks and parentheses.
 fn of_stat(stat: &str) -> Option<Process> {
     let (begin, end) = (stat.find('(')?, stat.rfind(')')?);
-    let parent = stat.get(end + 1..)?.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Process { name: stat.get(begin + 1..end)?.to_string(), parent })
+    let mut fields = stat.get(end + 1..)?.split_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
+    let flags: u32 = fields.nth(FLAGS_AFTER_PARENT)?.parse().ok()?;
+    let name = stat.get(begin + 1..end)?.to_string();
+    Some(Process { name, parent, is_kernel: flags & OF_KERNEL != 0 })
 }
 
 #[cfg(test)]
@@ -137,9 +156,12 @@ mod tests {
             (20, "php-fpm8.2", 1),
             (21, "php8.2", 1),
             (30, "a-name-that-is-", 1),
+            (40, "nfsd", 2),
+            (41, "nfsd", 2),
             (99, "whyso", 1),
         ];
-        all.into_iter().map(|(pid, name, parent)| (pid, Process { name: name.to_string(), parent })).collect()
+        let process = |name: &str, parent| Process { name: name.to_string(), parent, is_kernel: parent == 2 };
+        all.into_iter().map(|(pid, name, parent)| (pid, process(name, parent))).collect()
     }
 
     fn find(asked: &str) -> Result<Processes, String> {
@@ -153,6 +175,14 @@ mod tests {
         assert_eq!(found.name, "apache2", "those that begin later are known by it");
         assert_eq!(find("rotate").unwrap().pids, [12], "a part that only one name has");
         assert_eq!(find("a-name-that-is-longer").unwrap().pids, [30], "the kernel keeps 15 bytes");
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_meant_by_their_whole_name() {
+        let found = find("nfsd").unwrap();
+        assert_eq!((&found.pids[..], found.is_kernel), (&[40, 41][..], true));
+        assert!(find("nfs").unwrap_err().starts_with("no process is called 'nfs'"));
+        assert!(!find("apache2").unwrap().is_kernel);
     }
 
     #[test]
@@ -177,9 +207,10 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_anything() {
-        let process = of_stat("7 (a) (b c) S 3 7 7 0").unwrap();
+        let process = of_stat("7 (a) (b c) S 3 7 7 0 -1 4194560 9").unwrap();
+        assert!(!process.is_kernel && of_stat("8 (nfsd) S 2 0 0 0 -1 2129984 0").unwrap().is_kernel);
         assert_eq!((process.name.as_str(), process.parent), ("a) (b c", 3));
-        for odd in ["", ")(", "7 (a", "7 (a) S", "7 (a) S x"] {
+        for odd in ["", ")(", "7 (a", "7 (a) S", "7 (a) S x", "7 (a) S 3 7 7 0"] {
             assert_eq!(of_stat(odd), None, "{odd}");
         }
     }

@@ -70,6 +70,19 @@ pub(crate) fn dsn_of(dsn: Option<&str>, container: Option<&str>) -> String {
     format!("{dsn}{separator}container={name}")
 }
 
+/// The servers that several `--dsn` and `--container` name. With containers, a single `--dsn` is how to log in at each.
+pub(crate) fn dsns_of(dsns: &[String], containers: &[String]) -> anyhow::Result<Vec<String>> {
+    match (dsns, containers) {
+        (dsns, []) => Ok(dsns.to_vec()),
+        ([], containers) => Ok(containers.iter().map(|name| dsn_of(None, Some(name))).collect()),
+        ([dsn], containers) => Ok(containers.iter().map(|name| dsn_of(Some(dsn), Some(name))).collect()),
+        _ => anyhow::bail!(whyso_control::Error::Plan(
+            "--container takes one --dsn at most: give each server in a container as --dsn 'mysql://root@localhost/?container=NAME'"
+                .to_string()
+        )),
+    }
+}
+
 impl Config {
     pub(crate) fn color(&self) -> Option<ColorChoice> {
         self.color.as_deref().and_then(|color| ColorChoice::from_str(color, false).ok())
@@ -118,6 +131,21 @@ mod tests {
         assert_eq!((config.dsn.as_deref(), config.runs.as_deref()), (Some("mysql://me@db1/"), None));
         assert_eq!((config.users.as_deref(), config.color()), (Some(&[1, 8][..]), Some(ColorChoice::Never)));
         assert_eq!(read(Path::new("/nowhere/config.toml")).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn several_containers_are_several_servers() {
+        let of = |dsns: &[&str], containers: &[&str]| {
+            let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+            dsns_of(&owned(dsns), &owned(containers))
+        };
+        let shop = "mysql://root@localhost/shop";
+        assert_eq!(
+            of(&[shop], &["a", "b"]).unwrap(),
+            [format!("{shop}?container=%61"), format!("{shop}?container=%62")]
+        );
+        assert_eq!(of(&[shop, "mysql://other/"], &[]).unwrap(), [shop, "mysql://other/"]);
+        assert!(of(&[shop, "mysql://other/"], &["a"]).unwrap_err().to_string().contains("one --dsn at most"));
     }
 
     #[test]

@@ -15,22 +15,27 @@ use crate::run::{ExplainedRun, explain_run, print_cost_of_sql_trace, print_json}
 use crate::stacks::record_target;
 use crate::user::{ask_password, handle_ctrl_c};
 
+/// Before the name of a container whose processes are meant.
+const OF_CONTAINER: &str = "container:";
+
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
-    let (dsn, container) = (args.dsn.first().map(String::as_str), args.container.as_deref());
+    let named = crate::config::dsns_of(&args.dsn, &args.container)?;
+    let (dsn, other_dsns) = (named.first().map(String::as_str), named.iter().skip(1).cloned().collect());
+    let processes = args.process.iter().map(|asked| process_of(asked)).collect::<Result<Vec<String>>>()?;
     let cluster = args.cluster.as_deref().map(|name| crate::cluster::loaded(name, false)).transpose()?;
     let (of_node, nodes) = cluster.map_or((None, Vec::new()), |cluster| (Some(cluster.dsn), cluster.nodes));
-    let has_server = of_node.is_some() || dsn.is_some() || container.is_some() || args.process.is_empty();
+    let has_server = of_node.is_some() || dsn.is_some() || args.process.is_empty();
     let dsn = (has_server && args.hosts.is_none() && !args.machine)
-        .then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), container));
+        .then(|| crate::config::dsn_of(of_node.as_deref().or(dsn), None));
     let plan = RecordPlan {
         target: match &args.hosts {
             _ if args.machine => RecordTarget::Machine,
             Some(_) => RecordTarget::Machine,
-            None => record_target(dsn.as_ref(), args.process.first().filter(|_| !has_server))?,
+            None => record_target(dsn.as_ref(), processes.first().filter(|_| !has_server))?,
         },
         nodes,
-        other_dsns: args.dsn.iter().skip(1).cloned().collect(),
-        other_processes: args.process.iter().skip(usize::from(!has_server)).cloned().collect(),
+        other_dsns,
+        other_processes: processes.iter().skip(usize::from(!has_server)).cloned().collect(),
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,
@@ -88,6 +93,14 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     // Ctrl-C is how a recording without an end is ended.
     let cut = stop.is_asked() && (plan.length.is_some() || !plan.command.is_empty());
     Ok(if cut { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// Processes as the tracer finds them: those of a container by the number of its first one.
+fn process_of(asked: &str) -> Result<String> {
+    match asked.strip_prefix(OF_CONTAINER) {
+        Some(container) => Ok(whyso_server::containers::first_process_in(container)?.to_string()),
+        None => Ok(asked.to_string()),
+    }
 }
 
 pub(crate) fn doctor() -> Result<ExitCode> {

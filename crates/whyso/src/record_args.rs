@@ -14,16 +14,18 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "DSN")]
     pub(crate) dsn: Vec<String>,
 
-    /// A server in a container of this machine, by the container's name, id or image; --dsn may give user and schema
+    /// A server in a container of this machine, by the container's name, id or image; a single --dsn gives user and schema of all.
+    /// Several are recorded together
     #[arg(long, value_name = "NAME")]
-    pub(crate) container: Option<String>,
+    pub(crate) container: Vec<String>,
 
     /// Cluster to record, as `whyso server cluster list` names it: its first node is traced and explained, and every node is watched
     #[arg(long, value_name = "NAME", conflicts_with_all = ["dsn", "container"])]
     pub(crate) cluster: Option<String>,
 
     /// Processes of any kind to watch, with all that they start: in place of a server, or together with those of --dsn. A number, or a name as
-    /// `ps -e` shows it: that is every process of that name, also those that begin later. Up to four more programs are recorded together
+    /// `ps -e` shows it: that is every process of that name, also those that begin later. container:NAME is all of a container's; a whole name
+    /// can also be that of threads of the kernel's, such as nfsd. Up to four more programs are recorded together
     #[arg(long, value_name = "NAME|PID")]
     pub(crate) process: Vec<String>,
 

@@ -1,6 +1,7 @@
 /** The headline of the page: built from the findings, without a new judgement. Pure. */
 
 import type { Head, RunInfo, LevelVerdict } from '../data/model.ts';
+import { resultOf } from './answer.ts';
 import { axisOf } from './axis.ts';
 import { processOf } from './runkind.ts';
 import { howUnsteady } from './steadiness.ts';
@@ -27,6 +28,11 @@ export function machineKind(virtualization: string): string {
 export function verdictOf({ run, explanation }: Pick<Head, 'run' | 'explanation'>): string {
   if (explanation.levels.length === 0 && run.ended === null && processOf(run) === null) return 'This recording is running.';
   return explanation.headline || 'No level of load was measured.';
+}
+
+/** What the page begins with: where the time of a request went, else the result of a level, else the headline. */
+export function titleOf(head: Head): string {
+  return head.answer.requests[0]?.headline ?? (resultOf(head) || verdictOf(head));
 }
 
 export function badgesOf(head: Head): Badge[] {

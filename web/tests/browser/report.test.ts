@@ -356,7 +356,7 @@ test('a run without levels, findings and series is still a page', async () => {
     head.run.ended = { how: 'cut_short', at_ns: head.end_ns, why: 'the server died' };
     head.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, actions: [], budgets: [], about: null, limit: null, suspects: [], cpu_gains: { every_cpu: null, twice_the_speed: null }, headline: '', unusable: [], findings: [] };
     head.cpu_by_level = [];
-    head.answer = { doubts: [], extent: 'No level of load was measured', rate: '', p95: '', limit: '', causes: [] };
+    head.answer = { doubts: [], extent: 'No level of load was measured', rate: '', p95: '', limit: '', causes: [], requests: [], is_elsewhere: false };
   });
   const { page, complaints } = await open(browser, changed.url);
   expect(await page.getByText('cut short: the server died').count()).toBe(1);

@@ -77,15 +77,21 @@ mod tests {
     #[test]
     fn a_program_never_has_the_name_of_a_host_that_is_there_in_any_case() {
         let named = |name: &str| {
-            let processes = Processes { words: name.to_string(), pids: vec![7], name: name.to_string() };
+            let processes = Processes {
+                words: name.to_string(),
+                pids: vec![7],
+                name: name.to_string(),
+                is_kernel: false,
+            };
             node(processes).name
         };
         assert_eq!(
             ["apache2", "server", "client", "process 7 (client)", "process 7 (php-fpm8.2)"].map(named),
             ["apache2", "program server", "program client", "program client", "php-fpm8.2"]
         );
-        let of =
-            |words: &str| node(Processes { words: words.to_string(), pids: vec![7], name: String::new() });
+        let of = |words: &str| {
+            node(Processes { words: words.to_string(), pids: vec![7], name: String::new(), is_kernel: false })
+        };
         let mut nodes = [of("process 7 (php)"), of("process 8 (php)"), of("process 9 (apache2)")];
         tell_apart(&mut nodes);
         assert_eq!(nodes.map(|node| node.name), ["process 7 (php)", "process 8 (php)", "apache2"]);

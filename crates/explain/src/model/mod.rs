@@ -26,4 +26,4 @@ pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::suspects::{
     Cause, Class, CpuGains, Gain, Holder, Limit, Possible, Resource, Suspect, SuspectObject,
 };
-pub use crate::tiers::{TierCause, TierFile, TierLine, TierPart, TierTime, UpstreamTime};
+pub use crate::tiers::{RequestWords, TierCause, TierFile, TierLine, TierPart, TierTime, UpstreamTime};

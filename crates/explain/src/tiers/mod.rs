@@ -10,6 +10,7 @@ mod nested;
 mod words;
 
 pub use model::{TierCause, TierFile, TierLine, TierPart, TierTime, UpstreamTime};
+pub use words::{RequestWords, request_words};
 pub(crate) use words::{findings, headline};
 
 use whyso_model::{State, state, tier};

@@ -30,22 +30,37 @@ pub(crate) fn headline(tiers: &[TierTime]) -> Option<String> {
     firsts.max_by(|a, b| a.requests.total_cmp(&b.requests)).map(|tier| sentence(tier, tiers))
 }
 
+/// What the time of a request shows, in words without full stops at their ends but those of the advice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestWords {
+    /// "apache2 answered 123 requests per second, in 64 ms in the mean"
+    pub result: String,
+    /// Share of the longest line, 0 to 1, and where it is: "waiting on locks in the database". `None` where nothing is known.
+    pub longest: Option<(f64, String)>,
+    /// What to look at next, in sentences; empty where nothing is known.
+    pub advice: String,
+}
+
+/// Of a first tier, one of `tiers`.
+pub fn request_words(tier: &TierTime, tiers: &[TierTime]) -> RequestWords {
+    let line = tier.longest.and_then(|at| tier.lines.get(at as usize));
+    RequestWords {
+        result: format!(
+            "{} answered {} requests per second, in {} in the mean",
+            tier.name,
+            number(tier.requests_per_s),
+            milliseconds(tier.mean_ms),
+        ),
+        longest: line.map(|line| (line.share, place(line))),
+        advice: line.map_or(String::new(), |line| advice(tier, line, tiers)),
+    }
+}
+
 fn sentence(tier: &TierTime, tiers: &[TierTime]) -> String {
-    let result = format!(
-        "{} answered {} requests per second, in {} in the mean",
-        tier.name,
-        number(tier.requests_per_s),
-        milliseconds(tier.mean_ms),
-    );
-    match tier.longest.and_then(|at| tier.lines.get(at as usize)) {
-        Some(line) => {
-            format!(
-                "{result}. {} of that is {}.{}",
-                percent(line.share),
-                place(line),
-                advice(tier, line, tiers)
-            )
-        }
+    let RequestWords { result, longest, advice } = request_words(tier, tiers);
+    let space = if advice.is_empty() { "" } else { " " };
+    match longest {
+        Some((share, place)) => format!("{result}. {} of that is {place}.{space}{advice}", percent(share)),
         None => format!("{result}."),
     }
 }
@@ -64,34 +79,34 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
     let of = tiers.iter().find(|other| other.name == line.tier);
     let interleaves = of.is_some_and(|other| other.interleaved >= REPORTED_MIN);
     match tier.cause {
-        Some(TierCause::Upstream) => " Record it, too, by --process or --dsn.".to_string(),
+        Some(TierCause::Upstream) => "Record it, too, by --process or --dsn.".to_string(),
         Some(TierCause::KeepaliveIdle) => {
             let (kept, threads) = of.map_or((0.0, 0.0), |other| (other.kept_threads, other.threads));
             format!(
-                " {} of the {} threads of {name} waited for the next request on connections that stay open: shorten the keep-alive \
+                "{} of the {} threads of {name} waited for the next request on connections that stay open: shorten the keep-alive \
                  time, or allow more clients.",
                 number(kept),
                 number(threads),
             )
         }
         Some(TierCause::WorkerPool) if interleaves => {
-            format!(" The threads of {name} work on several requests by turns, and were busy with others.")
+            format!("The threads of {name} work on several requests by turns, and were busy with others.")
         }
         Some(TierCause::WorkerPool) => {
-            format!(" Most threads of {name} were at work: give it more workers, if CPUs are left.")
+            format!("Most threads of {name} were at work: give it more workers, if CPUs are left.")
         }
         Some(TierCause::SessionFiles) => {
-            " Keep sessions in memory, such as in memcached, or in several folders.".to_string()
+            "Keep sessions in memory, such as in memcached, or in several folders.".to_string()
         }
         Some(TierCause::LogFile) => {
-            " One process at a time writes to this log: buffer it, or write it through a pipe.".to_string()
+            "One process at a time writes to this log: buffer it, or write it through a pipe.".to_string()
         }
         None if line.part == Some(Part::TransitIn) && of.is_some_and(|other| !other.is_database) => {
             format!(
-                " Most threads of {name} were idle meanwhile, or were not counted: look at what hands requests to them."
+                "Most threads of {name} were idle meanwhile, or were not counted: look at what hands requests to them."
             )
         }
-        None if line.part == Some(Part::Runqueue) => " The CPUs are full.".to_string(),
+        None if line.part == Some(Part::Runqueue) => "The CPUs are full.".to_string(),
         None => String::new(),
     }
 }

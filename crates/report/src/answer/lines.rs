@@ -1,11 +1,11 @@
 //! The answer as lines of a terminal, at most [`LINES_MAX`]. `whyso why` and the report have the rest.
 
-use whyso_explain::model::{BEHIND_S_MIN, Cause, Explanation, NodeState, Part, Suspect};
+use whyso_explain::model::{BEHIND_S_MIN, Cause, Explanation, NodeState, Suspect};
 use whyso_record::run::RunInfo;
 use whyso_words::percent;
 
 use super::line::{Line, Span, Tone};
-use super::{Answer, AnswerCause, answer, levels, time};
+use super::{Answer, AnswerCause, AnswerRequest, answer, levels, time};
 use crate::text::clean;
 use crate::text::layout::lines_of;
 
@@ -56,11 +56,14 @@ pub struct RunBefore {
 pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlace) -> Vec<Line> {
     let answer = answer(run, explanation);
     let mut lines = doubts(&answer);
-    lines.extend(tiers(explanation, place.width));
-    lines.push(verdict(&answer));
+    lines.extend(requests(&answer, place.width));
+    // Without a server, the result is that of these requests.
+    if answer.requests.is_empty() || !answer.rate.is_empty() {
+        lines.push(verdict(&answer));
+    }
     match answer.causes.first() {
         // The time goes elsewhere: what would make the database faster is no answer.
-        Some(_) if is_elsewhere(explanation) => {}
+        Some(_) if answer.is_elsewhere => {}
         Some(first) => lines.extend(cause(first, explanation)),
         // A recording of something that is no server, or of nothing.
         None => lines.extend(first_findings(explanation, place.width)),
@@ -91,7 +94,7 @@ fn doubts(answer: &Answer) -> Vec<Line> {
 
 /// "✓ Stops at 8 users: 1,392 tps, p95 9 ms.  Limit: locks."
 fn verdict(answer: &Answer) -> Line {
-    let (mark, tone) = if answer.doubts.is_empty() { ("✓ ", Tone::Good) } else { ("  ", Tone::Plain) };
+    let (mark, tone) = mark(answer);
     let line = Line::default().with(tone, mark).with(Tone::Strong, format!("{}.", answer.result()));
     match answer.limit.as_str() {
         "" => line,
@@ -148,23 +151,22 @@ fn behind(node: &NodeState) -> Option<Line> {
     })
 }
 
-/// Whether most of the time of the requests to every first program goes into something else than a database.
-fn is_elsewhere(explanation: &Explanation) -> bool {
-    let mut firsts = explanation.tiers.iter().filter(|tier| tier.is_first && !tier.is_database).peekable();
-    let is_database = |name: &str| explanation.tiers.iter().any(|tier| tier.is_database && tier.name == name);
-    firsts.peek().is_some()
-        && firsts.all(|tier| {
-            let longest = tier.longest.and_then(|at| tier.lines.get(at as usize));
-            longest.is_some_and(|line| !is_database(&line.tier) || line.part == Some(Part::TransitOut))
-        })
+/// "✓ 86 % of a request to apache2: waiting on locks in the database.", with the rate, the mean and what to look at next.
+fn requests(answer: &Answer, width: usize) -> Vec<Line> {
+    let (mark, tone) = mark(answer);
+    let of_request = |request: &AnswerRequest| {
+        let headline = Line::default().with(tone, mark).with(Tone::Strong, format!("{}.", request.headline));
+        let text = format!("{}. {}", request.result, request.advice);
+        let detail = lines_of(text.trim_end(), "  ", "  ", width);
+        let detail: Vec<Line> = detail.lines().map(|line| Line::default().with(Tone::Plain, line)).collect();
+        [vec![headline], detail].concat()
+    };
+    answer.requests.iter().flat_map(of_request).take(FINDING_LINES_MAX).collect()
 }
 
-/// Where the time of a request to each first program went, over all that were recorded.
-fn tiers(explanation: &Explanation, width: usize) -> Vec<Line> {
-    let of_tiers = explanation.findings.iter().filter(|finding| finding.id == TIER_BUDGET);
-    let paragraphs: String =
-        of_tiers.map(|finding| lines_of(&clean(&finding.text), "  ", "    ", width)).collect();
-    paragraphs.lines().take(FINDING_LINES_MAX).map(|line| Line::default().with(Tone::Plain, line)).collect()
+/// Whether the result is usable.
+fn mark(answer: &Answer) -> (&'static str, Tone) {
+    if answer.doubts.is_empty() { ("✓ ", Tone::Good) } else { ("  ", Tone::Plain) }
 }
 
 /// Where nobody is suspected: what was found, sentence by sentence.

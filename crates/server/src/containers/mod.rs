@@ -19,7 +19,7 @@ pub struct ContainerServer {
     pub socket: PathBuf,
 }
 
-/// A server process of this machine that has a PID namespace or a root folder of its own.
+/// A process of this machine that has a PID namespace or a root folder of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Candidate {
     pid: u32,
@@ -34,16 +34,8 @@ struct Candidate {
 /// # Errors
 /// There is no such container, no server or several in it, or this user may not look into it.
 pub fn server_in(container: &str) -> Result<ContainerServer> {
-    let candidates = candidates();
-    let found: Vec<&Candidate> = match runtimes::first_processes(container) {
-        runtimes::Answer::Processes(pids) => {
-            let namespaces: Vec<PathBuf> = pids.iter().filter_map(|pid| namespace_of(*pid)).collect();
-            candidates.iter().filter(|candidate| namespaces.contains(&candidate.namespace)).collect()
-        }
-        runtimes::Answer::Unknown => {
-            candidates.iter().filter(|candidate| is_in(candidate, container)).collect()
-        }
-    };
+    let candidates = candidates(|name| SERVERS.contains(&name));
+    let found = those_in(container, &candidates);
     let pid = match found[..] {
         [only] => only.pid,
         [] => return Err(none_found(container, &candidates)),
@@ -63,6 +55,48 @@ pub fn server_in(container: &str) -> Result<ContainerServer> {
     }
 }
 
+/// The first process of a container of any kind, by the container's name, its id or its image: all others in it descend from it.
+///
+/// # Errors
+/// There is no such container, or several fit, or this user may not look into it.
+pub fn first_process_in(container: &str) -> Result<u32> {
+    let candidates = candidates(|_| true);
+    let found = those_in(container, &candidates);
+    let first = found.iter().filter(|candidate| is_first(candidate.pid)).collect::<Vec<_>>();
+    match first[..] {
+        [only] => Ok(only.pid),
+        [] => Err(Error::Container(format!(
+            "there is no container '{container}' that this user can see: name one as its runtime does, by its id, or by its host name"
+        ))),
+        _ => {
+            let pids: Vec<String> = first.iter().map(|candidate| candidate.pid.to_string()).collect();
+            Err(Error::Container(format!(
+                "there are several containers '{container}', with the first processes {}: name one by its id, or give the number",
+                pids.join(", ")
+            )))
+        }
+    }
+}
+
+/// Whether a process is the first one of its PID namespace.
+fn is_first(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+    numbers.split_whitespace().next_back() == Some("1")
+}
+
+fn those_in<'a>(container: &str, candidates: &'a [Candidate]) -> Vec<&'a Candidate> {
+    match runtimes::first_processes(container) {
+        runtimes::Answer::Processes(pids) => {
+            let namespaces: Vec<PathBuf> = pids.iter().filter_map(|pid| namespace_of(*pid)).collect();
+            candidates.iter().filter(|candidate| namespaces.contains(&candidate.namespace)).collect()
+        }
+        runtimes::Answer::Unknown => {
+            candidates.iter().filter(|candidate| is_in(candidate, container)).collect()
+        }
+    }
+}
+
 fn none_found(container: &str, candidates: &[Candidate]) -> Error {
     let mut text = format!("there is no server in a container '{container}' that this user can see");
     if candidates.is_empty() {
@@ -77,15 +111,15 @@ fn none_found(container: &str, candidates: &[Candidate]) -> Error {
     Error::Container(text)
 }
 
-/// Every server of this machine that is not in this program's own PID namespace, or has another root folder.
-fn candidates() -> Vec<Candidate> {
+/// Every process whose name is wanted and that is not in this program's own PID namespace, or has another root folder.
+fn candidates(is_wanted: impl Fn(&str) -> bool) -> Vec<Candidate> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let own = std::process::id();
     let (own_namespace, own_root) = (namespace_of(own), root_of(own));
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let candidate = |pid: u32| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        if !["mysqld", "mariadbd"].contains(&name.trim()) {
+        if !is_wanted(name.trim()) {
             return None;
         }
         let namespace = namespace_of(pid)?;
@@ -110,6 +144,8 @@ fn root_of(pid: u32) -> Option<(u64, u64)> {
     Some((about.dev(), about.ino()))
 }
 
+/// Names of servers' processes.
+const SERVERS: [&str; 2] = ["mysqld", "mariadbd"];
 /// Parts of paths that hold containers, and are none.
 const FOLDERS: [&str; 3] = ["", "docker", "lxc"];
 /// Shorter begins of ids fit by chance.

@@ -77,6 +77,9 @@ static __always_inline void end_write(struct account *a)
 // Whether threads keep what they did last.
 const volatile _Bool keeps_pasts = 0;
 
+// Whether threads of the kernel's own are watched: those that a user named.
+const volatile _Bool follows_kernel_threads = 0;
+
 // A server's thread has been in a state since `from`.
 static __always_inline void remember(struct account *a, __u8 state, __u64 from)
 {
@@ -208,8 +211,8 @@ static __always_inline struct account *account(struct task_struct *task)
 	__u32 *place;
 	__u8 side;
 
-	// The idle task before all.
-	if (task->flags & PF_KTHREAD)
+	// The idle task before all, whose number is 0.
+	if (task->flags & PF_KTHREAD && (!follows_kernel_threads || !task->pid))
 		return 0;
 	place = bpf_task_storage_get(&account_of, task, 0, 0);
 	if (place)
