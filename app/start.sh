@@ -4,6 +4,9 @@
 #   start.sh start [options]   starts it, and prints its folder, address and processes
 #   start.sh list              lists those that run
 #   start.sh stop FOLDER       ends the processes of one, and removes its folder
+#
+# Environment: WHYSO_APP_PARENT, the folder where an application gets one of its own; and for labs of several hosts WHYSO_APP_DATABASE, a database
+# elsewhere as HOST:PORT in place of an own one, whose schema calendar was made from sql/, for a user of that name without a password.
 set -euo pipefail
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 export LC_ALL=C
@@ -13,6 +16,8 @@ STARTS_WITHIN_S=60
 ENDS_WITHIN_S=20
 PARENT=${WHYSO_APP_PARENT:-${TMPDIR:-/tmp}}
 NAME_PREFIX=whyso-app.
+# In place of an own one, such as 10.0.0.2:3306.
+DATABASE_ELSEWHERE=${WHYSO_APP_DATABASE:-}
 
 usage() {
 	cat <<-'TEXT'
@@ -276,6 +281,8 @@ start() {
 	[ "$sessions" = files ] || memcached=$(find_program "memcached php-memcached" memcached)
 	[ -z "$port" ] || ! is_port_open "$port" || fail "something listens on port $port"
 
+	[[ $DATABASE_ELSEWHERE =~ ^([0-9a-z.-]+:[0-9]+)?$ ]] || fail "WHYSO_APP_DATABASE $DATABASE_ELSEWHERE must be HOST:PORT"
+
 	trap undo EXIT
 	trap 'exit 130' INT TERM HUP
 	home=$(mktemp -d "$PARENT/${NAME_PREFIX}XXXXXX")
@@ -298,7 +305,7 @@ start() {
 	# The path of a socket has at most 107 bytes.
 	[ "${#home}" -le 80 ] || fail "$home is too long for sockets: name a shorter folder in WHYSO_APP_PARENT"
 
-	start_database
+	[ -n "$DATABASE_ELSEWHERE" ] || start_database
 	if [ -n "$memcached" ]; then
 		launch memcached "$memcached" -l 127.0.0.1 -p "$memcached_port" -U 0 -m 64
 		wait_for memcached "$STARTS_WITHIN_S" is_port_open "$memcached_port"
@@ -314,7 +321,11 @@ start() {
 	{
 		echo "folder $home"
 		echo "url http://127.0.0.1:$port/"
-		echo "dsn mysql://root@localhost/calendar?socket=$home/run/mariadb.sock"
+		if [ -n "$DATABASE_ELSEWHERE" ]; then
+			echo "dsn mysql://calendar@$DATABASE_ELSEWHERE/calendar"
+		else
+			echo "dsn mysql://root@localhost/calendar?socket=$home/run/mariadb.sock"
+		fi
 		# As the add-ons that ship read them from the environment.
 		echo "HTTPD_STATUS_URL http://127.0.0.1:$port/server-status?auto"
 		[ "$php" = mod ] || echo "PHP_FPM_STATUS_URL http://127.0.0.1:$port/fpm-status"
@@ -355,13 +366,15 @@ write_settings() {
 		path="1;$path"
 		gc=0
 	fi
+	local database=unix_socket=$home/run/mariadb.sock
+	[ -z "$DATABASE_ELSEWHERE" ] || database="host=${DATABASE_ELSEWHERE%:*};port=${DATABASE_ELSEWHERE##*:}"
 	chmod -R go= "$home/sessions/"
 	[ "$(id -u)" -ne 0 ] || chown -R nobody:nogroup "$home/sessions/"
 	declare -A values=(
 		[HOME]=$home [PORT]=$port [MODULES]=$modules [PHP_MODULE]=$module [KEEP_ALIVE]=$keep_alive [WORKERS]=$workers
 		[MAX_CLIENTS]=$max_clients [THREADS]=$threads [SERVERS]=$servers [STARTED]=$((max_clients < 16 ? max_clients : 16))
 		[SESSION_HANDLER]=$handler [SESSION_PATH]=$path [SESSION_GC]=$gc [SESSION_LAZY_WRITE]=$lazy_write [SESSION_LIFETIME_S]=$lifetime_s
-		[CONNECTIONS]=$connections [TROUBLES]=$troubles
+		[CONNECTIONS]=$connections [DATABASE]=$database [TROUBLES]=$troubles
 	)
 	render "$SOURCE/conf/httpd.conf" "$home/conf/httpd.conf"
 	render "$SOURCE/conf/php-fpm.conf" "$home/conf/php-fpm.conf"

@@ -5,27 +5,17 @@ mod common;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use common::app::{self, can_be_app};
 use common::{Place, finish, output, text};
 use serde_json::Value;
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 const BOUND: Duration = Duration::from_secs(60);
 const USERS: usize = 8;
-
-/// Whether this machine has what the sample application needs.
-fn can_test() -> bool {
-    let missing =
-        ["/usr/sbin/apache2", "/usr/sbin/php-fpm8.2"].into_iter().find(|path| !Path::new(path).exists());
-    if let Some(missing) = missing {
-        whyso_testing::not_tested(format!("there is no {missing}: no time of web requests"));
-    }
-    missing.is_none()
-}
 
 /// The sample application; it ends with this.
 struct App {
@@ -52,16 +42,11 @@ impl App {
     }
 
     fn value(&self, begin: &str) -> &str {
-        let line = self.printed.lines().find_map(|line| line.trim().strip_prefix(begin));
-        line.unwrap_or_else(|| panic!("no {begin} in {}", self.printed)).trim()
+        app::value(&self.printed, begin)
     }
 
     fn pid(&self, program: &str) -> &str {
-        let mut programs = self.value("processes").split(", ");
-        programs
-            .find_map(|one| one.strip_prefix(program))
-            .unwrap_or_else(|| panic!("{}", self.printed))
-            .trim()
+        app::pid(&self.printed, program)
     }
 
     fn port(&self) -> u16 {
@@ -130,7 +115,7 @@ fn longest(tier: &Value) -> &Value {
 
 #[test]
 fn few_workers_of_php_are_a_queue_in_the_time_of_a_request_to_apache() {
-    if !can_test() {
+    if !can_be_app() {
         return;
     }
     let app = App::start(&["--workers", "2"]);
@@ -155,7 +140,7 @@ fn few_workers_of_php_are_a_queue_in_the_time_of_a_request_to_apache() {
 
 #[test]
 fn a_row_that_all_pages_lock_is_waited_for_in_the_database_behind_two_programs() {
-    if !can_test() {
+    if !can_be_app() {
         return;
     }
     let app = App::start(&["--trouble", "hot-row"]);

@@ -17,7 +17,7 @@ function database(): PDO
 {
     static $database = null;
     if ($database === null) {
-        $address = 'mysql:unix_socket=' . setting('database_socket') . ';dbname=calendar;charset=utf8mb4';
+        $address = 'mysql:' . setting('database') . ';dbname=calendar;charset=utf8mb4';
         $database = new PDO($address, 'calendar', '', [
             PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
             PDO::ATTR_DEFAULT_FETCH_MODE => PDO::FETCH_ASSOC,

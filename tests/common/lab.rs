@@ -51,6 +51,10 @@ fn ip(words: &str) {
     assert!(done.status.success(), "ip {words}: {}", text(&done.stderr));
 }
 
+/// The lab's file as far as it is about the database.
+pub(crate) const DATABASE_FILE: &str =
+    "hub = \"state/whyso/hub\"\n[[host]]\nname = \"db\"\nserver = \"shop\"\n";
+
 impl Lab {
     /// Makes a host with a hub and one with a database. `settings`: what the agent there may do.
     pub(crate) fn start(ahead_s: i64, settings: &str) -> Lab {
@@ -59,19 +63,8 @@ impl Lab {
 
     /// The same with hosts that send a load, named by a letter each. Their agents may, and the lab's file asks them to.
     pub(crate) fn start_with(ahead_s: i64, settings: &str, loaders: &[&'static str]) -> Lab {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        // Names of interfaces have 15 letters at most.
-        let number = std::process::id() % 100_000 * 10 + NUMBER.fetch_add(1, Ordering::Relaxed);
-        let hosts = [&["a", "b"], loaders].concat();
-        let mut lab = Lab { place: Place::new(), number, server: None, programs: Vec::new(), ahead_s, hosts };
-        lab.make_hosts();
-        lab.server = Some(lab.start_server());
-
-        let hub = lab.whyso("a", &["hub", "start", "--listen", "10.98.0.1:4222"]);
-        lab.keep("hub", hub);
-        let dsn = lab.server.as_ref().unwrap().dsn("root", "");
-        lab.join("b", "db", &format!("{settings}\n[[server]]\nname = \"shop\"\ndsn = \"{dsn}\"\n"));
-        let mut file = "hub = \"state/whyso/hub\"\n[[host]]\nname = \"db\"\nserver = \"shop\"\n".to_string();
+        let mut lab = Lab::begin(ahead_s, settings, loaders);
+        let mut file = DATABASE_FILE.to_string();
         for loader in loaders {
             let name = format!("load-{loader}");
             let target = format!("[[target]]\nname = \"shop\"\ndsn = \"{}\"\n", lab.dsn());
@@ -83,6 +76,23 @@ impl Lab {
             file += &format!("[[host]]\nname = \"{name}\"\nload = \"shop\"\n");
         }
         lab.write("lab.toml", &file);
+        lab
+    }
+
+    /// The hosts with the hub and with the database, and others without an agent.
+    pub(crate) fn begin(ahead_s: i64, settings: &str, others: &[&'static str]) -> Lab {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        // Names of interfaces have 15 letters at most.
+        let number = std::process::id() % 100_000 * 10 + NUMBER.fetch_add(1, Ordering::Relaxed);
+        let hosts = [&["a", "b"], others].concat();
+        let mut lab = Lab { place: Place::new(), number, server: None, programs: Vec::new(), ahead_s, hosts };
+        lab.make_hosts();
+        lab.server = Some(lab.start_server());
+
+        let hub = lab.whyso("a", &["hub", "start", "--listen", "10.98.0.1:4222"]);
+        lab.keep("hub", hub);
+        let dsn = lab.server.as_ref().unwrap().dsn("root", "");
+        lab.join("b", "db", &format!("{settings}\n[[server]]\nname = \"shop\"\ndsn = \"{dsn}\"\n"));
         lab
     }
 
@@ -106,7 +116,7 @@ impl Lab {
     }
 
     /// Invites a host and starts its agent.
-    fn join(&mut self, host: &str, name: &str, settings: &str) {
+    pub(crate) fn join(&mut self, host: &str, name: &str, settings: &str) {
         let invited = || {
             let invited = output(&mut self.whyso("a", &["hub", "invite", name]));
             invited.status.success().then(|| text(&invited.stdout).trim().to_string())
@@ -187,7 +197,12 @@ impl Lab {
 
     /// The load's way to the database.
     pub(crate) fn dsn(&self) -> String {
-        format!("mysql://lab@10.98.0.2:{}/whyso", self.server.as_ref().unwrap().port)
+        format!("mysql://lab@10.98.0.2:{}/whyso", self.port())
+    }
+
+    /// The database's port on its host.
+    pub(crate) fn port(&self) -> u16 {
+        self.server.as_ref().unwrap().port
     }
 
     /// Runs SQL on the database as root.

@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the program, a server that is not whyso's, and what must not be left behind.
 #![allow(dead_code)] // each test file uses its own part
 
+pub(crate) mod app;
 pub(crate) mod bare_client;
 pub(crate) mod capable;
 pub(crate) mod lab;

@@ -304,6 +304,7 @@ impl Agent {
             cpus: whyso_control::host_cpus(),
             may: self.settings.may.clone(),
             servers: self.settings.servers.iter().map(|server| server.name.clone()).collect(),
+            programs: self.settings.programs.iter().map(|program| program.name.clone()).collect(),
             targets: self.settings.targets.iter().map(|target| target.name.clone()).collect(),
             recording: self.tasks.keys().next().cloned(),
             waiting_frames: waiting.sum(),
@@ -387,6 +388,13 @@ impl Agent {
         known.ok_or_else(|| format!("its agent.toml names no server {name}"))
     }
 
+    /// The process of a program of the file.
+    fn program(&self, name: &str) -> std::result::Result<String, String> {
+        let known = self.settings.programs.iter().find(|program| program.name == *name);
+        let known = known.ok_or_else(|| format!("its agent.toml names no program {name}"))?;
+        Ok(known.process.clone())
+    }
+
     fn may_observe(&self) -> std::result::Result<(), String> {
         match self.settings.may.contains(&Right::Observe) {
             true => Ok(()),
@@ -403,6 +411,8 @@ impl Agent {
     fn record(&mut self, order: &RecordOrder) -> std::result::Result<(), String> {
         self.may_observe()?;
         let server = order.server.as_deref().map(|name| self.server(name)).transpose()?;
+        let programs = order.programs.iter().map(|name| self.program(name));
+        let programs = programs.collect::<std::result::Result<Vec<String>, String>>()?;
         if self.tasks.contains_key(&order.recording) {
             // The answer before was lost.
             return Ok(());
@@ -420,7 +430,7 @@ impl Agent {
         let outbox = Outbox::begin(&folder, self.space.clone()).map_err(|error| error.to_string())?;
         let runs = self.folder.0.join(RUNS);
         let keeps = self.settings.keep_recordings;
-        let task = RecordingTask::begin(order, server, runs, Arc::new(outbox), keeps)
+        let task = RecordingTask::begin(order, (server, programs), runs, Arc::new(outbox), keeps)
             .map_err(|error| format!("no thread could be started: {error}"))?;
         let outbox = Arc::clone(&task.outbox);
         let (bus, recording) = (self.bus.subscribe(), order.recording.clone());

@@ -25,6 +25,16 @@ pub struct AgentServer {
     pub dsn: String,
 }
 
+/// A program of this host that is recorded, with all that its processes start.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentProgram {
+    /// By which the commander names it.
+    pub name: String,
+    /// Its process: a name as `ps -e` shows it, a part of one, or a number.
+    pub process: String,
+}
+
 /// What this host may send a load to.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +56,8 @@ pub struct Settings {
     pub may: Vec<Right>,
     #[serde(default, rename = "server")]
     pub servers: Vec<AgentServer>,
+    #[serde(default, rename = "program")]
+    pub programs: Vec<AgentProgram>,
     #[serde(default, rename = "target")]
     pub targets: Vec<AgentTarget>,
     /// Recordings stay here once they were handed over.
@@ -61,6 +73,7 @@ impl Default for Settings {
         Settings {
             may: observe(),
             servers: Vec::new(),
+            programs: Vec::new(),
             targets: Vec::new(),
             keep_recordings: false,
             waiting_bytes_max: waiting_bytes_max(),
@@ -101,6 +114,9 @@ impl Settings {
         let settings: Settings = toml::from_str(&text).map_err(|error| wrong(error.message().to_string()))?;
         if let Some(name) = first_twice(settings.servers.iter().map(|server| &server.name)) {
             return Err(wrong(format!("two servers are called {name}")));
+        }
+        if let Some(name) = first_twice(settings.programs.iter().map(|program| &program.name)) {
+            return Err(wrong(format!("two programs are called {name}")));
         }
         if let Some(name) = first_twice(settings.targets.iter().map(|target| &target.name)) {
             return Err(wrong(format!("two targets are called {name}")));

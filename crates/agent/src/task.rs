@@ -29,10 +29,10 @@ pub(crate) struct RecordingTask {
 }
 
 impl RecordingTask {
-    /// Begins to record. `server`: that of the order, from the agent's own file.
+    /// Begins to record. `server`, `programs`: those of the order, from the agent's own file.
     pub(crate) fn begin(
         order: &RecordOrder,
-        server: Option<&AgentServer>,
+        (server, programs): (Option<&AgentServer>, Vec<String>),
         out: PathBuf,
         outbox: Arc<Outbox>,
         keeps: bool,
@@ -41,7 +41,8 @@ impl RecordingTask {
         let is_over = Arc::new(AtomicBool::new(false));
         let receiver = Arc::clone(&outbox);
         let tap = EntryTap::new(move |entry: Entry| receiver.put(&entry));
-        let plan = plan(order, server, out, Taps(vec![Arc::new(tap)]));
+        let mut plan = plan(order, server, out, Taps(vec![Arc::new(tap)]));
+        plan.other_processes = programs;
         let (of_thread, thread_over, last) = (Arc::clone(&stop), Arc::clone(&is_over), Arc::clone(&outbox));
         std::thread::Builder::new().name("record".to_string()).spawn(move || {
             let recorded = whyso_control::record(&plan, &Quiet, &of_thread, &|_| None);

@@ -61,6 +61,7 @@ impl Site {
         let order = RecordOrder {
             recording: RecordingId::new(recording).unwrap(),
             server: server.map(str::to_string),
+            programs: Vec::new(),
             interval_ms: 0,
             trace: false,
             stacks: "off".to_string(),

@@ -65,6 +65,7 @@ impl ClusterNode {
     fn facts(&self) -> NodeFacts {
         NodeFacts {
             name: self.name.clone(),
+            host: String::new(),
             role: self.role.to_string(),
             endpoint: self.dsn.as_ref().or(self.entry.as_ref()).map_or_else(String::new, Dsn::endpoint),
             is_loaded: self.is_loaded,

@@ -35,13 +35,27 @@ impl<'a> OtherNodes<'a> {
         recorder: &Recorder,
         info: &mut RunInfo,
     ) -> Result<OtherNodes<'a>, Error> {
+        let has_servers = nodes.iter().any(|node| node.processes.is_none());
+        let processes = has_servers.then(|| NodeProcesses::follow(nodes, info.server.pid, runtime));
         let others = nodes.get(1..).unwrap_or_default();
+        Ok(OtherNodes {
+            processes,
+            ..OtherNodes::watch_all(others, interval, (runtime, trace), recorder, info)?
+        })
+    }
+
+    /// The same of all nodes: there is no first target. None of them is a server.
+    pub(crate) fn watch_all(
+        others: &'a [ClusterNode],
+        interval: Duration,
+        (runtime, trace): (&Runtime, bool),
+        recorder: &Recorder,
+        info: &mut RunInfo,
+    ) -> Result<OtherNodes<'a>, Error> {
         let watchers =
             others.iter().map(|node| watch(node, interval, recorder)).collect::<Result<Vec<_>, Error>>()?;
         let tracing = trace.then(|| trace_threads(others, runtime, recorder, info)).flatten();
-        let has_servers = nodes.iter().any(|node| node.processes.is_none());
-        let processes = has_servers.then(|| NodeProcesses::follow(nodes, info.server.pid, runtime));
-        Ok(OtherNodes { nodes: others, watchers, tracing, processes })
+        Ok(OtherNodes { nodes: others, watchers, tracing, processes: None })
     }
 
     /// Whether there are nodes, the first one included, that are followed into new processes.

@@ -58,6 +58,9 @@ pub struct RecordOrder {
     pub recording: RecordingId,
     /// A server of the agent's file; `None`: its machine only.
     pub server: Option<String>,
+    /// Programs of the agent's file.
+    #[serde(default)]
+    pub programs: Vec<String>,
     pub interval_ms: u64,
     pub trace: bool,
     /// "off", "light" or "full".
@@ -108,6 +111,9 @@ pub struct HostState {
     pub may: Vec<Right>,
     /// Servers of its file, by the name that it gives them.
     pub servers: Vec<String>,
+    /// Programs of its file.
+    #[serde(default)]
+    pub programs: Vec<String>,
     /// Targets of its file.
     #[serde(default)]
     pub targets: Vec<String>,

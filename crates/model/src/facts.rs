@@ -20,6 +20,10 @@ pub struct HostFacts {
     pub clocksource: String,
     /// "kvm", "none", …, as far as it can be found out.
     pub virtualization: String,
+    /// Its IP addresses that others can reach it at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<String>>")]
+    pub addresses: Vec<String>,
     /// File system and device that hold the server's data, where it is local.
     pub data_filesystem: String,
     /// Anything else worth a line, such as the CPU governor or transparent huge pages.

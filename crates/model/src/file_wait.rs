@@ -25,8 +25,11 @@ impl FileWait {
     /// The same of programs that are recorded together with a first target: the role of their threads is the program's name.
     pub const OF_PROGRAMS: &'static str = "program_file_waits";
 
+    /// The column of the role.
+    pub const ROLE: &'static str = "role";
+
     /// Columns of the text table, in the order of [`FileWait::into_cells`].
-    pub const COLUMNS: [&'static str; 5] = ["path", "state", "role", "count", "ns"];
+    pub const COLUMNS: [&'static str; 5] = ["path", "state", FileWait::ROLE, "count", "ns"];
 
     /// Returns the row's cells, in the order of [`FileWait::COLUMNS`].
     pub fn into_cells(self) -> [String; 5] {

@@ -19,7 +19,12 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     for level in levels {
         let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
         level.file_waits = waits(recording, FileWait::SOURCE, window)?;
-        level.program_file_waits = waits(recording, FileWait::OF_PROGRAMS, window)?;
+        // Other hosts send tables of their own.
+        let of_programs =
+            recording.row_sources().iter().filter(|source| source.starts_with(FileWait::OF_PROGRAMS));
+        for source in of_programs {
+            level.program_file_waits.extend(waits(recording, source, window)?);
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use whyso_explain::model::{Counter, Gauge, LevelInput, MachineInput, NodeInput, SeriesName};
 use whyso_record::data::{SeriesId, SeriesKey};
-use whyso_record::run::{NodeFacts, PROGRAM, Window};
+use whyso_record::run::{NodeFacts, PROGRAM, RunInfo, Window};
 use whyso_record::{Recording, WindowValue};
 
 use whyso_model::tier;
@@ -71,9 +71,9 @@ pub(crate) fn add_nodes(recording: &Recording, levels: &mut [LevelInput]) -> Res
     let run = recording.run();
     let Some(loaded) = &run.node else { return Ok(()) };
     for level in levels.iter_mut() {
-        let others = run.nodes.iter().map(|node| node_input(node, node.is_loaded));
+        let others = run.nodes.iter().map(|node| node_input(run, node, node.is_loaded));
         // No load is known of a program.
-        let first = node_input(loaded, loaded.role != PROGRAM);
+        let first = node_input(run, loaded, loaded.role != PROGRAM);
         level.nodes = std::iter::once(first).chain(others).collect();
     }
     let place = |key: &SeriesKey| {
@@ -119,9 +119,11 @@ pub(crate) fn add_machines(recording: &Recording, levels: &mut [LevelInput]) -> 
     })
 }
 
-fn node_input(node: &NodeFacts, is_loaded: bool) -> NodeInput {
-    let NodeFacts { name, role, ndb_id, listens, .. } = node.clone();
-    NodeInput { name, role, is_loaded, ndb_id, listens, ..NodeInput::default() }
+fn node_input(run: &RunInfo, node: &NodeFacts, is_loaded: bool) -> NodeInput {
+    let NodeFacts { name, host, role, ndb_id, listens, .. } = node.clone();
+    let machine = run.hosts.iter().find(|machine| machine.name == host);
+    let addresses = machine.map(|machine| machine.facts.addresses.clone()).unwrap_or_default();
+    NodeInput { name, host, addresses, role, is_loaded, ndb_id, listens, ..NodeInput::default() }
 }
 
 /// Whether a series shows what a node does in its cluster.

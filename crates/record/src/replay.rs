@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
+use whyso_model::FileWait;
 
 use crate::data::{SeriesId, SeriesKey, StatesInterval, TextRows};
 use crate::entry::Entry;
@@ -18,6 +19,8 @@ const TIMES: [&str; 4] = ["t_ns", "begin_ns", "end_ns", "born_ns"];
 /// Streams of a recorder's own that another one may hand over.
 const STREAMS: [&str; 5] =
     [layout::STACKS, layout::WAITS, layout::FRAMES, layout::COMMANDS, layout::STATEMENTS];
+/// What a host calls itself, and its own connections.
+const OF_HOST: [&str; 2] = ["server", "client"];
 /// Series of one host, at most: beyond it, what it sends is refused.
 const SERIES_MAX: usize = 200_000;
 /// Births of threads that are kept.
@@ -31,6 +34,7 @@ pub struct Replay {
     host: String,
     has_clients: bool,
     has_server: bool,
+    has_programs: bool,
     /// Births of threads on this clock. A thread is known by its birth, so that it stays the same while the clock is known better.
     births: HashMap<i64, i64>,
     /// `None`: a series that is left out.
@@ -43,7 +47,18 @@ impl Replay {
     /// `has_server`: the recording's server runs there. Of another host, threads and stacks are refused.
     pub fn new(recorder: Recorder, host: &str, has_clients: bool, has_server: bool) -> Replay {
         let host = host.to_string();
-        Replay { recorder, host, has_clients, has_server, births: HashMap::new(), ids: HashMap::new() }
+        let (births, ids) = (HashMap::new(), HashMap::new());
+        Replay { recorder, host, has_clients, has_server, has_programs: false, births, ids }
+    }
+
+    /// Programs were recorded there next to the machine and the server: each is a node of its own, such as "web1/apache2".
+    pub fn with_programs(self, has_programs: bool) -> Replay {
+        Replay { has_programs, ..self }
+    }
+
+    /// What a program of the host is called here.
+    pub fn program_name(host: &str, program: &str) -> String {
+        format!("{host}/{program}")
     }
 
     /// Records an entry, its times as `here` gives them on this machine's clock. Returns `run.json` where it is one.
@@ -79,6 +94,9 @@ impl Replay {
                 }
                 rows.t_ns = here(rows.t_ns);
                 self.move_cells(&mut rows, &here);
+                if rows.source == FileWait::OF_PROGRAMS {
+                    self.name_programs(&mut rows);
+                }
                 self.recorder.rows(rows);
             }
             Entry::Event(mut event) => {
@@ -138,12 +156,26 @@ impl Replay {
         }
     }
 
+    /// The programs of several hosts have tables of their own, and names that differ.
+    fn name_programs(&self, rows: &mut TextRows) {
+        rows.source = format!("{}-{}", FileWait::OF_PROGRAMS, self.host.to_ascii_lowercase());
+        let Some(at) = rows.columns.iter().position(|column| column == FileWait::ROLE) else { return };
+        for role in rows.rows.iter_mut().filter_map(|row| row[at].as_mut()) {
+            *role = Replay::program_name(&self.host, role);
+        }
+    }
+
     fn series(&mut self, id: SeriesId, key: SeriesKey) -> Result<()> {
         if self.ids.len() >= SERIES_MAX {
             return Err(refused("more series than one host can have"));
         }
         let is_left_out = !self.has_clients && key.host == "client" && key.source == "trace";
-        let host = self.host.clone();
+        let host = match key.host.as_str() {
+            program if self.has_programs && !OF_HOST.contains(&program) => {
+                Replay::program_name(&self.host, program)
+            }
+            _ => self.host.clone(),
+        };
         let here = (!is_left_out).then(|| self.recorder.series(&SeriesKey { host, ..key }));
         self.ids.insert(id, here);
         Ok(())

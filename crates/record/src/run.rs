@@ -76,6 +76,10 @@ pub const PROGRAM: &str = "program";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct NodeFacts {
     pub name: String,
+    /// The machine that it runs on, where an agent recorded it; empty: it is not known, or there is only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[ts(optional, as = "Option<String>")]
+    pub host: String,
     /// What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy"; "server" where it is in no cluster, and
     /// "program" of processes that are none of a server.
     pub role: String,

@@ -28,6 +28,8 @@ struct LabFile {
 struct LabHost {
     name: String,
     server: Option<String>,
+    #[serde(default)]
+    programs: Vec<String>,
     load: Option<String>,
 }
 
@@ -60,7 +62,7 @@ pub(crate) fn read(path: &Path) -> Result<HostsPlan> {
         if hosts.iter().any(|other| other.name == name) {
             bail!(wrong(format!("{name} is in it twice")));
         }
-        hosts.push(HostPlan { name, server: host.server, load: host.load });
+        hosts.push(HostPlan { name, server: host.server, programs: host.programs, load: host.load });
     }
     if hosts.iter().filter(|host| host.server.is_some()).count() > 1 {
         bail!(wrong("one host has the run's server, and not several".to_string()));

@@ -38,14 +38,28 @@ impl HostsPlan {
     }
 }
 
-/// A host that records.
+/// A host that records. Its programs are recorded in addition to its machine and its server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPlan {
     pub name: HostName,
     /// The run's server, as the file of the host's agent calls it. One host has it, at most.
     pub server: Option<String>,
+    /// Programs that are recorded there, as the file of its agent calls them.
+    pub programs: Vec<String>,
     /// The target of the host's part of the load, as the file of its agent calls it. `None`: it sends none.
     pub load: Option<String>,
+}
+
+impl HostPlan {
+    /// Whether there is more to record than the machine.
+    pub(crate) fn has_target(&self) -> bool {
+        self.server.is_some() || !self.programs.is_empty()
+    }
+
+    /// Whether anything is traced there: programs are measured by the tracer alone.
+    pub(crate) fn is_traced(&self, is_wanted: bool) -> bool {
+        !self.programs.is_empty() || is_wanted && self.server.is_some()
+    }
 }
 
 /// The agents that are connected to a hub.

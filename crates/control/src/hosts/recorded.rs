@@ -6,8 +6,8 @@ use whyso_clock::{ClockBetween, ClockLine, ClockQuestion, monotonic_ns};
 use whyso_hub::{Frame, HostCpus};
 use whyso_model::HostFacts;
 use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, Value};
-use whyso_record::run::{HostClock, Level, RecordedHost, RunEnd, RunInfo, Window};
-use whyso_record::{Recorder, Replay};
+use whyso_record::run::{HostClock, Level, NodeFacts, PROGRAM, RecordedHost, RunEnd, RunInfo, Window};
+use whyso_record::{Entry, Recorder, Replay};
 
 use super::HostPlan;
 
@@ -16,6 +16,8 @@ const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
 /// Frames that wait for an earlier one, at most.
 const HELD_MAX: usize = 8;
 const CLOCK: &str = "clock";
+/// Name and role of a server that is in no cluster.
+const SERVER: &str = "server";
 
 /// What is known of a host that records.
 pub(super) struct RecordedPart {
@@ -33,6 +35,8 @@ pub(super) struct RecordedPart {
     held: BTreeMap<u64, Frame>,
     lost: u64,
     problem: String,
+    /// The last error that it reported: why it ended, where it did without a word of what it records.
+    error: String,
     /// `run.json` of that host, its times on this clock.
     pub(super) run: Option<RunInfo>,
     /// Its last frame has come.
@@ -71,11 +75,13 @@ impl RecordedPart {
             clock_series,
             recorder: recorder.clone(),
             anchors: Vec::new(),
-            replay: Replay::new(recorder.clone(), host, has_clients, plan.server.is_some()),
+            replay: Replay::new(recorder.clone(), host, has_clients, plan.server.is_some())
+                .with_programs(!plan.programs.is_empty()),
             next: 1,
             held: BTreeMap::new(),
             lost: 0,
             problem: String::new(),
+            error: String::new(),
             run: None,
             is_over: false,
             plan,
@@ -158,6 +164,11 @@ impl RecordedPart {
         for entry in frame.entries(name.as_str()) {
             let recorded = match entry {
                 Ok(entry) => {
+                    if let Entry::Event(event) = &entry
+                        && event.kind == "error"
+                    {
+                        self.error.clone_from(&event.text);
+                    }
                     self.replay.entry(entry, |t_ns| line.here(t_ns)).map_err(|error| error.to_string())
                 }
                 Err(error) => Err(error.to_string()),
@@ -169,6 +180,18 @@ impl RecordedPart {
             }
         }
         self.is_over |= frame.is_last;
+    }
+
+    /// The nodes that were recorded there, as this recording names them: its server first, then its programs.
+    pub(super) fn nodes(&self) -> Vec<NodeFacts> {
+        let host = self.plan.name.to_string();
+        let Some(run) = &self.run else { return Vec::new() };
+        let of_server = self.plan.server.is_some().then(|| server_node(run));
+        let of_run = run.node.iter().chain(&run.nodes);
+        let programs = of_run
+            .filter(|node| node.role == PROGRAM)
+            .map(|node| NodeFacts { name: Replay::program_name(&host, &node.name), ..node.clone() });
+        of_server.into_iter().chain(programs).map(|node| NodeFacts { host: host.clone(), ..node }).collect()
     }
 
     fn take_run(&mut self, json: &[u8], line: &ClockLine) {
@@ -193,6 +216,7 @@ impl RecordedPart {
         match &self.run.as_ref().and_then(|run| run.ended.clone()) {
             Some(RunEnd::CutShort { why, .. }) => Some(why.clone()),
             Some(RunEnd::Complete { .. }) if self.is_over => None,
+            _ if !self.error.is_empty() => Some(self.error.clone()),
             _ => Some("its end did not arrive".to_string()),
         }
     }
@@ -221,6 +245,23 @@ impl RecordedPart {
             lost: self.lost,
             problem: self.problem().unwrap_or_default(),
         }
+    }
+}
+
+/// A server as a node, with where it takes clients by what it says itself.
+fn server_node(run: &RunInfo) -> NodeFacts {
+    if let Some(node) = run.node.as_ref().filter(|node| node.role != PROGRAM) {
+        return node.clone();
+    }
+    let variable = |name: &str| run.server.variables.get(name).filter(|value| !value.is_empty());
+    let port = variable("port").map(|port| format!("tcp {port}"));
+    let socket = variable("socket").map(|path| format!("unix {path}"));
+    NodeFacts {
+        name: SERVER.to_string(),
+        role: SERVER.to_string(),
+        endpoint: run.server.endpoint.clone(),
+        listens: port.into_iter().chain(socket).collect(),
+        ..NodeFacts::default()
     }
 }
 

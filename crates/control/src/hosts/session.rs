@@ -10,7 +10,7 @@ use whyso_hub::{
 };
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::Recorder;
-use whyso_record::run::RunInfo;
+use whyso_record::run::{NodeFacts, PROGRAM, RunInfo};
 use whyso_trace::StackSampling;
 
 use super::generators::{GeneratorCandidate, Generators, generator_plans};
@@ -138,19 +138,20 @@ impl HostsSession {
             let order = Order::Record(RecordOrder {
                 recording: self.recording.clone(),
                 server: host.server.clone(),
+                programs: host.programs.clone(),
                 interval_ms: u64::try_from(what.interval.as_millis()).unwrap_or(1000),
-                trace: what.trace && host.server.is_some(),
+                trace: host.is_traced(what.trace),
                 stacks: stacks_name(what.stacks).to_string(),
                 seconds_max: what.length.map_or(LENGTH_MAX, |length| length + LONGER).as_secs(),
             });
             self.runtime.block_on(self.bus.order(&host.name, &order))?;
         }
-        self.wait_for_server(&hosts)
+        let with_targets = hosts.iter().enumerate().filter(|(_, host)| host.has_target());
+        with_targets.map(|(place, _)| place).try_for_each(|place| self.wait_for_target(hosts, place))
     }
 
-    /// Waits until the host of the server has sent what it knows of it.
-    fn wait_for_server(&self, hosts: &[HostPlan]) -> Result<(), Error> {
-        let Some(place) = hosts.iter().position(|host| host.server.is_some()) else { return Ok(()) };
+    /// Waits until a host has sent what it knows of its server and its programs.
+    fn wait_for_target(&self, hosts: &[HostPlan], place: usize) -> Result<(), Error> {
         let begun = Instant::now();
         loop {
             {
@@ -246,7 +247,19 @@ impl HostsSession {
             info.hosts.retain(|host| host.name != facts.name);
             info.hosts.push(facts);
         }
-        parts.iter().find(|part| part.plan.server.is_some()).and_then(|part| part.run.clone())
+        let mut of_server =
+            parts.iter().find(|part| part.plan.server.is_some()).and_then(|part| part.run.clone());
+        if parts.iter().any(|part| !part.plan.programs.is_empty()) {
+            // The server before all programs.
+            let mut nodes: Vec<NodeFacts> = parts.iter().flat_map(RecordedPart::nodes).collect();
+            nodes.sort_by_key(|node| node.role == PROGRAM);
+            let mut nodes = nodes.into_iter();
+            (info.node, info.nodes) = (nodes.next(), nodes.collect());
+            if let Some(run) = &mut of_server {
+                (run.node, run.nodes) = (info.node.clone(), info.nodes.clone());
+            }
+        }
+        of_server
     }
 
     /// What was not measured of the server is what its own host could not measure.
@@ -303,7 +316,15 @@ pub(super) async fn states(bus: &Bus, wanted: &[HostPlan]) -> Result<Vec<(HostPl
     if wanted.is_empty() {
         let found = bus.agents().await?;
         let plan = |state: HostState| {
-            Ok((HostPlan { name: HostName::new(&state.name)?, server: None, load: None }, state))
+            Ok((
+                HostPlan {
+                    name: HostName::new(&state.name)?,
+                    server: None,
+                    programs: Vec::new(),
+                    load: None,
+                },
+                state,
+            ))
         };
         let found = found.into_iter().map(plan).collect::<Result<Vec<_>, Error>>()?;
         if found.is_empty() {
@@ -339,6 +360,12 @@ fn check(host: &HostPlan, state: &HostState) -> Result<(), Error> {
         };
         return Err(Error::Plan(format!(
             "the agent on {} knows no server {server} (it knows {known}): name it in its agent.toml, as [[server]]",
+            host.name
+        )));
+    }
+    if let Some(unknown) = host.programs.iter().find(|program| !state.programs.contains(program)) {
+        return Err(Error::Plan(format!(
+            "the agent on {} knows no program {unknown}: name it in its agent.toml, as [[program]]",
             host.name
         )));
     }

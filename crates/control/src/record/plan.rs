@@ -126,7 +126,9 @@ impl RecordPlan {
             ));
         }
         if !self.trace
-            && (matches!(self.target, RecordTarget::Processes(_)) || !self.other_processes.is_empty())
+            && (matches!(self.target, RecordTarget::Processes(_))
+                || !self.other_processes.is_empty()
+                || self.hosts.iter().flat_map(|plan| &plan.hosts).any(|host| !host.programs.is_empty()))
         {
             return Err(Error::Plan("only the tracer measures processes: leave out --no-trace".to_string()));
         }

@@ -69,18 +69,21 @@ pub(super) fn record_processes(
         .run(recording)
 }
 
-/// This machine's own counters, and the stacks of its programs where they are asked for. Nothing is traced.
+/// This machine's own counters, and the stacks of its programs where they are asked for. Only programs that are named are traced.
 pub(super) fn record_machine(
     plan: &RecordPlan,
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<Outcome, Error> {
     let runtime = runtime()?;
+    let mut nodes = programs::nodes(&plan.other_processes, &[])?;
+    programs::tell_apart(&mut nodes);
     let process = Some(whyso_explain::THIS_MACHINE.to_string());
     let spec = RunSpec { process, ..plan.spec(&facts::allowed_cpus()) };
     let mut info = facts::new_info(&plan.command_line, spec, ServerFacts::default(), None);
     // There is no server whose stacks could be missing.
     info.not_measured = Vec::new();
+    cluster_node::describe(&nodes, &mut info);
     let watched = WatchSpec {
         interval: plan.interval,
         slow_interval: SLOW_INTERVAL.max(plan.interval),
@@ -97,7 +100,9 @@ pub(super) fn record_machine(
     let tracing = is_sampled
         .then(|| Tracing::of_machine(&mut recording.info, &recording.recorder, plan.stacks))
         .flatten();
-    let (successor, others) = (Successor::of(None), OtherNodes::default());
+    let (recorder, successor) = (recording.recorder.clone(), Successor::of(None));
+    let others =
+        OtherNodes::watch_all(&nodes, plan.interval, (&runtime, true), &recorder, &mut recording.info)?;
     RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }
         .run(recording)
 }

@@ -272,6 +272,12 @@ pub struct NodeInput {
     /// Its number among the nodes of NDB, by which `ndbinfo` names it.
     #[serde(default)]
     pub ndb_id: Option<u32>,
+    /// The machine that it runs on; empty where only one was recorded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// That machine's IP addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
     /// Where it takes clients on its machine, such as "tcp 3306".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listens: Vec<String>,

@@ -5,6 +5,7 @@
 //! server, and what lies between. No two clocks are compared, and no single request is followed.
 
 mod cause;
+mod listeners;
 mod model;
 mod nested;
 mod words;
@@ -18,6 +19,7 @@ use whyso_model::{State, state, tier};
 use crate::budget::Part;
 use crate::level::Level;
 use crate::model::{Counter, FileWait, NodeInput};
+use listeners::Listeners;
 use nested::{lines, longest};
 
 /// Source and metrics of a database server's sums, in the order of [`PROGRAM_SUMS`].
@@ -67,16 +69,10 @@ pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
     if tiers.iter().all(|tier| tier.is_database) {
         return Vec::new();
     }
-    let listeners: Vec<(String, Vec<String>)> =
-        tiers.iter().map(|tier| (tier.name.clone(), tier.listens.clone())).collect();
-    let behind = |asks: &str, address: &str| {
-        let found =
-            listeners.iter().find(|(name, listens)| name != asks && listens.iter().any(|own| own == address));
-        found.map(|(name, _)| name.clone())
-    };
+    let listeners = Listeners::of(&tiers, level.nodes);
     for tier in &mut tiers {
         for upstream in &mut tier.upstreams {
-            upstream.tier = behind(&tier.name, &upstream.address);
+            upstream.tier = listeners.behind(&tier.name, &upstream.address);
         }
     }
     let asked: Vec<String> =
@@ -101,8 +97,8 @@ fn of_node(node: &NodeInput, level: &Level) -> Option<TierTime> {
     let listens = node.listens.as_slice();
     if node.role == PROGRAM {
         let files = match is_first {
-            true => level.file_waits.iter().collect(),
-            false => level.program_file_waits.iter().filter(|wait| wait.role == node.name).collect(),
+            true if !level.file_waits.is_empty() => level.file_waits.iter().collect(),
+            _ => level.program_file_waits.iter().filter(|wait| wait.role == node.name).collect(),
         };
         let facts = TierFacts { name: &node.name, listens, files };
         return time(&facts, &Sums::of_program(&node.counters), level.seconds);

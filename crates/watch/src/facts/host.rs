@@ -1,6 +1,7 @@
 //! The machine that whyso runs on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use whyso_model::HostFacts;
@@ -51,9 +52,37 @@ pub fn host_facts(data_dir: Option<&Path>) -> HostFacts {
         memory_bytes: memory_bytes(&read("/proc/meminfo")),
         clocksource,
         virtualization,
+        addresses: addresses(&read("/proc/net/fib_trie"), &read("/proc/net/if_inet6")),
         data_filesystem: mount.map(|mount| mount.describe()).unwrap_or_default(),
         other,
     }
+}
+
+/// Most addresses of a machine that are kept.
+const ADDRESSES_MAX: usize = 64;
+
+/// Addresses that are this machine's, without those of loopback and of one link only. `trie`: `/proc/net/fib_trie`, where a line with an address
+/// is followed by what it is. `inet6`: `/proc/net/if_inet6`.
+fn addresses(trie: &str, inet6: &str) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    let mut last: Option<Ipv4Addr> = None;
+    for line in trie.lines().map(str::trim) {
+        if let Some(address) = line.strip_prefix("|-- ") {
+            last = address.parse().ok();
+        } else if let (true, Some(address)) = (line.starts_with("/32 host LOCAL"), last)
+            && !address.is_loopback()
+        {
+            found.insert(IpAddr::V4(address));
+        }
+    }
+    for digits in inet6.lines().filter_map(|line| line.split_whitespace().next()) {
+        let Ok(bits) = u128::from_str_radix(digits, 16) else { continue };
+        let address = Ipv6Addr::from(bits);
+        if !address.is_loopback() && !address.is_unicast_link_local() {
+            found.insert(IpAddr::V6(address));
+        }
+    }
+    found.iter().take(ADDRESSES_MAX).map(IpAddr::to_string).collect()
 }
 
 fn read(path: &str) -> String {
@@ -244,6 +273,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn addresses_are_those_that_others_reach() {
+        let trie = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 10.9.0.0\n        /24 link UNICAST\n     |-- 10.9.0.2\n        /32 host LOCAL\n\
+                    Local:\n     |-- 10.9.0.2\n        /32 host LOCAL\n     |-- 127.0.0.1\n        /32 host LOCAL\n     |-- 10.9.0.255\n        /32 link BROADCAST\n";
+        let inet6 = "00000000000000000000000000000001 01 80 10 80 lo\nfe800000000000000000000000000001 02 40 20 80 eth0\n\
+                     20010db8000000000000000000000007 02 40 00 80 eth0\nnonsense\n";
+        assert_eq!(addresses(trie, inet6), ["10.9.0.2", "2001:db8::7"]);
+        assert!(addresses("", "").is_empty());
+    }
 
     #[test]
     fn sockets_cores_and_threads_are_counted() {

@@ -1,0 +1,91 @@
+//! Which tier answers at an address.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::DATABASE;
+use super::model::TierTime;
+use crate::model::NodeInput;
+
+/// Where the tiers of a recording take clients.
+pub(super) struct Listeners {
+    all: Vec<Listener>,
+}
+
+struct Listener {
+    tier: String,
+    listens: Vec<String>,
+    /// The machine that it runs on; empty where only one was recorded.
+    host: String,
+    addresses: Vec<IpAddr>,
+}
+
+impl Listeners {
+    pub(super) fn of(tiers: &[TierTime], nodes: &[NodeInput]) -> Listeners {
+        let listener = |tier: &TierTime| {
+            // The only database is called so, whatever its node is called.
+            let node = nodes.iter().find(|node| {
+                node.name == tier.name
+                    || tier.name == DATABASE && tier.is_database && node.listens == tier.listens
+            });
+            let addresses = node.map(|node| node.addresses.as_slice()).unwrap_or_default();
+            Listener {
+                tier: tier.name.clone(),
+                listens: tier.listens.clone(),
+                host: node.map_or(String::new(), |node| node.host.clone()),
+                addresses: addresses.iter().filter_map(|address| address.parse().ok()).collect(),
+            }
+        };
+        Listeners { all: tiers.iter().map(listener).collect() }
+    }
+
+    /// The tier that a tier reaches at an address: one on its own machine, such as "tcp 3306", or one elsewhere, such as "tcp 10.0.0.2:3306".
+    pub(super) fn behind(&self, asks: &str, address: &str) -> Option<String> {
+        let host =
+            self.all.iter().find(|listener| listener.tier == asks).map(|listener| listener.host.as_str());
+        let mut others = self.all.iter().filter(|listener| listener.tier != asks);
+        let elsewhere = address.strip_prefix("tcp ").and_then(|text| text.parse::<SocketAddr>().ok());
+        let found = others.find(|listener| {
+            let listens = |address: &str| listener.listens.iter().any(|own| own == address);
+            let is_there = elsewhere.is_some_and(|place| {
+                listener.addresses.contains(&place.ip()) && listens(&format!("tcp {}", place.port()))
+            });
+            is_there || host == Some(listener.host.as_str()) && listens(address)
+        });
+        found.map(|listener| listener.tier.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_that_of_a_tier_on_the_same_machine_or_on_the_one_that_has_it() {
+        let tier = |name: &str, listens: &str| TierTime {
+            name: name.to_string(),
+            listens: vec![listens.to_string()],
+            ..TierTime::default()
+        };
+        let node = |name: &str, host: &str, address: &str| NodeInput {
+            name: name.to_string(),
+            host: host.to_string(),
+            addresses: vec![address.to_string()],
+            ..NodeInput::default()
+        };
+        let tiers = [tier("a/web", "tcp 80"), tier("a/cache", "tcp 11211"), tier("b/cache", "tcp 11211")];
+        let nodes = [
+            node("a/web", "a", "10.0.0.1"),
+            node("b/cache", "b", "10.0.0.2"),
+            node("a/cache", "a", "10.0.0.1"),
+        ];
+        let listeners = Listeners::of(&tiers, &nodes);
+        assert_eq!(listeners.behind("a/web", "tcp 11211").unwrap(), "a/cache");
+        assert_eq!(listeners.behind("a/web", "tcp 10.0.0.2:11211").unwrap(), "b/cache");
+        for nobody in ["tcp 10.0.0.2:80", "tcp 10.0.0.3:11211", "tcp 80", "unix /run/a"] {
+            assert_eq!(listeners.behind("a/web", nobody), None, "{nobody}");
+        }
+        // On one machine that no agent recorded.
+        let here = Listeners::of(&tiers[..2], &[]);
+        assert_eq!(here.behind("a/web", "tcp 11211").unwrap(), "a/cache");
+    }
+}

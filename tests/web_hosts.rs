@@ -1,0 +1,109 @@
+//! A web request's time over two hosts: Apache and PHP on one, the database on another, each with an agent.
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use common::app::{self, can_be_app};
+use common::lab::{DATABASE_FILE, Lab, can_be_lab};
+use common::{finish, json_of, may_trace, output, text};
+use serde_json::Value;
+
+const BOUND: Duration = Duration::from_secs(150);
+/// The host of the web server.
+const WEB: &str = "c";
+
+/// Makes the sample application's data on the lab's database.
+fn make_calendar(lab: &Lab) {
+    let sql = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../app/sql");
+    let read = |name: &str| std::fs::read_to_string(sql.join(name)).unwrap();
+    lab.sql("CREATE DATABASE calendar CHARACTER SET utf8mb4");
+    lab.sql(&format!("USE calendar; {}{}", read("schema.sql"), read("data.sql")));
+    lab.sql("CREATE USER calendar@'%'");
+    lab.sql("GRANT SELECT, INSERT, UPDATE, DELETE ON calendar.* TO calendar@'%'");
+}
+
+/// The application without its database; it ends with this.
+struct App {
+    stop: Command,
+    printed: String,
+}
+
+impl App {
+    fn start(lab: &Lab) -> App {
+        let command = |what: &str| {
+            let mut command = lab.whyso(WEB, &["server", "app", what]);
+            command.env("WHYSO_APP_PARENT", lab.path(""));
+            command
+        };
+        let mut start = command("start");
+        let started = output(start.env("WHYSO_APP_DATABASE", format!("10.98.0.2:{}", lab.port())));
+        assert!(started.status.success(), "{}", text(&started.stderr));
+        App { stop: command("stop"), printed: text(&started.stdout) }
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        let _ = self.stop.output();
+    }
+}
+
+#[test]
+fn the_time_of_a_web_request_is_divided_over_the_hosts_that_answer_it() {
+    if !can_be_app() || !can_be_lab() || !may_trace() {
+        return;
+    }
+    let mut lab = Lab::begin(0, "may = [\"observe\"]", &[WEB]);
+    // Root's programs run as nobody, who has to enter.
+    std::fs::set_permissions(lab.path(""), std::fs::Permissions::from_mode(0o711)).unwrap();
+    make_calendar(&lab);
+    let app = App::start(&lab);
+    let pid = |program| app::pid(&app.printed, program);
+    let program = |name: &str, pid: &str| format!("[[program]]\nname = \"{name}\"\nprocess = \"{pid}\"\n");
+    let settings = [program("apache", pid("httpd")), program("php", pid("php-fpm"))].concat();
+    lab.join(WEB, "web", &settings);
+    lab.write(
+        "lab.toml",
+        &format!("{DATABASE_FILE}[[host]]\nname = \"web\"\nprograms = [\"apache\", \"php\"]\n"),
+    );
+
+    let url = format!("{}event.php?id=1", text_url(&app.printed));
+    let load = lab
+        .spawn(WEB, &["load", "--url", &url, "--users", "4", "--seconds", "11", "--warmup", "1", "--json"]);
+    std::thread::sleep(Duration::from_secs(2));
+    let shown = output(&mut lab.whyso("a", &["record", "--hosts", "lab.toml", "--for", "5s", "--json"]));
+    let recorded = json_of(&shown);
+    let loaded = json_of(&finish(load, BOUND));
+    let path = recorded["path"].as_str().unwrap();
+    println!("{}", text(&output(&mut lab.whyso("a", &["why", path])).stdout));
+    let why = json_of(&output(&mut lab.whyso("a", &["why", path, "--json"])));
+
+    let tiers = why["tiers"].as_array().unwrap_or_else(|| panic!("no tiers: {}", text(&shown.stderr)));
+    let names: Vec<&str> = tiers.iter().map(|tier| tier["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(names[0].starts_with("web/") && names[0].contains("apache2"), "{names:?}");
+    let lines = tiers[0]["lines"].as_array().unwrap();
+    let of_database: Vec<&Value> = lines.iter().filter(|line| line["tier"] == "the database").collect();
+    assert!(of_database.iter().any(|line| line["depth"] == 3 && line["part"] == "cpu"), "{lines:?}");
+    assert!(!lines.iter().any(|line| line["is_unrecorded"] == true), "{lines:?}");
+    // What the clients measured is what the tiers add up to.
+    let share: f64 = lines
+        .iter()
+        .filter(|line| line["is_divided"] == false)
+        .map(|line| line["share"].as_f64().unwrap())
+        .sum();
+    assert!((share - 1.0).abs() < 0.03, "{share}: {lines:?}");
+    let counted_ms = tiers[0]["mean_ms"].as_f64().unwrap();
+    let measured_ms = loaded["levels"][0]["latency_ms"]["mean"].as_f64().unwrap();
+    println!("clients measured {measured_ms} ms in the mean, the tiers have {counted_ms} ms");
+    assert!((0.8..1.1).contains(&(counted_ms / measured_ms)), "{counted_ms} of {measured_ms}");
+}
+
+/// The address that the application printed.
+fn text_url(printed: &str) -> &str {
+    printed.lines().map(str::trim).find(|line| line.starts_with("http://")).unwrap()
+}
