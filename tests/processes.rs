@@ -123,6 +123,18 @@ fn one_worker_by_its_number_is_watched_and_its_siblings_are_not() {
     assert!((thread_s / 2.0 - 1.0).abs() < 0.15, "one process for two seconds: {thread_s} s");
 }
 
+/// The kernel's thread that waits for readers of read-copy-update runs many times a second.
+#[test]
+fn a_thread_of_the_kernel_is_watched_by_its_name() {
+    let place = Place::new();
+    let asked = ["record", "--process", "rcu_preempt", "--for", "3s", "--stacks=none", "--json"];
+    let found = json_of(&output(&mut place.whyso(&asked)));
+    assert_eq!(found["process"], "rcu_preempt");
+    let process = &found["processes"][0];
+    let thread_s = process["thread_s"].as_f64().unwrap();
+    assert!((thread_s / 3.0 - 1.0).abs() < 0.2, "one thread for three seconds: {process}");
+}
+
 #[test]
 fn a_server_and_programs_are_recorded_together() {
     let place = Place::new();
@@ -161,7 +173,7 @@ fn a_server_and_programs_are_recorded_together() {
     let shown = text(&output(&mut place.whyso(&["why", run])).stdout);
     assert!(shown.contains("Servers and programs") && shown.contains(&one.name), "{shown}");
     let not_measured = run_json_of(run)["not_measured"].to_string();
-    assert!(not_measured.contains(&format!("the stacks of {}", one.name)), "{not_measured}");
+    assert!(not_measured.contains(&format!("the stacks of waits of {}", one.name)), "{not_measured}");
 
     // None is recorded twice.
     let twice = output(place.whyso(&targets).args(["--process", &one.pids[0], "--for", "1s"]));

@@ -118,8 +118,8 @@ pub(crate) fn describe(nodes: &[ClusterNode], info: &mut RunInfo) {
         let names: Vec<String> = programs.iter().map(|node| node.name.clone()).collect();
         info.not_measured.push(NotMeasured::new(
             Missing::Other,
-            format!("the stacks of {}", whyso_words::list(&names)),
-            "of the programs after the first target, the requests, the states of threads and the waits by file are traced, and the memory of the first process is read",
+            format!("the stacks of waits of {}", whyso_words::list(&names)),
+            "of the programs after the first target, the requests, the states of threads and the waits by file are traced, and --stacks-of all samples what they do on CPUs",
         ));
     }
     if others.iter().any(|node| !node.is_loaded) {
