@@ -7,6 +7,8 @@ use crate::budget::Part;
 const SHARE_MIN: f64 = 0.005;
 /// A tier behind answers more requests than it was asked by this factor: others ask it, too.
 const OTHERS_ASK: f64 = 1.1;
+/// From this share of a tier's requests on, its threads work on several by turns.
+pub(super) const INTERLEAVED_MIN: f64 = 0.01;
 /// A file with a smaller share of the waits is not named in a line.
 const FILE_SHARE_MIN: f64 = 0.5;
 
@@ -123,11 +125,20 @@ impl BudgetLines<'_> {
                 depth: depth + 1,
                 tier: self.tiers[at].name.clone(),
                 part: Some(Part::TransitOut),
-                text: format!("between {} and {}", self.tiers[asks].name, self.tiers[at].name),
+                text: between(&self.tiers[asks], &self.tiers[at]),
                 ms: between_ms,
                 ..TierLine::default()
             });
         }
+    }
+}
+
+/// What is left of a wait. A thread that works on others meanwhile may read the answer late.
+fn between(asks: &TierTime, behind: &TierTime) -> String {
+    let way = format!("between {} and {}", asks.name, behind.name);
+    match asks.interleaved >= INTERLEAVED_MIN {
+        true => format!("{way}, or until {} read the answer", asks.name),
+        false => way,
     }
 }
 

@@ -3,10 +3,11 @@
 use whyso_words::{milliseconds, number, percent};
 
 use super::model::{TierCause, TierLine, TierTime};
+use super::nested::INTERLEAVED_MIN;
 use crate::budget::Part;
 use crate::model::Finding;
 
-/// From this share on, requests of one thread that interleave, and arrivals that were not seen, are reported.
+/// From this share on, arrivals that were not seen are reported.
 const REPORTED_MIN: f64 = 0.01;
 /// From so many threads on, in the mean, connections that stay open are reported.
 const KEPT_MIN: f64 = 1.0;
@@ -68,7 +69,7 @@ fn sentence(tier: &TierTime, tiers: &[TierTime]) -> String {
 fn place(line: &TierLine) -> String {
     match line.part {
         _ if line.is_unrecorded => line.text.clone(),
-        Some(Part::TransitOut) => format!("the way {}", line.text),
+        Some(Part::TransitOut) => line.text.clone(),
         _ => format!("{} in {}", line.text, line.tier),
     }
 }
@@ -77,7 +78,7 @@ fn place(line: &TierLine) -> String {
 fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
     let name = &line.tier;
     let of = tiers.iter().find(|other| other.name == line.tier);
-    let interleaves = of.is_some_and(|other| other.interleaved >= REPORTED_MIN);
+    let interleaves = of.is_some_and(|other| other.interleaved >= INTERLEAVED_MIN);
     match tier.cause {
         Some(TierCause::Upstream) => "Record it, too, by --process or --dsn.".to_string(),
         Some(TierCause::KeepaliveIdle) => {
@@ -114,7 +115,7 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
 fn notes(tier: &TierTime) -> Vec<String> {
     let name = &tier.name;
     let mut notes = Vec::new();
-    if tier.interleaved >= REPORTED_MIN {
+    if tier.interleaved >= INTERLEAVED_MIN {
         notes.push(format!(
             "The thread of {} of the requests to {name} worked on others meanwhile: what the thread did after an answer of a server behind \
              counts as the wait for that server.",
