@@ -29,6 +29,9 @@ pub const ASKED: &str = "asked";
 /// The time that threads waited for it within requests, in nanoseconds.
 pub const WAIT_NS: &str = "wait_ns";
 
+/// From when an answer had arrived to when a thread received it, in nanoseconds: an event loop may work on other requests meanwhile.
+pub const LATE_NS: &str = "late_ns";
+
 /// Returns the metric of a state's time within requests, such as "request_cpu_ns".
 pub fn request_state(state: crate::State) -> String {
     format!("request_{}_ns", state.name())

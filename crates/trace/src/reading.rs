@@ -49,6 +49,8 @@ pub struct UpstreamSums {
     pub asked: u64,
     /// The time that threads waited for it.
     pub wait_ns: u64,
+    /// The time from when an answer had arrived to when a thread received it. Of a thread that waits for it, that is what it takes to run again.
+    pub late_ns: u64,
 }
 
 /// The server's side of the load's requests.

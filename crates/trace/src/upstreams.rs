@@ -11,7 +11,7 @@ const PLACES_FROM: u64 = 1 << 63;
 /// In other keys: the address is one of IPv6, and stands where paths do.
 const IN_IPV6: u64 = 1 << 48;
 /// Where `struct upstream` of `bpf/upstream.h` has the path.
-const PATH_AT: usize = 16;
+const PATH_AT: usize = 24;
 
 /// Reads all of them. Servers at the same port or path are one.
 pub(crate) fn upstreams(map: &impl MapCore) -> Vec<UpstreamSums> {
@@ -23,6 +23,7 @@ pub(crate) fn upstreams(map: &impl MapCore) -> Vec<UpstreamSums> {
             Some(known) => {
                 known.asked += sums.asked;
                 known.wait_ns += sums.wait_ns;
+                known.late_ns += sums.late_ns;
             }
             None => all.push(sums),
         }
@@ -38,6 +39,7 @@ fn parse(key: &[u8], value: &[u8]) -> Option<UpstreamSums> {
         address: address(key, value.get(PATH_AT..)?),
         asked: long(value, 0)?,
         wait_ns: long(value, 8)?,
+        late_ns: long(value, 16)?,
     })
 }
 
@@ -77,6 +79,6 @@ mod tests {
         assert_eq!(in_ipv6(11211, Ipv6Addr::LOCALHOST), "tcp 11211");
         assert_eq!(in_ipv6(65535, "2001:db8::1".parse().unwrap()), "tcp [2001:db8::1]:65535");
         assert_eq!(address(0xffff_8881_0000_1000, b"/run/php/fpm.sock\0\0"), "unix /run/php/fpm.sock");
-        assert_eq!(parse(&[0; 8], &[0; 15]), None);
+        assert_eq!(parse(&[0; 8], &[0; 23]), None);
     }
 }

@@ -133,6 +133,11 @@ fn questions_to(reading: &Reading, address: &str) -> (u64, u64) {
     found.map_or((0, 0), |upstream| (upstream.asked, upstream.wait_ns))
 }
 
+fn late_ns(reading: &Reading, address: &str) -> u64 {
+    let found = reading.upstreams.iter().find(|upstream| upstream.address == address);
+    found.map_or(0, |upstream| upstream.late_ns)
+}
+
 fn check_threads(unix: bool, options: &[&str]) {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
@@ -216,4 +221,10 @@ fn requests_that_one_thread_works_on_by_turns_are_counted_and_their_time_is_whol
     );
     let waited = sums.in_requests[State::Upstream as usize];
     assert!(agree(waited, truth.upstream_ns, 0.2, 0), "{waited} is not {}", truth.upstream_ns);
+    // The server behind sleeps for each, and what is left of the waits are answers that the busy thread read late, and the ways.
+    let [before, after] = [&traced.before, &traced.after].map(|reading| late_ns(reading, &traced.upstream));
+    let (late, left) =
+        (after - before, truth.upstream_ns.saturating_sub(4 * REQUESTS as u64 * SLEEP_US * 1000));
+    println!("answers were {late} ns late, of {left} ns that the server behind did not sleep");
+    assert!(late <= left && late >= left / 4, "{late} of {left}");
 }

@@ -7,6 +7,8 @@ use crate::budget::Part;
 const KEPT_MIN: f64 = 0.5;
 /// From this share of a program's threads on that work on requests, its workers are too few. Threads that only manage the others count, too.
 const BUSY_MIN: f64 = 0.5;
+/// From this share of a program's requests on, its threads work on several by turns.
+const BY_TURNS_MIN: f64 = 0.5;
 /// A smaller share of the time names no cause.
 const SHARE_MIN: f64 = 0.2;
 /// Parts of the paths of PHP's and others' files of sessions.
@@ -31,6 +33,7 @@ pub(super) fn cause(tier: &TierTime, tiers: &[TierTime]) -> Option<TierCause> {
     let part = line.part?;
     match part {
         Part::TransitIn if of.is_database => None,
+        Part::TransitIn if of.interleaved >= BY_TURNS_MIN => Some(TierCause::EventLoop),
         Part::TransitIn if of.threads > 0.0 && of.kept_threads >= KEPT_MIN * of.threads => {
             Some(TierCause::KeepaliveIdle)
         }

@@ -20,7 +20,7 @@ use crate::budget::Part;
 use crate::level::Level;
 use crate::model::{Counter, FileWait, NodeInput};
 use listeners::Listeners;
-use nested::{lines, longest};
+use nested::{INTERLEAVED_MIN, lines, longest};
 
 /// Source and metrics of a database server's sums, in the order of [`PROGRAM_SUMS`].
 const SERVER: &str = "trace";
@@ -163,25 +163,35 @@ impl Sums<'_> {
         of_threads.map(|counter| counter.increase).sum()
     }
 
-    /// Addresses of the servers behind, each with how often it was asked, and how long it was waited for.
-    fn upstreams(&self) -> Vec<(String, f64, f64)> {
-        let mut found: Vec<(String, f64, f64)> = Vec::new();
+    /// The servers behind, by address.
+    fn upstreams(&self) -> Vec<UpstreamSums> {
+        let mut found: Vec<UpstreamSums> = Vec::new();
         let makes_sense = |counter: &&Counter| (0.0..SUM_MAX).contains(&counter.increase);
         let of_upstreams = self.counters.iter().filter(|counter| counter.series.source == tier::UPSTREAM);
         for counter in of_upstreams.filter(makes_sense) {
             let address = &counter.series.instance;
-            let at = found.iter().position(|(known, ..)| known == address).unwrap_or_else(|| {
-                found.push((address.clone(), 0.0, 0.0));
+            let at = found.iter().position(|known| known.address == *address).unwrap_or_else(|| {
+                found.push(UpstreamSums { address: address.clone(), ..UpstreamSums::default() });
                 found.len() - 1
             });
             match counter.series.metric.as_str() {
-                tier::ASKED => found[at].1 += counter.increase,
-                tier::WAIT_NS => found[at].2 += counter.increase,
+                tier::ASKED => found[at].asked += counter.increase,
+                tier::WAIT_NS => found[at].ns += counter.increase,
+                tier::LATE_NS => found[at].late_ns += counter.increase,
                 _ => {}
             }
         }
         found
     }
+}
+
+/// What was waited for at a server behind.
+#[derive(Default)]
+struct UpstreamSums {
+    address: String,
+    asked: f64,
+    ns: f64,
+    late_ns: f64,
 }
 
 /// `None`: too few requests were answered.
@@ -227,13 +237,16 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
     parts.sort_by(|a, b| b.ms.total_cmp(&a.ms));
     let waited = sums.upstreams();
     // Of a thread that works on several requests by turns, the waits of the thread are not those of the requests. They only divide these.
-    let all_waited_ns: f64 = waited.iter().map(|(.., ns)| ns).sum();
+    let all_waited_ns: f64 = waited.iter().map(|sums| sums.ns).sum();
     let share = |ns: f64| if all_waited_ns > 0.0 { ns / all_waited_ns } else { 0.0 };
-    let upstream = |(address, asked, ns): (String, f64, f64)| UpstreamTime {
-        address,
+    let interleaved = (sums.of(tier::INTERLEAVED) / requests).min(1.0);
+    let upstream = |sums: UpstreamSums| UpstreamTime {
+        address: sums.address,
         tier: None,
-        asked: asked / requests,
-        ms: ms(upstream_ns * share(ns)),
+        asked: sums.asked / requests,
+        ms: ms(upstream_ns * share(sums.ns)),
+        // Of a thread that waits for one answer, it is in the thread's own states.
+        late_ms: if interleaved >= INTERLEAVED_MIN { ms(sums.late_ns) } else { 0.0 },
     };
     let mut upstreams: Vec<UpstreamTime> = waited.into_iter().map(upstream).collect();
     upstreams.sort_by(|a, b| b.ms.total_cmp(&a.ms));
@@ -249,7 +262,7 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
         unaccounted_ms: ms(request_ns - in_states_ns),
         parts,
         upstreams,
-        interleaved: (sums.of(tier::INTERLEAVED) / requests).min(1.0),
+        interleaved,
         unseen: (unseen / requests).min(1.0),
         threads: if is_program { sums.thread_ns() / 1e9 / seconds } else { 0.0 },
         kept_threads: sums.of(tier::KEPT_NS) / 1e9 / seconds,

@@ -52,6 +52,8 @@ pub enum TierCause {
     KeepaliveIdle,
     /// A server behind that was not recorded.
     Upstream,
+    /// Requests or answers wait for a thread that works on several requests by turns, and is busy with others.
+    EventLoop,
     /// Threads queue for the inode of a folder or file of sessions.
     SessionFiles,
     /// Threads queue for the inode of a log, which one of them writes at a time.
@@ -65,6 +67,7 @@ impl TierCause {
             TierCause::WorkerPool => "worker-pool",
             TierCause::KeepaliveIdle => "keepalive-idle",
             TierCause::Upstream => "upstream",
+            TierCause::EventLoop => "event-loop",
             TierCause::SessionFiles => "session-files",
             TierCause::LogFile => "log-file",
         }
@@ -105,6 +108,8 @@ pub struct UpstreamTime {
     /// Questions to it for each request.
     pub asked: f64,
     pub ms: f64,
+    /// Of a tier whose threads work on several requests by turns: for how long answers had arrived before a thread received them.
+    pub late_ms: f64,
 }
 
 /// A line of the nested budget. Those without lines below them add up to the whole.

@@ -119,26 +119,31 @@ impl BudgetLines<'_> {
         self.path.push(at);
         let inside_ms = self.tier(at, of_it, depth + 1);
         self.path.pop();
-        let between_ms = ms - inside_ms;
+        // What is left bounds it: it may have been a question of no request.
+        let late_ms = (upstream.late_ms * scale).min(ms - inside_ms).max(0.0);
+        let late_ms = if self.is_small(late_ms) { 0.0 } else { late_ms };
+        if late_ms > 0.0 {
+            let asks = &self.tiers[asks].name;
+            self.push(TierLine {
+                depth: depth + 1,
+                tier: asks.clone(),
+                part: Some(Part::TransitIn),
+                text: format!("answers that waited to be picked up by {asks}"),
+                ms: late_ms,
+                ..TierLine::default()
+            });
+        }
+        let between_ms = ms - inside_ms - late_ms;
         if !self.is_small(between_ms) {
             self.push(TierLine {
                 depth: depth + 1,
                 tier: self.tiers[at].name.clone(),
                 part: Some(Part::TransitOut),
-                text: between(&self.tiers[asks], &self.tiers[at]),
+                text: format!("between {} and {}", self.tiers[asks].name, self.tiers[at].name),
                 ms: between_ms,
                 ..TierLine::default()
             });
         }
-    }
-}
-
-/// What is left of a wait. A thread that works on others meanwhile may read the answer late.
-fn between(asks: &TierTime, behind: &TierTime) -> String {
-    let way = format!("between {} and {}", asks.name, behind.name);
-    match asks.interleaved >= INTERLEAVED_MIN {
-        true => format!("{way}, or until {} read the answer", asks.name),
-        false => way,
     }
 }
 

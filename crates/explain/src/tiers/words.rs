@@ -78,7 +78,6 @@ fn place(line: &TierLine) -> String {
 fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
     let name = &line.tier;
     let of = tiers.iter().find(|other| other.name == line.tier);
-    let interleaves = of.is_some_and(|other| other.interleaved >= INTERLEAVED_MIN);
     match tier.cause {
         Some(TierCause::Upstream) => "Record it, too, by --process or --dsn.".to_string(),
         Some(TierCause::KeepaliveIdle) => {
@@ -90,9 +89,10 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
                 number(threads),
             )
         }
-        Some(TierCause::WorkerPool) if interleaves => {
-            format!("The threads of {name} work on several requests by turns, and were busy with others.")
-        }
+        Some(TierCause::EventLoop) => format!(
+            "A thread of {name} works on several requests by turns, and was busy with others or waited for a CPU: shorten its work on a CPU, or \
+             start more processes."
+        ),
         Some(TierCause::WorkerPool) => {
             format!("Most threads of {name} were at work: give it more workers, if CPUs are left.")
         }

@@ -163,7 +163,7 @@ int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 				learn_address(sk);
 			server_received(a, sk, length);
 		} else if (watched.programs) {
-			program_hears(a);
+			program_hears(a, sk);
 		}
 	}
 	else if (a->side == LOAD)

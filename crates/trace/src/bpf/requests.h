@@ -556,12 +556,17 @@ static __always_inline void program_asks(struct account *a, struct sock *sk)
 {
 	__u64 key, now;
 	struct upstream *upstream;
+	struct end *e;
 
-	// What it asks after the answer is in no request's time.
-	if (a->request == NONE || a->request == REPLIED)
-		return;
 	key = key_of_upstream(sk);
 	if (!key)
+		return;
+	// From here on it is seen when the answer arrives.
+	e = end_of(sk, NOBODY);
+	if (e)
+		e->arrived_ns = 0;
+	// What it asks after the answer is in no request's time.
+	if (a->request == NONE || a->request == REPLIED)
 		return;
 	if (!a->asked || a->upstream != key) {
 		upstream = upstream_of(key, sk);
@@ -582,8 +587,21 @@ static __always_inline void program_asks(struct account *a, struct sock *sk)
 	end_write(a);
 }
 
-static __always_inline void program_hears(struct account *a)
+// It receives an answer, which may have arrived while it did something else.
+static __always_inline void program_hears(struct account *a, struct sock *sk)
 {
+	struct end *e = bpf_sk_storage_get(&ends, sk, 0, 0);
+	struct upstream *upstream;
+	__u64 key, now;
+
+	if (e && e->arrived_ns) {
+		now = monotonic_ns();
+		key = key_of_upstream(sk);
+		upstream = bpf_map_lookup_elem(&upstreams, &key);
+		if (upstream && now > e->arrived_ns)
+			__sync_fetch_and_add(&upstream->late_ns, now - e->arrived_ns);
+		e->arrived_ns = 0;
+	}
 	begin_write(a);
 	a->asked = 0;
 	end_write(a);

@@ -48,6 +48,7 @@ struct {
 struct upstream {
 	__u64 asked; // times that a thread sent to it within a request, after it had received
 	__u64 ns; // that threads waited for it within requests
+	__u64 late_ns; // that its answers had arrived before a thread received them
 	char path[PATH_BYTES]; // of its socket; of TCP over IPv6, the address; else empty
 	__u32 unused;
 };
