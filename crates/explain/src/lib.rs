@@ -71,6 +71,7 @@ pub mod program_functions;
 pub mod programs;
 mod rates;
 mod regime;
+mod requests;
 mod service_level;
 mod sessions;
 pub mod statements;
@@ -145,6 +146,8 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     let at = about.and_then(|at| levels.get(at));
     let tiers = at.or(only(&levels)).map_or(Vec::new(), |level| tiers::times(level, None));
     findings.extend(tiers::findings(&tiers).into_iter().map(Some));
+    let access_logs = at.or(only(&levels)).map_or(Vec::new(), |level| requests::times(level, &tiers));
+    findings.extend(requests::findings(&access_logs).into_iter().map(Some));
     findings.extend(at.map_or(Vec::new(), nodes::findings).into_iter().map(Some));
     findings.extend(pauses::findings(&levels, about).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
@@ -184,6 +187,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         possible: suspected.possible,
         cpu_gains: suspected.cpu_gains,
         tiers,
+        access_logs,
         processes: Vec::new(),
         headline: headline::headline(&levels, shape.as_ref(), &unusable),
         unusable,
@@ -200,6 +204,9 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
     let tiers =
         waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), |level| tiers::times(level, Some(name)));
     let mut findings = tiers::findings(&tiers);
+    let access_logs =
+        waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), |level| requests::times(level, &tiers));
+    findings.extend(requests::findings(&access_logs));
     findings.extend(processes::findings(name, &input.levels, &processes, !tiers.is_empty()));
     findings.extend(pauses::findings(&levels, waits_about));
     findings.extend(others::steal_finding(&levels));
@@ -211,6 +218,7 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
         nodes,
         headline: tiers::headline(&tiers).unwrap_or_else(|| format!("Where the time of {name} went.")),
         tiers,
+        access_logs,
         findings,
         levels: levels.into_iter().map(|level| without_throughput(level.verdict)).collect(),
         ..Explanation::default()

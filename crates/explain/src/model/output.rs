@@ -7,6 +7,7 @@ use whyso_inference::{Estimate, Steadiness, UslFit};
 use super::{CpuUse, Evidence, FileWait, SeriesName};
 use crate::budget::Budget;
 use crate::nodes::NodeState;
+use crate::requests::AccessLogTime;
 use crate::suspects::{CpuGains, Limit, Possible, Suspect};
 use crate::tiers::TierTime;
 
@@ -47,6 +48,9 @@ pub struct Explanation {
     /// asks come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierTime>,
+    /// What access logs got at that level, where some were followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access_logs: Vec<AccessLogTime>,
     /// Of processes that are no server's, where their threads' time went: one a level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessTime>,

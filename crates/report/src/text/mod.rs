@@ -10,6 +10,7 @@ pub(crate) mod level;
 pub(crate) mod nodes;
 pub(crate) mod pfs;
 pub(crate) mod requirements;
+pub(crate) mod requests;
 pub(crate) mod statements;
 pub(crate) mod tiers;
 pub(crate) mod timers;
