@@ -28,6 +28,8 @@ pub const UPSTREAM: &str = "upstream";
 pub const ASKED: &str = "asked";
 /// The time that threads waited for it within requests, in nanoseconds.
 pub const WAIT_NS: &str = "wait_ns";
+/// Connections to it over TCP that failed because no local port was left, also outside of requests.
+pub const WITHOUT_PORT: &str = "without_port";
 
 /// Returns the metric of a state's time within requests, such as "request_cpu_ns".
 pub fn request_state(state: crate::State) -> String {

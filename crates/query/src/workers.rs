@@ -10,6 +10,8 @@ use whyso_record::run::Window;
 
 use crate::Error;
 
+/// The host of the first target's series.
+const FIRST: &str = "server";
 /// Tables of a window that are read, at most: processes change slowly.
 const TABLES_MAX: usize = 60;
 /// Of a window without a table of its own, one that was read so long before or after it.
@@ -21,9 +23,15 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     if !recording.row_sources().iter().any(|known| known == Worker::SOURCE) {
         return Ok(());
     }
+    let run = recording.run();
+    let first = run.node.as_ref().map(|node| node.name.clone()).or_else(|| run.process().map(str::to_string));
+    let first = first.unwrap_or_else(|| FIRST.to_string());
     for level in levels {
         let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
         level.workers = chosen(recording, window)?;
+        for worker in level.workers.iter_mut().flatten().filter(|worker| worker.program == FIRST) {
+            worker.program.clone_from(&first);
+        }
     }
     Ok(())
 }

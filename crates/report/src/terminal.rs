@@ -28,7 +28,11 @@ pub fn terminal(run: &RunInfo, explanation: &Explanation) -> String {
         tables if tables.is_empty() => tables,
         tables => format!("\n{tables}"),
     };
-    format!("{headline}{blank}{}{nodes}{logs}\n{}", levels_table(run, explanation), findings_text(explanation))
+    format!(
+        "{headline}{blank}{}{nodes}{logs}\n{}",
+        levels_table(run, explanation),
+        findings_text(explanation)
+    )
 }
 
 fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {

@@ -49,6 +49,8 @@ pub struct UpstreamSums {
     pub asked: u64,
     /// The time that threads waited for it.
     pub wait_ns: u64,
+    /// Connections to it over TCP that failed because no local port was left.
+    pub without_port: u64,
 }
 
 /// The server's side of the load's requests.

@@ -27,7 +27,11 @@ pub(crate) fn record(recorder: &Recorder, host: &str, read: &Reading, (begin_ns,
     let of_upstreams = read.upstreams.iter().flat_map(|upstream| {
         let of =
             |metric, unit, sum| value(recorder, host, (tier::UPSTREAM, metric, &upstream.address), unit, sum);
-        [of(tier::ASKED, "1", upstream.asked), of(tier::WAIT_NS, "ns", upstream.wait_ns)]
+        [
+            of(tier::ASKED, "1", upstream.asked),
+            of(tier::WAIT_NS, "ns", upstream.wait_ns),
+            of(tier::WITHOUT_PORT, "1", upstream.without_port),
+        ]
     });
     give(recorder, tier::UPSTREAM, (begin_ns, end_ns), of_upstreams.collect());
 }

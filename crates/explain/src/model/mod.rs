@@ -28,3 +28,4 @@ pub use crate::suspects::{
     Cause, Class, CpuGains, Gain, Holder, Limit, Possible, Resource, Suspect, SuspectObject,
 };
 pub use crate::tiers::{TierCause, TierFile, TierLine, TierPart, TierTime, UpstreamTime};
+pub use crate::worker_memory::WorkerMemory;

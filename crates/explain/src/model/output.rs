@@ -10,6 +10,7 @@ use crate::nodes::NodeState;
 use crate::requests::AccessLogTime;
 use crate::suspects::{CpuGains, Limit, Possible, Suspect};
 use crate::tiers::TierTime;
+use crate::worker_memory::WorkerMemory;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Explanation {
@@ -51,6 +52,9 @@ pub struct Explanation {
     /// What access logs got at that level, where some were followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access_logs: Vec<AccessLogTime>,
+    /// Recorded programs with several processes, and their memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerMemory>,
     /// Of processes that are no server's, where their threads' time went: one a level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessTime>,

@@ -34,7 +34,12 @@ fn table(log: &AccessLogTime) -> String {
     if log.processes.len() > 1 || log.processes.iter().any(|process| process.program.is_some()) {
         let mut rows = vec![["requests", "mean ms", "process", "program"].map(str::to_string).to_vec()];
         rows.extend(log.processes.iter().map(process));
-        let _ = write!(out, "\nRequests of {} by process\n{}", clean(&log.log), aligned_with_words(&rows, &[2, 3]));
+        let _ = write!(
+            out,
+            "\nRequests of {} by process\n{}",
+            clean(&log.log),
+            aligned_with_words(&rows, &[2, 3])
+        );
     }
     out
 }
@@ -130,7 +135,10 @@ mod tests {
             all: RequestKind { share: Some(1.0), ..kind.clone() },
             kinds: vec![kind],
             left_out: 2,
-            processes: vec![ServingProcess { pid: "7".to_string(), requests: 9, ..ServingProcess::default() }; 2],
+            processes: vec![
+                ServingProcess { pid: "7".to_string(), requests: 9, ..ServingProcess::default() };
+                2
+            ],
             traced: Some(traced),
         };
         let text = requests(&[log]);

@@ -46,7 +46,16 @@ pub fn why(explanation: &Explanation) -> String {
     out.push('\n');
     let is_told = |finding: &&Finding| {
         finding.id.starts_with("budget")
-            || matches!(finding.id.as_str(), "tier-budget" | "tier-note" | "access-log" | "pauses" | "watching")
+            || matches!(
+                finding.id.as_str(),
+                "tier-budget"
+                    | "tier-note"
+                    | "access-log"
+                    | "worker-memory"
+                    | "ephemeral-ports"
+                    | "pauses"
+                    | "watching"
+            )
     };
     for finding in explanation.findings.iter().filter(is_told) {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
