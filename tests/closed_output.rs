@@ -56,7 +56,11 @@ fn output_that_can_not_be_written_is_an_error_and_a_pipe_that_nobody_reads_is_no
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     fs::create_dir_all(place.runs()).unwrap();
     record(&place.runs().join("one"), "one");
-    let listing: [&[&str]; 20] = [
+    let line = "::1 - - [28/Nov/2026:19:40:04 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"curl\"\n";
+    fs::write(place.path().join("access.log"), line).unwrap();
+    let listing: [&[&str]; 22] = [
+        &["access-log", "access.log"],
+        &["access-log", "access.log", "--json"],
         &["snapshots"],
         &["server", "stop"],
         &["server", "list"],

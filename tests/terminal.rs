@@ -60,7 +60,17 @@ fn a_recording_full_of_control_characters_steers_no_terminal() {
     }
     let one = place.runs().join("one").display().to_string();
     let two = place.runs().join("two").display().to_string();
+    let log = place.path().join("access.log").display().to_string();
+    let line = |target: &str| {
+        format!("::1 - - [28/Nov/2026:19:40:04 +0000] \"GET {target} HTTP/1.1\" 200 5 \"-\" \"{HARM}\"\n")
+    };
+    // A torn line, and kinds whose names have what was sent.
+    fs::write(&log, format!("{HARM}\n{}{}", line("/"), line(&format!("/{}?a{HARM}", HARM.trim())))).unwrap();
     let commands: &[&[&str]] = &[
+        &["access-log", &log, "--format", "combined"],
+        &["access-log", &log, "--format", "combined", "--json"],
+        &["access-log", &log, "--format", HARM],
+        &["access-log", &log, "--run", &one],
         &["runs"],
         &["runs", "--json"],
         &["why", &one],

@@ -136,6 +136,16 @@ fn few_workers_of_php_are_a_queue_in_the_time_of_a_request_to_apache() {
         (&"transit_in".into(), &"waiting to be picked up".into())
     );
     assert!(longest["share"].as_f64().unwrap() > 0.5, "{longest}");
+
+    // What waits for a worker stands in the queue of PHP-FPM's socket: six of eight users, if Apache keeps none of them.
+    let php = tiers.iter().find(|tier| tier["name"].as_str().unwrap().contains("php-fpm")).unwrap();
+    let queued = php["accept_queue"].as_f64().unwrap_or_else(|| panic!("{php}"));
+    println!("{queued} connections in the accept queue of PHP-FPM");
+    assert!((1.0..=USERS as f64).contains(&queued), "{php}");
+    let workers = why["workers"].as_array().unwrap();
+    let workers = workers.iter().find(|of| of["program"] == php["name"]).unwrap_or_else(|| panic!("{why}"));
+    assert_eq!(workers["workers"], 2.0, "{workers}");
+    assert!(workers["private_bytes"].as_f64().unwrap() > 1e5, "{workers}");
 }
 
 #[test]

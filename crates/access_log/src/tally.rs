@@ -115,6 +115,13 @@ impl Sums {
         let _ = self.durations_us.add(&other.durations_us);
     }
 
+    /// Returns how many requests took how long, in microseconds: at most 1 % too high. The shortest first.
+    pub fn durations_us(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.durations_us
+            .iter_recorded()
+            .map(|each| (each.value_iterated_to(), u64::from(each.count_at_value())))
+    }
+
     /// Returns the mean duration in nanoseconds. `None`: no request has a duration.
     #[must_use]
     pub fn mean_ns(&self) -> Option<u64> {
@@ -169,6 +176,12 @@ impl Tally {
     #[must_use]
     pub fn line(&self, place: usize) -> Option<&TallyLine> {
         self.lines.get(place)
+    }
+
+    /// Returns the name of the kind at a place, as all paths together show it.
+    #[must_use]
+    pub fn name_at(&self, place: usize) -> Option<String> {
+        self.lines.get(place).map(|line| self.current_name(&line.name))
     }
 
     /// Returns the number of places.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::activities::Activities;
 use crate::model::{
-    Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, LoopKind,
-    Machine, MachineInput, NodeInput, Pauses, Regime, SampledClass, StatementTime,
+    AccessLogInput, Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict,
+    LockObject, LoopKind, Machine, MachineInput, NodeInput, Pauses, Regime, SampledClass, StatementTime,
+    Worker,
 };
 use crate::sessions::Sessions;
 use whyso_inference::bins::BINS_PER_S;
@@ -89,6 +90,8 @@ pub(crate) struct Level<'a> {
     pub(crate) activities: Option<Activities>,
     pub(crate) ended_waits: &'a [EndedWaits],
     pub(crate) lock_objects: &'a [LockObject],
+    pub(crate) access_logs: &'a [AccessLogInput],
+    pub(crate) workers: &'a [Vec<Worker>],
     pub(crate) pacing: LoopKind,
     /// What sessions did, by samples of the process list.
     pub(crate) sessions: Option<Sessions>,
@@ -176,6 +179,8 @@ impl<'a> Level<'a> {
             activities: Activities::of(&input.activities),
             ended_waits: &input.ended_waits,
             lock_objects: &input.lock_objects,
+            access_logs: &input.access_logs,
+            workers: &input.workers,
             pacing: input.pacing,
             sessions,
             is_untraced,

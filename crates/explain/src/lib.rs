@@ -66,11 +66,13 @@ mod others;
 mod pauses;
 pub mod pfs;
 mod pfs_setup;
+mod ports;
 mod processes;
 pub mod program_functions;
 pub mod programs;
 mod rates;
 mod regime;
+mod requests;
 mod service_level;
 mod sessions;
 pub mod statements;
@@ -82,6 +84,7 @@ pub mod versus;
 mod wake;
 mod warnings;
 mod watching;
+mod worker_memory;
 
 pub use activities::activity_of;
 pub use cpu::{cpu_use, server_cpu_s};
@@ -92,7 +95,7 @@ pub use tiers::request_words;
 pub use whyso_model::slo;
 
 use level::Level;
-use model::{Budget, Explanation, Finding, Input, LevelVerdict};
+use model::{Budget, Explanation, Finding, Input, LevelVerdict, WorkerMemory};
 use regime::Shape;
 
 /// Explains a run. See the crate's page for what comes out; it never fails.
@@ -146,6 +149,11 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     let at = about.and_then(|at| levels.get(at));
     let tiers = at.or(only(&levels)).map_or(Vec::new(), |level| tiers::times(level, None));
     findings.extend(tiers::findings(&tiers).into_iter().map(Some));
+    let about_level = at.or(only(&levels));
+    let access_logs = about_level.map_or(Vec::new(), |level| requests::times(level, &tiers));
+    findings.extend(requests::findings(&access_logs).into_iter().map(Some));
+    let workers = about_level.map_or(Vec::new(), worker_memory::workers);
+    findings.extend(about_level.into_iter().flat_map(|level| of_programs(level, None, &workers)).map(Some));
     findings.extend(at.map_or(Vec::new(), nodes::findings).into_iter().map(Some));
     findings.extend(pauses::findings(&levels, about).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
@@ -185,6 +193,8 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         possible: suspected.possible,
         cpu_gains: suspected.cpu_gains,
         tiers,
+        access_logs,
+        workers,
         processes: Vec::new(),
         headline: headline::headline(&levels, shape.as_ref(), &unusable),
         unusable,
@@ -201,6 +211,12 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
     let tiers =
         waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), |level| tiers::times(level, Some(name)));
     let mut findings = tiers::findings(&tiers);
+    let access_logs =
+        waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), |level| requests::times(level, &tiers));
+    findings.extend(requests::findings(&access_logs));
+    let about_level = waits_about.and_then(|at| levels.get(at));
+    let workers = about_level.map_or(Vec::new(), worker_memory::workers);
+    findings.extend(about_level.into_iter().flat_map(|level| of_programs(level, Some(name), &workers)));
     findings.extend(processes::findings(name, &input.levels, &processes, !tiers.is_empty()));
     findings.extend(pauses::findings(&levels, waits_about));
     findings.extend(others::steal_finding(&levels));
@@ -212,10 +228,19 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
         nodes,
         headline: tiers::headline(&tiers).unwrap_or_else(|| format!("Where the time of {name} went.")),
         tiers,
+        access_logs,
+        workers,
         findings,
         levels: levels.into_iter().map(|level| without_throughput(level.verdict)).collect(),
         ..Explanation::default()
     }
+}
+
+/// What is reported of programs in addition to their requests: ports that ran out, and their workers.
+fn of_programs(level: &Level, only: Option<&str>, workers: &[WorkerMemory]) -> Vec<Finding> {
+    let mut findings = ports::findings(level, only);
+    findings.extend(worker_memory::findings(level, workers));
+    findings
 }
 
 /// A single window, whether or not anything can be said of its load.

@@ -15,6 +15,7 @@
 mod facts;
 mod file_wait;
 mod lock_wait;
+mod logged_requests;
 pub mod measures;
 mod moments;
 mod not_measured;
@@ -29,10 +30,12 @@ pub mod slo;
 pub mod state;
 mod stop;
 pub mod tier;
+mod worker;
 
 pub use facts::{HostFacts, ServerFacts};
 pub use file_wait::FileWait;
 pub use lock_wait::{LockKind, LockWait};
+pub use logged_requests::{LogGroup, LoggedRequests};
 pub use moments::Moments;
 pub use not_measured::{Missing, NotMeasured};
 pub use pacing::{ArrivalRate, Arrivals, Pacing, ThinkTime};
@@ -44,6 +47,7 @@ pub use series_name::SeriesName;
 pub use size::parse_size;
 pub use state::{STATES, State};
 pub use stop::Stop;
+pub use worker::Worker;
 
 /// Between two times at which the commands of a server's clients are handed to the recorder.
 pub const COMMANDS_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);

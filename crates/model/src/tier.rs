@@ -28,6 +28,8 @@ pub const UPSTREAM: &str = "upstream";
 pub const ASKED: &str = "asked";
 /// The time that threads waited for it within requests, in nanoseconds.
 pub const WAIT_NS: &str = "wait_ns";
+/// Connections to it over TCP that failed because no local port was left, also outside of requests.
+pub const WITHOUT_PORT: &str = "without_port";
 
 /// From when an answer had arrived to when a thread received it, in nanoseconds: an event loop may work on other requests meanwhile.
 pub const LATE_NS: &str = "late_ns";

@@ -14,7 +14,7 @@ use whyso_record::run::{
 
 use crate::agreement::thread_disagreement;
 use crate::level_series::{add_chosen, add_machines, add_nodes};
-use crate::{Error, file_waits, locks, pauses, wait_classes};
+use crate::{Error, file_waits, locks, logged_requests, pauses, wait_classes, workers};
 
 /// A shorter warm-up, in seconds, shows nothing about steadiness: it has too few slots.
 const SHORTEST_WARMUP_S: f64 = 2.0;
@@ -86,6 +86,8 @@ pub(crate) fn input_of(recording: &Recording, run: &RunInfo) -> Result<Input, Er
         pauses::add(recording, &mut levels)?;
         wait_classes::add(recording, &mut levels)?;
         locks::add(recording, &mut levels)?;
+        logged_requests::add(recording, &mut levels)?;
+        workers::add(recording, &mut levels)?;
     }
     let mut not_measured = run.not_measured.clone();
     not_measured.extend(recording.problems().iter().cloned().map(NotMeasured::from));
@@ -266,6 +268,8 @@ pub fn level_input(level: &Level) -> LevelInput {
         activities: Vec::new(),
         ended_waits: Vec::new(),
         lock_objects: Vec::new(),
+        access_logs: Vec::new(),
+        workers: Vec::new(),
         warmup_steady: warmup_steady(level),
         in_flight: result.in_flight,
         user_seconds: result.user_seconds,

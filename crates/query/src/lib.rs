@@ -28,6 +28,7 @@ mod file_waits;
 mod for_report;
 mod level_series;
 mod locks;
+mod logged_requests;
 mod pauses;
 mod pfs;
 mod pfs_setup;
@@ -40,6 +41,7 @@ mod thread_times;
 mod threads;
 mod timeline;
 mod wait_classes;
+mod workers;
 
 pub use agreement::thread_disagreement;
 pub use compare::{CompareBy, compare, history, runs_at};

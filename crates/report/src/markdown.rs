@@ -4,7 +4,7 @@ mod pfs;
 mod statements;
 mod writer;
 
-use whyso_explain::model::{Budget, Cause, Estimate, Explanation, LevelVerdict};
+use whyso_explain::model::{Budget, Cause, Estimate, Explanation, LevelVerdict, RequestKind};
 use whyso_record::run::{Level, Purpose, RunEnd, RunInfo};
 use whyso_words::{amount, at_least, bytes, count, milliseconds, number, percent_number, users, whole};
 
@@ -15,7 +15,7 @@ use crate::text::budget::visible_parts;
 use crate::text::engine::{engines, switches};
 use crate::text::files::{FILES_SHOWN_MAX, file_cells};
 use crate::text::level::{regime_name, unit, validity, workload};
-use crate::text::{dash, generators, transactions};
+use crate::text::{capital, dash, generators, requests, transactions};
 use statements::statements_of;
 use writer::{Markdown, escaped};
 
@@ -27,6 +27,8 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation, extras: &Extras<'_>) -
     levels(&mut out, run, explanation);
     actions(&mut out, explanation);
     budget(&mut out, run, explanation);
+    tiers(&mut out, explanation);
+    requests(&mut out, explanation);
     files(&mut out, explanation);
     growth(&mut out, run, explanation);
     statements(&mut out, run);
@@ -183,6 +185,37 @@ fn recorded_levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation)
         ]);
     }
     out.line("\nUsers are connections that were at work. Requests are what the kernel saw of them; their mean time is known, how it was spread is not.");
+}
+
+/// Where the time of a request to each first program went.
+fn tiers(out: &mut Markdown, explanation: &Explanation) {
+    for tier in explanation.tiers.iter().filter(|tier| !tier.lines.is_empty()) {
+        out.heading(&format!("Where the time of a request to {} went", tier.name));
+        out.table(&["what it is", "ms", "share"]);
+        for line in &tier.lines {
+            // Blanks at the begin of a cell are not shown.
+            let indent = "– ".repeat(line.depth as usize);
+            let text = format!("{indent}{}", escaped(&line.text));
+            out.row(&[text, number(line.ms), whyso_words::percent(line.share)]);
+        }
+    }
+}
+
+/// What access logs got, by kind of request.
+fn requests(out: &mut Markdown, explanation: &Explanation) {
+    for log in &explanation.access_logs {
+        out.heading(&requests::title(log));
+        out.table(&requests::HEAD);
+        let all = RequestKind { name: "all".to_string(), ..log.all.clone() };
+        for kind in std::iter::once(&all).chain(&log.kinds) {
+            out.row(&requests::cells(kind).iter().map(|cell| escaped(cell)).collect::<Vec<_>>());
+        }
+        for line in [Some(requests::left_out(log)), requests::traced(log)].into_iter().flatten() {
+            if !line.is_empty() {
+                out.line(&format!("\n{}", escaped(&capital(&line))));
+            }
+        }
+    }
 }
 
 /// What the threads of processes waited for, by file.

@@ -9,6 +9,7 @@ use whyso_words::{number, percent, seconds};
 use crate::text::files::{FILES_SHOWN_MAX, file_cells};
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
 use crate::text::nodes::nodes;
+use crate::text::requests::requests;
 use crate::text::tiers::tiers;
 
 /// The sentences, and a table of states and one of files for each window.
@@ -16,6 +17,10 @@ pub(crate) fn processes(explanation: &Explanation) -> String {
     let mut out = tiers(&explanation.tiers);
     if !out.is_empty() {
         out.push('\n');
+    }
+    let logs = requests(&explanation.access_logs);
+    if !logs.is_empty() {
+        let _ = writeln!(out, "{logs}");
     }
     for finding in &explanation.findings {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));

@@ -12,6 +12,7 @@ use crate::text::generators::generators;
 use crate::text::layout::{TEXT_WIDTH, aligned_with_words, lines_of, wrapped};
 use crate::text::level::how_unsteady;
 use crate::text::nodes::nodes;
+use crate::text::requests::requests;
 use crate::text::requirements::{kinds_of_transactions, service_levels};
 use crate::text::{clean, dash};
 
@@ -23,7 +24,15 @@ pub fn terminal(run: &RunInfo, explanation: &Explanation) -> String {
         table if table.is_empty() => table,
         table => format!("\n{table}"),
     };
-    format!("{headline}{blank}{}{nodes}\n{}", levels_table(run, explanation), findings_text(explanation))
+    let logs = match requests(&explanation.access_logs) {
+        tables if tables.is_empty() => tables,
+        tables => format!("\n{tables}"),
+    };
+    format!(
+        "{headline}{blank}{}{nodes}{logs}\n{}",
+        levels_table(run, explanation),
+        findings_text(explanation)
+    )
 }
 
 fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {

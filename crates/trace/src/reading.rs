@@ -51,6 +51,8 @@ pub struct UpstreamSums {
     pub wait_ns: u64,
     /// The time from when an answer had arrived to when a thread received it. Of a thread that waits for it, that is what it takes to run again.
     pub late_ns: u64,
+    /// Connections to it over TCP that failed because no local port was left.
+    pub without_port: u64,
 }
 
 /// The server's side of the load's requests.

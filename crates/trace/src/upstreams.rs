@@ -12,6 +12,8 @@ const PLACES_FROM: u64 = 1 << 63;
 const IN_IPV6: u64 = 1 << 48;
 /// Where `struct upstream` of `bpf/upstream.h` has the path.
 const PATH_AT: usize = 24;
+/// The same of the connections that failed without a port.
+const WITHOUT_PORT_AT: usize = 132;
 
 /// Reads all of them. Servers at the same port or path are one.
 pub(crate) fn upstreams(map: &impl MapCore) -> Vec<UpstreamSums> {
@@ -24,6 +26,7 @@ pub(crate) fn upstreams(map: &impl MapCore) -> Vec<UpstreamSums> {
                 known.asked += sums.asked;
                 known.wait_ns += sums.wait_ns;
                 known.late_ns += sums.late_ns;
+                known.without_port += sums.without_port;
             }
             None => all.push(sums),
         }
@@ -36,10 +39,12 @@ fn parse(key: &[u8], value: &[u8]) -> Option<UpstreamSums> {
     let long = |bytes: &[u8], at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let key = long(key, 0)?;
     Some(UpstreamSums {
-        address: address(key, value.get(PATH_AT..)?),
+        address: address(key, value.get(PATH_AT..WITHOUT_PORT_AT)?),
         asked: long(value, 0)?,
         wait_ns: long(value, 8)?,
         late_ns: long(value, 16)?,
+        without_port: u32::from_ne_bytes(value.get(WITHOUT_PORT_AT..WITHOUT_PORT_AT + 4)?.try_into().ok()?)
+            .into(),
     })
 }
 
@@ -80,5 +85,7 @@ mod tests {
         assert_eq!(in_ipv6(65535, "2001:db8::1".parse().unwrap()), "tcp [2001:db8::1]:65535");
         assert_eq!(address(0xffff_8881_0000_1000, b"/run/php/fpm.sock\0\0"), "unix /run/php/fpm.sock");
         assert_eq!(parse(&[0; 8], &[0; 23]), None);
+        let value = [&[0; WITHOUT_PORT_AT][..], &9_u32.to_ne_bytes()].concat();
+        assert_eq!(parse(&[0; 8], &value).unwrap().without_port, 9);
     }
 }

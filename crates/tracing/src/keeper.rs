@@ -13,7 +13,7 @@ use crate::cost::{CountedTimes, program_values};
 use crate::counting::{Counting, Sight};
 use crate::request::Request;
 use crate::thread_states::StatesTaking;
-use crate::tier;
+use crate::{tier, workers};
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -188,6 +188,9 @@ impl Keeper {
             self.tables_due = Instant::now() + TABLES_INTERVAL;
             let files = self.counting.files();
             self.recorder.rows(files_table(end_ns, &files));
+            if self.counting.is_of_program() {
+                workers::record(&self.recorder, std::iter::once(("server", read.threads.as_slice())));
+            }
             let pauses = self.counting.pauses(&read);
             if !pauses.is_empty() {
                 self.recorder.rows(pauses_table(end_ns, &pauses));

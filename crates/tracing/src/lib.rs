@@ -23,6 +23,7 @@ mod sql_trace;
 mod stacks;
 mod thread_states;
 mod tier;
+mod workers;
 
 pub use counting::{Counting, Sight};
 pub use error::Error;

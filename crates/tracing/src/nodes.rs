@@ -16,7 +16,7 @@ use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, TextRows, V
 use whyso_trace::{Program, ThreadSums, TraceSpec, Tracer};
 
 use crate::error::Error;
-use crate::tier;
+use crate::{tier, workers};
 
 /// Servers that one tracer counts, at most.
 const SERVERS_MAX: usize = 4;
@@ -209,6 +209,7 @@ impl NodeKeeper {
         // The first reading and the last one have them, too.
         let with_files = is_last || Instant::now() >= self.files_due;
         let mut files = Vec::new();
+        let mut threads_of: Vec<(String, Vec<ThreadSums>)> = Vec::new();
         for (name, tracer) in &mut self.programs {
             if with_files {
                 let of_program = tracer
@@ -227,9 +228,14 @@ impl NodeKeeper {
             let values = values(&self.recorder, name, THREADS, totals);
             let source = THREADS.to_string();
             self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
+            if with_files {
+                threads_of.push((name.clone(), threads));
+            }
         }
         if with_files && !self.programs.is_empty() {
             self.files_due = Instant::now() + FILES_INTERVAL;
+            let programs = threads_of.iter().map(|(name, threads)| (name.as_str(), threads.as_slice()));
+            workers::record(&self.recorder, programs);
             self.recorder.rows(TextRows {
                 source: whyso_model::FileWait::OF_PROGRAMS.to_string(),
                 t_ns: monotonic_ns(),

@@ -31,6 +31,7 @@ pub(crate) fn record(recorder: &Recorder, host: &str, read: &Reading, (begin_ns,
             of(tier::ASKED, "1", upstream.asked),
             of(tier::WAIT_NS, "ns", upstream.wait_ns),
             of(tier::LATE_NS, "ns", upstream.late_ns),
+            of(tier::WITHOUT_PORT, "1", upstream.without_port),
         ]
     });
     give(recorder, tier::UPSTREAM, (begin_ns, end_ns), of_upstreams.collect());

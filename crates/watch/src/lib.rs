@@ -52,6 +52,7 @@ mod samplers;
 mod schedule;
 mod settle;
 mod sink;
+mod sock_diag;
 mod spec;
 mod sql;
 mod stop;

@@ -13,12 +13,13 @@ use whyso_record::run::{RunEnd, RunInfo};
 use whyso_record::{Options, Recorder, Recording};
 use whyso_watch::{WatchSpec, Watcher, dirty_and_purge, global_variables, host_facts, server_facts};
 
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "cpu",
     "pressure",
     "memory",
     "disk",
     "net",
+    "listeners",
     "server_process",
     "generator_process",
     "cgroup",

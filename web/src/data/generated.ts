@@ -1,5 +1,24 @@
 // Generated from Rust types: a test of the crate that has them writes this file with UPDATE_EXPECT=1.
 
+/** An access log over a level's window. */
+export type AccessLogTime = {
+  /** Name of its file. */
+  log: string;
+  /** What was read of it: about the window. */
+  seconds: number;
+  /** Lines that are no requests in its format. */
+  malformed: number;
+  all: RequestKind;
+  /** Kinds of requests: the one whose requests took the most time together is first. */
+  kinds: Array<RequestKind>;
+  /** Kinds that are left out, because their requests took less time. */
+  left_out: number;
+  /** Requests by the process that served them, where the log has that: the one with the most time is first. */
+  processes: Array<ServingProcess>;
+  /** The same requests as the tracer saw them; `None` where no recorded program is known to have answered them. */
+  traced: TracedRequests | null;
+};
+
 /** Throughput of the level in which something was done, before, during and after it. */
 export type ActionEffect = {
   text: string;
@@ -324,6 +343,10 @@ export type Explanation = {
   nodes?: Array<NodeState>;
   /** Where the time of a request to each program went, and what it waited for in the programs and servers behind it. Those that no other one asks come first. */
   tiers?: Array<TierTime>;
+  /** What access logs got at that level, where some were followed. */
+  access_logs?: Array<AccessLogTime>;
+  /** Recorded programs with several processes, and their memory. */
+  workers?: Array<WorkerMemory>;
   /** Of processes that are no server's, where their threads' time went: one a level. */
   processes?: Array<ProcessTime>;
   /** The result in a sentence or two. It is the first finding's words, so the two can't contradict each other. */
@@ -1082,6 +1105,26 @@ export type Regime = "ramping_up" | "peak" | "degrading" | "unknown";
 
 export type Remainder = { objects: number, instruments: number, tables: number };
 
+/** Requests that have something in common, over a level's window. */
+export type RequestKind = {
+  /** Such as `GET /items/{}`. */
+  name: string;
+  requests: number;
+  requests_per_s: number;
+  /** Answers with a status from 400 to 499. */
+  errors_4xx: number;
+  /** Answers with a status from 500 to 599. */
+  errors_5xx: number;
+  /** Of the time of all requests, 0 to 1; `None` where the log has no durations. */
+  share: number | null;
+  /** `None` where no request has a duration; the same for those that follow. */
+  mean_ms: number | null;
+  p50_ms: number | null;
+  p90_ms: number | null;
+  p99_ms: number | null;
+  max_ms: number | null;
+};
+
 /** One requirement, written as `p99=20ms` or, for one kind of transaction or of statement, as `new_order:p90=50ms`. Where both have a kind of this name, `transaction:new_order:p90=50ms` is that of the transaction. ``` use whyso_model::slo::Requirement; let required: Requirement = "point_select:p95=2ms".parse().unwrap(); assert_eq!(required.kind, "point_select"); assert!(required.is_of_transaction("point_select") && !required.is_of_all()); assert_eq!(required.to_string(), "p95 ≤ 2 ms"); assert!(required.holds(Some(1.9)) && !required.holds(Some(2.1))); ``` */
 export type Requirement = {
   /** "transaction" for all of them, a kind of transaction (its name, or "transaction:" and its name), or a kind of statement. */
@@ -1251,6 +1294,16 @@ export type ServerFacts = {
   variables: { [key in string]: string };
   /** Variables whose value at the end differs from the start: name → value at the end. */
   variables_changed: { [key in string]: string };
+};
+
+/** A process that served requests by the log. */
+export type ServingProcess = {
+  /** Its number in the log; "other" for those that had no line of their own. */
+  pid: string;
+  /** The recorded program that it is of; `None` where none has this process. */
+  program: string | null;
+  requests: number;
+  mean_ms: number | null;
 };
 
 /** Clients' sessions, as samples of the server's process list show them. whyso's own are left out. */
@@ -1457,7 +1510,7 @@ export type ThreadsHead = {
 };
 
 /** What most of a request's time shows, by measured time. */
-export type TierCause = "worker-pool" | "keepalive-idle" | "upstream" | "session-files" | "log-file";
+export type TierCause = "worker-pool" | "keepalive-idle" | "upstream" | "session-files" | "log-file" | "ephemeral-ports";
 
 /** A file that threads of a tier waited for. */
 export type TierFile = {
@@ -1522,6 +1575,8 @@ export type TierTime = {
   threads: number;
   /** Threads that waited for the next request on a connection that stays open, in the mean. */
   kept_threads: number;
+  /** Connections that waited in its listeners' accept queues, in the mean of samples; `None` where these were not read. */
+  accept_queue: number | null;
   /** Where a request's time went over this tier and all behind it; empty of a tier that another one asks. */
   lines: Array<TierLine>;
   /** Which line takes most of the time, of those that no others divide. */
@@ -1541,6 +1596,16 @@ export type TimelineHead = {
   singles: SinglesHead | null;
   /** What was merged or left out, in plain words; empty where nothing was. */
   note: string;
+};
+
+/** What the tracer saw of a program that wrote the log. */
+export type TracedRequests = {
+  program: string;
+  requests_per_s: number;
+  /** From a request's arrival to the end of its answer. */
+  mean_ms: number;
+  /** The program was chosen because processes of the log are its own; else because no other program takes requests from clients. */
+  is_by_process: boolean;
 };
 
 /** One kind of transaction; times as those of all of them. */
@@ -1600,3 +1665,14 @@ export type UslFit = {
 };
 
 export type Window = { begin_ns: number, end_ns: number };
+
+/** The workers of a program over a level's window, in the mean of the times at which they were looked at. */
+export type WorkerMemory = {
+  program: string;
+  /** Processes that another process of the program started; else all. */
+  workers: number;
+  /** Memory that only one worker has, in the mean; `None` where it could not be read. */
+  private_bytes: number | null;
+  /** Of all workers together, with their parts of what they share with others; `None` where one's could not be read. */
+  proportional_bytes: number | null;
+};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
-use whyso_model::{FileWait, Pacing, SeriesName};
+use whyso_model::{FileWait, LoggedRequests, Pacing, SeriesName, Worker};
 use whyso_series::{InFlight, UserSeconds};
 
 use crate::activities::Activity;
@@ -241,6 +241,12 @@ pub struct LevelInput {
     /// What connections were found waiting for, by table and index, where the server reported it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lock_objects: Vec<LockObject>,
+    /// What access logs got, where some were followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access_logs: Vec<AccessLogInput>,
+    /// Processes of recorded programs, at each time that they were looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<Vec<Worker>>,
     /// Whether the warm-up ended because throughput was steady, or at its bound; `None` where nobody waited long enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_steady: Option<bool>,
@@ -249,6 +255,71 @@ pub struct LevelInput {
     pub in_flight: Option<InFlight>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_seconds: Option<UserSeconds>,
+}
+
+/// What an access log got over a level's window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AccessLogInput {
+    /// Name of its file.
+    pub log: String,
+    /// The part of the window in which the log was read.
+    pub seconds: f64,
+    /// Lines that are no requests in the log's format.
+    pub malformed: u64,
+    /// All requests, without their durations one by one.
+    pub all: RequestSums,
+    pub kinds: Vec<RequestSums>,
+    /// By the process that served them: the name is its number.
+    pub processes: Vec<RequestSums>,
+}
+
+/// Requests of one kind or process, added up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RequestSums {
+    pub name: String,
+    pub requests: u64,
+    pub errors_4xx: u64,
+    pub errors_5xx: u64,
+    /// Requests that have a duration.
+    pub timed: u64,
+    pub duration_ns: u64,
+    pub duration_ns_max: u64,
+    /// How many took how long, in microseconds: at most 1 % too high.
+    pub durations_us: BTreeMap<u64, u64>,
+}
+
+impl RequestSums {
+    pub fn add(&mut self, row: &LoggedRequests) {
+        self.name.clone_from(&row.name);
+        let sums = [
+            (&mut self.requests, row.requests),
+            (&mut self.errors_4xx, row.errors_4xx),
+            (&mut self.errors_5xx, row.errors_5xx),
+            (&mut self.timed, row.timed),
+            (&mut self.duration_ns, row.duration_ns),
+        ];
+        for (sum, more) in sums {
+            *sum = sum.saturating_add(more);
+        }
+        self.duration_ns_max = self.duration_ns_max.max(row.duration_ns_max);
+        for (us, count) in &row.durations_us {
+            let sum = self.durations_us.entry(*us).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
+    /// The duration that this share of the requests, 0 to 1, does not exceed, in nanoseconds; `None` where none has a duration.
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let all = self.durations_us.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
+        let wanted = (share * all as f64).ceil().max(1.0) as u64;
+        let mut sum = 0_u64;
+        let reaches = |(_, count): &(&u64, &u64)| {
+            sum = sum.saturating_add(**count);
+            sum >= wanted
+        };
+        let (us, _) = self.durations_us.iter().find(reaches)?;
+        Some(us.saturating_mul(1_000).min(self.duration_ns_max))
+    }
 }
 
 /// What a machine other than the server's did over a level's window.

@@ -7,8 +7,10 @@ use whyso_inference::{Estimate, Steadiness, UslFit};
 use super::{CpuUse, Evidence, FileWait, SeriesName};
 use crate::budget::Budget;
 use crate::nodes::NodeState;
+use crate::requests::AccessLogTime;
 use crate::suspects::{CpuGains, Limit, Possible, Suspect};
 use crate::tiers::TierTime;
+use crate::worker_memory::WorkerMemory;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Explanation {
@@ -47,6 +49,12 @@ pub struct Explanation {
     /// asks come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierTime>,
+    /// What access logs got at that level, where some were followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access_logs: Vec<AccessLogTime>,
+    /// Recorded programs with several processes, and their memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerMemory>,
     /// Of processes that are no server's, where their threads' time went: one a level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessTime>,

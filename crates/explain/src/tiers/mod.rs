@@ -44,6 +44,9 @@ const PROGRAM_SUMS: [&str; 6] = [
 const THREADS: &str = "threads";
 /// Role of processes that are none of a server.
 const PROGRAM: &str = "program";
+/// Source and metric of the connections that wait to be accepted.
+const LISTENERS: &str = "listeners";
+const ACCEPT_QUEUE: &str = "accept_queue";
 /// What the only database server of a recording is called.
 const DATABASE: &str = "the database";
 /// Fewer requests have no mean.
@@ -78,6 +81,7 @@ pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
     let asked: Vec<String> =
         tiers.iter().flat_map(|tier| &tier.upstreams).filter_map(|upstream| upstream.tier.clone()).collect();
     for tier in &mut tiers {
+        tier.accept_queue = accept_queue(&tier.listens, level);
         tier.is_first = !asked.contains(&tier.name);
     }
     tiers.sort_by_key(|tier| !tier.is_first);
@@ -88,7 +92,15 @@ pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
             tiers[at].cause = cause::cause(&tiers[at], &tiers);
         }
     }
+    crate::ports::name_causes(level, only, &mut tiers);
     tiers
+}
+
+/// Connections that waited at these listeners together, in the mean; `None` where none was sampled.
+fn accept_queue(listens: &[String], level: &Level) -> Option<f64> {
+    let means = listens.iter().filter_map(|address| level.gauge(LISTENERS, ACCEPT_QUEUE, address));
+    let means: Vec<f64> = means.map(|gauge| gauge.mean).filter(|mean| *mean >= 0.0).collect();
+    (!means.is_empty()).then(|| means.iter().sum())
 }
 
 fn of_node(node: &NodeInput, level: &Level) -> Option<TierTime> {
@@ -266,6 +278,7 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
         unseen: (unseen / requests).min(1.0),
         threads: if is_program { sums.thread_ns() / 1e9 / seconds } else { 0.0 },
         kept_threads: sums.of(tier::KEPT_NS) / 1e9 / seconds,
+        accept_queue: None,
         lines: Vec::new(),
         longest: None,
         cause: None,

@@ -34,6 +34,8 @@ pub struct TierTime {
     pub threads: f64,
     /// Threads that waited for the next request on a connection that stays open, in the mean.
     pub kept_threads: f64,
+    /// Connections that waited in its listeners' accept queues, in the mean of samples; `None` where these were not read.
+    pub accept_queue: Option<f64>,
     /// Where a request's time went over this tier and all behind it; empty of a tier that another one asks.
     pub lines: Vec<TierLine>,
     /// Which line takes most of the time, of those that no others divide.
@@ -58,6 +60,8 @@ pub enum TierCause {
     SessionFiles,
     /// Threads queue for the inode of a log, which one of them writes at a time.
     LogFile,
+    /// Local ports to a server behind ran out, or nearly.
+    EphemeralPorts,
 }
 
 impl TierCause {
@@ -70,6 +74,7 @@ impl TierCause {
             TierCause::EventLoop => "event-loop",
             TierCause::SessionFiles => "session-files",
             TierCause::LogFile => "log-file",
+            TierCause::EphemeralPorts => "ephemeral-ports",
         }
     }
 }

@@ -9,6 +9,8 @@ use crate::model::Finding;
 
 /// From this share on, arrivals that were not seen are reported.
 const REPORTED_MIN: f64 = 0.01;
+/// From so many connections on, in the mean, accept queues are reported.
+const QUEUED_MIN: f64 = 0.1;
 /// From so many threads on, in the mean, connections that stay open are reported.
 const KEPT_MIN: f64 = 1.0;
 
@@ -102,6 +104,7 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
         Some(TierCause::LogFile) => {
             "One process at a time writes to this log: buffer it, or write it through a pipe.".to_string()
         }
+        Some(TierCause::EphemeralPorts) => " Local ports to a server behind ran out meanwhile.".to_string(),
         None if line.part == Some(Part::TransitIn) && of.is_some_and(|other| !other.is_database) => {
             format!(
                 "Most threads of {name} were idle meanwhile, or were not counted: look at what hands requests to them."
@@ -132,6 +135,16 @@ fn notes(tier: &TierTime) -> Vec<String> {
         notes.push(format!(
             "{} threads of {name} waited for the next request on connections that stay open, in the mean.",
             number(tier.kept_threads),
+        ));
+    }
+    if let Some(queued) = tier.accept_queue.filter(|queued| *queued >= QUEUED_MIN) {
+        let queue_ms: f64 =
+            tier.parts.iter().filter(|part| part.part == Part::TransitIn).map(|part| part.ms).sum();
+        notes.push(format!(
+            "{} connections waited in the accept queue of {name}, in the mean of samples. By its requests' rate and their wait to be \
+             picked up, {} requests waited.",
+            number(queued),
+            number(tier.requests_per_s * queue_ms / 1e3),
         ));
     }
     notes

@@ -9,6 +9,7 @@ pub(crate) mod layout;
 pub(crate) mod level;
 pub(crate) mod nodes;
 pub(crate) mod pfs;
+pub(crate) mod requests;
 pub(crate) mod requirements;
 pub(crate) mod statements;
 pub(crate) mod tiers;

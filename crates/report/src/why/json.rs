@@ -34,6 +34,12 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
     if !explanation.tiers.is_empty() {
         object["tiers"] = json!(explanation.tiers);
     }
+    if !explanation.access_logs.is_empty() {
+        object["access_logs"] = json!(explanation.access_logs);
+    }
+    if !explanation.workers.is_empty() {
+        object["workers"] = json!(explanation.workers);
+    }
     if run.process().is_some() {
         object["levels"] = json!([]);
         object["processes"] = json!(processes_json(explanation));

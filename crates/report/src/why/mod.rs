@@ -13,6 +13,7 @@ use whyso_words::{number, percent};
 
 use crate::text::layout::{TEXT_WIDTH, wrapped};
 use crate::text::nodes::nodes;
+use crate::text::requests::requests;
 use crate::text::tiers::tiers;
 
 /// Returns the explanation for people, in as many columns as a terminal has. First comes the budget level by level, then as bars the
@@ -24,6 +25,10 @@ pub fn why(explanation: &Explanation) -> String {
     let mut out = tiers(&explanation.tiers);
     if !out.is_empty() {
         out.push('\n');
+    }
+    let logs = requests(&explanation.access_logs);
+    if !logs.is_empty() {
+        let _ = writeln!(out, "{logs}");
     }
     if explanation.budgets.is_empty() {
         out.push_str("This run was not traced: where the time of a transaction went is not known.\n");
@@ -41,7 +46,16 @@ pub fn why(explanation: &Explanation) -> String {
     out.push('\n');
     let is_told = |finding: &&Finding| {
         finding.id.starts_with("budget")
-            || matches!(finding.id.as_str(), "tier-budget" | "tier-note" | "pauses" | "watching")
+            || matches!(
+                finding.id.as_str(),
+                "tier-budget"
+                    | "tier-note"
+                    | "access-log"
+                    | "worker-memory"
+                    | "ephemeral-ports"
+                    | "pauses"
+                    | "watching"
+            )
     };
     for finding in explanation.findings.iter().filter(is_told) {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));

@@ -242,6 +242,12 @@ int BPF_PROG(on_tcp_state, struct sock *sk, int before, int state)
 	a = account_of_task(bpf_get_current_task_btf());
 	if (!a || a->side != SERVER)
 		return 0;
+	// One that was refused or got no answer had a port.
+	if (before == TCP_SYN_SENT && state == TCP_CLOSE && watched.programs &&
+	    !BPF_CORE_READ((struct inet_sock *)sk, inet_sport)) {
+		count_without_port(sk);
+		return 0;
+	}
 	if (state != TCP_LISTEN)
 		server_closes(a, (__u64)sk);
 	else if (watched.programs)

@@ -135,6 +135,10 @@ struct sock {
 	struct sk_buff_head sk_receive_queue;
 };
 
+struct inet_sock {
+	__u16 inet_sport; // the port on this side, in the network's order; 0: none was chosen yet
+};
+
 struct socket {
 	struct sock *sk;
 };

@@ -6,6 +6,7 @@
 
 #define PACKET_HEADER 4
 // Of include/net/tcp_states.h; no type of the kernel's has them.
+#define TCP_SYN_SENT 2
 #define TCP_FIN_WAIT1 4
 #define TCP_CLOSE 7
 #define TCP_LAST_ACK 9

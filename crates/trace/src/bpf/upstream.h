@@ -50,7 +50,7 @@ struct upstream {
 	__u64 ns; // that threads waited for it within requests
 	__u64 late_ns; // that its answers had arrived before a thread received them
 	char path[PATH_BYTES]; // of its socket; of TCP over IPv6, the address; else empty
-	__u32 unused;
+	__u32 without_port; // connections to it that failed because no port on this side was left
 };
 
 struct {
@@ -178,6 +178,19 @@ static __always_inline struct upstream *upstream_of(__u64 key, struct sock *sk)
 	struct upstream *known = bpf_map_lookup_elem(&upstreams, &key);
 
 	return known ?: add_upstream(key, sk);
+}
+
+// A program's socket could not be connected before anything was sent: the kernel found no port for it.
+static __always_inline void count_without_port(struct sock *sk)
+{
+	struct upstream *upstream;
+	__u64 key = key_of_upstream(sk);
+
+	if (!key)
+		return;
+	upstream = upstream_of(key, sk);
+	if (upstream)
+		__sync_fetch_and_add(&upstream->without_port, 1);
 }
 
 // The socket that a thread waits for; 0: it is not known, as in a wait for many.

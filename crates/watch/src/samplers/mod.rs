@@ -22,6 +22,7 @@ pub(crate) mod pressure;
 pub(crate) mod process;
 pub(crate) mod replication;
 pub(crate) mod sessions;
+pub(crate) mod sockets;
 pub(crate) mod status;
 pub(crate) mod variables;
 pub(crate) mod watch;
@@ -30,12 +31,13 @@ use crate::metric::Metric;
 use crate::sampler_entry::{Host, SamplerEntry, ScheduledSampler, StartContext};
 
 /// Every sampler. Those of one thread are read in this order when they are due together.
-pub(crate) const CATALOGUE: [&SamplerEntry; 23] = [
+pub(crate) const CATALOGUE: [&SamplerEntry; 24] = [
     &cpu::SAMPLER,
     &pressure::SAMPLER,
     &memory::SAMPLER,
     &disk::SAMPLER,
     &net::SAMPLER,
+    &sockets::SAMPLER,
     &process::SAMPLER,
     &cgroup::SAMPLER,
     &neighbours::SAMPLER,

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use whyso_access_log::{KindBounds, LineError, LogFormat, RawLine, Request, Sums, Tally, TallyBounds};
-use whyso_record::data::Value;
+use whyso_clock::monotonic_ns;
+use whyso_model::LoggedRequests;
+use whyso_record::data::{TextRows, Value};
 
 use super::follower::Follower;
 use super::metrics::{COUNTERS, OF_LOG, TIMES};
+use super::rows::RecentRequests;
 use super::spec::AccessLog;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
@@ -16,9 +19,13 @@ const BOUNDS: TallyBounds =
     TallyBounds { kinds_max: 16, tree: KindBounds { segments_max: 20, places_max: 4096 } };
 /// What is shown of all kinds together.
 const ALL: &str = "all";
+/// Least time between two tables of what the logs got.
+const TABLE_NS: i64 = 900_000_000;
 
 pub(crate) struct AccessLogSampler {
     logs: Vec<FollowedLog>,
+    /// When the last table of what the logs got was taken.
+    table_ns: Option<i64>,
 }
 
 /// One log with what was counted of it.
@@ -38,6 +45,8 @@ struct LogCounts {
     /// By place in the tally.
     recent: BTreeMap<usize, Sums>,
     malformed: u64,
+    /// Since the last table.
+    for_table: RecentRequests,
     /// Places of the tally that were recorded.
     recorded: usize,
 }
@@ -57,11 +66,12 @@ impl AccessLogSampler {
                     tally: Tally::new(BOUNDS),
                     recent: BTreeMap::new(),
                     malformed: 0,
+                    for_table: RecentRequests::default(),
                     recorded: 0,
                 },
             }
         });
-        AccessLogSampler { logs: followed.collect() }
+        AccessLogSampler { logs: followed.collect(), table_ns: None }
     }
 }
 
@@ -77,6 +87,7 @@ impl Sampler for AccessLogSampler {
                 failures.push(why);
             }
         }
+        self.put_table(batch, false);
         // One log that can be read is a reading; the others are a gap of theirs.
         match failures.is_empty() || !batch.values.is_empty() {
             true => Ok(()),
@@ -85,7 +96,33 @@ impl Sampler for AccessLogSampler {
     }
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        self.read(batch)
+        let outcome = self.read(batch);
+        self.put_table(batch, true);
+        outcome
+    }
+}
+
+impl AccessLogSampler {
+    /// Hands over what the logs got since the last table, about once per second.
+    fn put_table(&mut self, batch: &Batch<'_>, is_last: bool) {
+        let now_ns = monotonic_ns();
+        // What came before the first reading is not followed.
+        let begin_ns = *self.table_ns.get_or_insert(now_ns);
+        if now_ns == begin_ns || (now_ns - begin_ns < TABLE_NS && !is_last) {
+            return;
+        }
+        self.table_ns = Some(now_ns);
+        let rows = self.logs.iter_mut().flat_map(|log| {
+            let LogCounts { for_table, tally, .. } = &mut log.counted;
+            std::mem::take(for_table).rows(&log.name, begin_ns, |place| tally.name_at(place))
+        });
+        let rows = rows.map(|row| row.into_cells().map(Some).to_vec()).collect();
+        batch.sink.rows(TextRows {
+            source: LoggedRequests::SOURCE.to_string(),
+            t_ns: now_ns,
+            columns: LoggedRequests::COLUMNS.map(str::to_string).to_vec(),
+            rows,
+        });
     }
 }
 
@@ -97,7 +134,7 @@ impl FollowedLog {
             let text = match line {
                 RawLine::Whole(bytes) => String::from_utf8_lossy(bytes),
                 RawLine::TooLong => {
-                    counted.malformed += 1;
+                    counted.add_malformed(1);
                     return;
                 }
             };
@@ -128,7 +165,7 @@ impl FollowedLog {
                 batch.event("access_log", format!("{} has the format {}", self.name, format.description()));
                 waiting.iter().for_each(|line| self.counted.add(format.parse(line)));
             }
-            None => self.counted.malformed += waiting.len() as u64,
+            None => self.counted.add_malformed(waiting.len() as u64),
         }
     }
 
@@ -192,9 +229,15 @@ impl LogCounts {
             Ok(request) => {
                 let place = self.tally.add(&request);
                 self.recent.entry(place).or_default().add(&request);
+                self.for_table.add(place, &request);
             }
-            Err(_) => self.malformed += 1,
+            Err(_) => self.add_malformed(1),
         }
+    }
+
+    fn add_malformed(&mut self, lines: u64) {
+        self.malformed += lines;
+        self.for_table.malformed += lines;
     }
 }
 
