@@ -28,7 +28,7 @@ usage() {
 		  --connections persistent|new
 		                           keep connections to the database, or make one for each request (default: persistent)
 		  --trouble hot-row        every view of an event holds the lock of its row while the page is made
-		  --trouble session-folder every request writes a session's file, all in one folder that is often searched for old ones
+		  --trouble session-folder every request changes its session's id, and so a folder of files that is written through to the disk
 		  --port N                 Apache's port on loopback (default: a free one)
 	TEXT
 }
@@ -263,6 +263,7 @@ start() {
 	if [[ ",$troubles," == *,session-folder,* ]] && [ "$sessions" != files ]; then
 		fail "the trouble session-folder needs --sessions files"
 	fi
+	[[ ",$troubles," != *,session-folder,* ]] || find_program e2fsprogs chattr >/dev/null
 	workers=${workers:-16}
 
 	local apache mariadbd client install_db fpm='' memcached='' modules module=none
@@ -326,7 +327,7 @@ start() {
 
 # Writes the settings of all programs. Uses the local variables of start.
 write_settings() {
-	local threads=$max_clients servers=1 path handler=files gc=1 lazy_write=1 lifetime_s=1440
+	local threads=$max_clients servers=1 path handler=files gc=1 lazy_write=1
 	# Processes of at most 32 threads, as even as the number allows: the event MPM rounds down to whole processes.
 	if [ "$max_clients" -gt 32 ]; then
 		servers=$(((max_clients + 31) / 32))
@@ -344,11 +345,10 @@ write_settings() {
 		handler=memcached
 		path=127.0.0.1:$memcached_port
 	elif [[ ",$troubles," == *,session-folder,* ]]; then
-		# Written at the end of every request, and searched for old files in one request out of five. Files are old soon, so that
-		# about as many go as come, and a load that continues finds the folder as it was.
+		# Each change of the folder is on the disk before the folder's lock is free, as it is on a file system of others (NFS).
+		chattr +D "$path" || fail "the trouble session-folder needs a folder whose changes can be written through, as on ext4: name one by --session-folder"
 		lazy_write=0
-		gc=20
-		lifetime_s=10
+		gc=0
 	else
 		# One folder for each first digit of a session's name. PHP leaves removing old files of several folders to others.
 		mkdir "$path"/{0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f}
@@ -360,7 +360,7 @@ write_settings() {
 	declare -A values=(
 		[HOME]=$home [PORT]=$port [MODULES]=$modules [PHP_MODULE]=$module [KEEP_ALIVE]=$keep_alive [WORKERS]=$workers
 		[MAX_CLIENTS]=$max_clients [THREADS]=$threads [SERVERS]=$servers [STARTED]=$((max_clients < 16 ? max_clients : 16))
-		[SESSION_HANDLER]=$handler [SESSION_PATH]=$path [SESSION_GC]=$gc [SESSION_LAZY_WRITE]=$lazy_write [SESSION_LIFETIME_S]=$lifetime_s
+		[SESSION_HANDLER]=$handler [SESSION_PATH]=$path [SESSION_GC]=$gc [SESSION_LAZY_WRITE]=$lazy_write
 		[CONNECTIONS]=$connections [TROUBLES]=$troubles
 	)
 	render "$SOURCE/conf/httpd.conf" "$home/conf/httpd.conf"

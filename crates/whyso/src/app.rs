@@ -80,7 +80,7 @@ enum ConnectionsChoice {
 enum TroubleChoice {
     /// Every view of an event holds the lock of its row while the page is made
     HotRow,
-    /// Every request writes a session's file, all in one folder that is often searched for old ones
+    /// Every request makes and removes files of sessions, in one folder that is written through to the disk
     SessionFolder,
 }
 

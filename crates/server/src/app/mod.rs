@@ -23,7 +23,7 @@ const SCRIPT_ENDS_WITHIN: Duration = Duration::from_secs(600);
 pub enum Trouble {
     /// Every view of an event holds the lock of its row while the page is made.
     HotRow,
-    /// Every request writes a session's file, all in one folder.
+    /// Every request makes and removes files of sessions, in one folder that is written through to the disk.
     SessionFolder,
 }
 
