@@ -56,8 +56,15 @@ pub struct RunBefore {
 pub fn answer_lines(run: &RunInfo, explanation: &Explanation, place: &AnswerPlace) -> Vec<Line> {
     let answer = answer(run, explanation);
     let mut lines = doubts(&answer);
-    lines.extend(tiers(explanation, place.width));
-    lines.push(verdict(&answer));
+    let of_tiers = tiers(explanation, place.width);
+    let is_repeated = !of_tiers.is_empty()
+        && explanation.findings.iter().any(|finding| {
+            finding.id == TIER_BUDGET && explanation.headline.ends_with(finding.text.as_str())
+        });
+    lines.extend(of_tiers);
+    if !is_repeated {
+        lines.push(verdict(&answer));
+    }
     match answer.causes.first() {
         // The time goes elsewhere: what would make the database faster is no answer.
         Some(_) if is_elsewhere(explanation) => {}
