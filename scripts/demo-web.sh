@@ -47,6 +47,7 @@ show() {
 	load_pid=$!
 	sleep 2
 	local tiers=(--process "$(pid_of httpd)" --process "$(pid_of php-fpm)")
+	[[ $(value processes) != *memcached* ]] || tiers+=(--process "$(pid_of memcached)")
 	# A page that asks no database leaves nothing to judge there.
 	[[ $page == /alive.php ]] || tiers+=(--dsn "$(value dsn)")
 	"$WHYSO" record "${tiers[@]}" --for "${SECONDS_RECORDED}s" --name "$title"
@@ -61,4 +62,4 @@ show() {
 show "a row that all pages lock" "/event.php?id=1" --trouble hot-row
 show "two workers of PHP-FPM" "/event.php?id=1" --workers 2
 show "sessions in one folder" "/alive.php" --trouble session-folder
-show "the same page with sessions in memcached" "/alive.php" --sessions memcached
+show "the same page with sessions in memcached" "/alive.php" --sessions memcached --session-changes 8

@@ -83,7 +83,7 @@ impl Folder {
     }
 
     fn apps(&self) -> String {
-        text(&output(&mut self.whyso(&["server", "app", "list"])).stdout).to_string()
+        text(&output(&mut self.whyso(&["server", "app", "list"])).stdout)
     }
 
     fn starts(&self) -> usize {
@@ -118,8 +118,7 @@ fn open_connections_hold_workers_and_closed_ones_hold_ports() {
         return;
     }
     let folder = Folder::new(STUDY);
-    let plan =
-        text(&output(&mut folder.whyso(&["study", "run", "web.toml", "--dry-run"])).stdout).to_string();
+    let plan = text(&output(&mut folder.whyso(&["study", "run", "web.toml", "--dry-run"])).stdout);
     assert!(plan.contains("2 cells, 2 starts") && plan.contains("block 1"), "{plan}");
     let mut run = folder.whyso(&["study", "run", "web.toml", "--out", "study", "--json"]);
     let answer = json_of(&finish(spawn(&mut run), BOUND));
@@ -133,7 +132,7 @@ fn open_connections_hold_workers_and_closed_ones_hold_ports() {
     assert!(other(&answer, "on", "web_workers_kept") > 0.5, "{answer:#}");
     assert!(other(&answer, "off", "time_wait_ports") > 20.0, "{answer:#}");
     assert_eq!(folder.apps(), "", "the applications were stopped");
-    let shown = text(&output(&mut folder.whyso(&["study", "show", "study"])).stdout).to_string();
+    let shown = text(&output(&mut folder.whyso(&["study", "show", "study"])).stdout);
     assert!(shown.contains("tag: p90 response, ms") && shown.contains("ports in TIME_WAIT"), "{shown}");
 }
 
@@ -212,7 +211,7 @@ fn shipped(name: &str, changes: &[(&str, &str)]) -> (Folder, Value) {
 #[test]
 #[ignore = "long: make test-hard"]
 fn requests_wait_for_the_lock_of_one_folder_of_sessions() {
-    if !can_test() || whyso_testing::tracer_not_tested() {
+    if !can_test() {
         return;
     }
     let (folder, answer) = shipped(

@@ -23,6 +23,11 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// What is recorded of an application, where it runs; the first one answers the clients.
 const PROGRAMS: [&str; 3] = ["httpd", "php-fpm", "memcached"];
 
+/// From this share of a request's time on, a wait is named.
+const NAMED_MIN: f64 = 0.05;
+/// From this share of the waits on, they are for one file.
+const MOST_MIN: f64 = 0.5;
+
 /// A recording that has begun. It ends when this is dropped.
 pub(super) struct AppRecording {
     stop: Arc<Stop>,
@@ -147,9 +152,12 @@ pub(super) fn kernel_locks(path: &Path, folder: &Path) -> Result<KernelLocks, Er
     };
     let waits = || first.lines.iter().filter(|line| line.part == Some(Part::KernelLock) && !line.is_divided);
     let longest = waits().max_by(|a, b| a.ms.total_cmp(&b.ms));
-    let text = longest.map(|line| {
-        let what = line.text.replace(&format!("{}/", folder.display()), "");
-        format!("requests spent time {what}, in {}", line.tier)
+    let text = longest.filter(|line| line.share >= NAMED_MIN).and_then(|line| {
+        let tier = explained.tiers.iter().find(|tier| tier.name == line.tier)?;
+        let own = tier.parts.iter().find(|part| part.part == Part::KernelLock)?;
+        let file = own.file.as_ref().filter(|file| file.share >= MOST_MIN)?;
+        let path = file.path.replace(&format!("{}/", folder.display()), "");
+        Some(format!("requests waited for a lock inside the kernel: that of {path}, in {}", tier.name))
     });
     Ok(KernelLocks { ms: Some(waits().map(|line| line.ms).sum()), text })
 }
