@@ -36,7 +36,7 @@ struct Workers {
 
 /// What was read of a level; `None` where nothing was.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct LevelMeans {
     /// In the mean.
     pub(super) busy: Option<f64>,
     pub(super) kept: Option<f64>,
@@ -54,14 +54,14 @@ pub(super) struct Samples {
 
 impl Samples {
     /// Returns what was read within a level's window.
-    pub(super) fn within(&self, begin_ns: i64, end_ns: i64) -> Seen {
+    pub(super) fn within(&self, begin_ns: i64, end_ns: i64) -> LevelMeans {
         let each: Vec<&Sample> =
             self.each.iter().filter(|sample| (begin_ns..end_ns).contains(&sample.at_ns)).collect();
         let mean = |of: fn(&Workers) -> f64| {
             let values: Vec<f64> = each.iter().filter_map(|sample| sample.workers.as_ref().map(of)).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
-        Seen {
+        LevelMeans {
             busy: mean(|workers| workers.busy),
             kept: mean(|workers| workers.kept),
             time_wait: each.iter().filter_map(|sample| sample.time_wait).reduce(f64::max),
@@ -196,7 +196,7 @@ mod tests {
         let each =
             vec![sample(1, 9.0, 90.0), sample(10, 2.0, 5.0), sample(19, 4.0, 3.0), sample(20, 9.0, 90.0)];
         let seen = Samples { version: String::new(), each }.within(10, 20);
-        assert_eq!(seen, Seen { busy: Some(3.0), kept: Some(1.0), time_wait: Some(5.0) });
-        assert_eq!(Samples::default().within(0, 9), Seen::default());
+        assert_eq!(seen, LevelMeans { busy: Some(3.0), kept: Some(1.0), time_wait: Some(5.0) });
+        assert_eq!(Samples::default().within(0, 9), LevelMeans::default());
     }
 }
