@@ -26,14 +26,15 @@ usage() {
 		  --php mod|fpm            PHP within Apache's processes (prefork), or in PHP-FPM behind Apache's event MPM (default: fpm)
 		  --workers N              children of PHP-FPM (default: 16)
 		  --max-clients N          requests that Apache answers at once (default: 64)
-		  --keep-alive on|off      whether Apache keeps connections open (default: on)
+		  --keep-alive on|off|N    whether Apache keeps connections open, or for how many seconds (default: on, which is 5)
 		  --sessions files|memcached
 		                           where sessions are kept (default: files)
 		  --session-folder FOLDER  where to make a folder for the files of sessions (default: in the application's own folder)
+		  --session-changes N      how often a request changes its session's id (default: 0; with the trouble session-folder: 8)
 		  --connections persistent|new
 		                           keep connections to the database, or make one for each request (default: persistent)
 		  --trouble hot-row        every view of an event holds the lock of its row while the page is made
-		  --trouble session-folder every request writes a session's file, all in one folder that is often searched for old ones
+		  --trouble session-folder every request changes its session's id, in one folder of files that is written through to the disk
 		  --port N                 Apache's port on loopback (default: a free one)
 	TEXT
 }
@@ -217,6 +218,14 @@ is_number() {
 	[[ $2 =~ ^[1-9][0-9]{0,3}$ ]] || fail "$1 $2 must be a number from 1 to 9999"
 }
 
+is_small() {
+	[[ $2 =~ ^(0|[1-9][0-9]?)$ ]] || fail "$1 $2 must be a number from 0 to 99"
+}
+
+is_keep_alive() {
+	[[ $1 =~ ^(on|off|[1-9][0-9]{0,2})$ ]] || fail "--keep-alive $1 must be on, off, or seconds from 1 to 999"
+}
+
 is_port() {
 	if ! [[ $1 =~ ^[1-9][0-9]{3,4}$ ]] || [ "$1" -gt 65535 ]; then
 		fail "--port $1 must be a number from 1000 to 65535"
@@ -243,7 +252,7 @@ render() {
 }
 
 start() {
-	local php=fpm workers='' max_clients=64 keep_alive=on sessions=files session_folder='' connections=persistent port='' troubles=''
+	local php=fpm workers='' max_clients=64 keep_alive=on sessions=files session_folder='' connections=persistent port='' troubles='' session_changes=''
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--help | -h) usage && exit 0 ;;
@@ -254,9 +263,10 @@ start() {
 		--php) is_one_of "$1" "$2" mod fpm && php=$2 ;;
 		--workers) is_number "$1" "$2" && workers=$2 ;;
 		--max-clients) is_number "$1" "$2" && max_clients=$2 ;;
-		--keep-alive) is_one_of "$1" "$2" on off && keep_alive=$2 ;;
+		--keep-alive) is_keep_alive "$2" && keep_alive=$2 ;;
 		--sessions) is_one_of "$1" "$2" files memcached && sessions=$2 ;;
 		--session-folder) session_folder=$2 ;;
+		--session-changes) is_small "$1" "$2" && session_changes=$2 ;;
 		--connections) is_one_of "$1" "$2" persistent new && connections=$2 ;;
 		--trouble) is_one_of "$1" "$2" hot-row session-folder && troubles=${troubles:+$troubles,}$2 ;;
 		--port) is_port "$2" && port=$2 ;;
@@ -268,7 +278,12 @@ start() {
 	if [[ ",$troubles," == *,session-folder,* ]] && [ "$sessions" != files ]; then
 		fail "the trouble session-folder needs --sessions files"
 	fi
+	[[ ",$troubles," != *,session-folder,* ]] || find_program e2fsprogs chattr >/dev/null
 	workers=${workers:-16}
+	if [ -z "$session_changes" ]; then
+		session_changes=0
+		[[ ",$troubles," != *,session-folder,* ]] || session_changes=8
+	fi
 
 	local apache mariadbd client install_db fpm='' memcached='' modules module=none
 	apache=$(find_program apache2 apache2 httpd)
@@ -337,7 +352,11 @@ start() {
 
 # Writes the settings of all programs. Uses the local variables of start.
 write_settings() {
-	local threads=$max_clients servers=1 path handler=files gc=1 lazy_write=1 lifetime_s=1440
+	local threads=$max_clients servers=1 path handler=files gc=1 lazy_write=1 kept_s=5
+	case $keep_alive in
+	on | off) ;;
+	*) kept_s=$keep_alive keep_alive=on ;;
+	esac
 	# Processes of at most 32 threads, as even as the number allows: the event MPM rounds down to whole processes.
 	if [ "$max_clients" -gt 32 ]; then
 		servers=$(((max_clients + 31) / 32))
@@ -355,11 +374,10 @@ write_settings() {
 		handler=memcached
 		path=127.0.0.1:$memcached_port
 	elif [[ ",$troubles," == *,session-folder,* ]]; then
-		# Written at the end of every request, and searched for old files in one request out of five. Files are old soon, so that
-		# about as many go as come, and a load that continues finds the folder as it was.
+		# Each change of the folder is on the disk before the folder's lock is free, as it is on a file system of others (NFS).
+		chattr +D "$path" || fail "the trouble session-folder needs a folder whose changes can be written through, as on ext4: name one by --session-folder"
 		lazy_write=0
-		gc=20
-		lifetime_s=10
+		gc=0
 	else
 		# One folder for each first digit of a session's name. PHP leaves removing old files of several folders to others.
 		mkdir "$path"/{0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f}
@@ -371,9 +389,9 @@ write_settings() {
 	chmod -R go= "$home/sessions/"
 	[ "$(id -u)" -ne 0 ] || chown -R nobody:nogroup "$home/sessions/"
 	declare -A values=(
-		[HOME]=$home [PORT]=$port [MODULES]=$modules [PHP_MODULE]=$module [KEEP_ALIVE]=$keep_alive [WORKERS]=$workers
+		[HOME]=$home [PORT]=$port [MODULES]=$modules [PHP_MODULE]=$module [KEEP_ALIVE]=$keep_alive [KEPT_S]=$kept_s [WORKERS]=$workers
 		[MAX_CLIENTS]=$max_clients [THREADS]=$threads [SERVERS]=$servers [STARTED]=$((max_clients < 16 ? max_clients : 16))
-		[SESSION_HANDLER]=$handler [SESSION_PATH]=$path [SESSION_GC]=$gc [SESSION_LAZY_WRITE]=$lazy_write [SESSION_LIFETIME_S]=$lifetime_s
+		[SESSION_HANDLER]=$handler [SESSION_PATH]=$path [SESSION_GC]=$gc [SESSION_LAZY_WRITE]=$lazy_write [SESSION_CHANGES]=$session_changes
 		[CONNECTIONS]=$connections [DATABASE]=$database [TROUBLES]=$troubles
 	)
 	render "$SOURCE/conf/httpd.conf" "$home/conf/httpd.conf"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # From nothing to reports of three troubles of a web application: a row that all pages lock, two workers of PHP-FPM, sessions in one folder.
+# The last one is shown next to its remedy.
 # Each is planted in the sample application, loaded, and recorded. `make demo-web` calls it, as root: only root may trace all programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,6 +27,11 @@ pid_of() {
 	value processes | grep -oP "$1 \K[0-9]+"
 }
 
+# Of what `whyso why` prints: the answer, which names the longest line and its cause, and the table of lines.
+answer_and_budget() {
+	awk -v RS= -v ORS='\n\n' 'NR == 2 || /^Where the time of a request/'
+}
+
 # TITLE PAGE OPTIONS…: plants a trouble, loads the page, and reports where its time goes.
 show() {
 	local title=$1 page=$2
@@ -35,13 +41,18 @@ show() {
 	started=$(value folder)
 	local url
 	url=$(head -n 1 <<<"$printed")
-	timeout $((SECONDS_RECORDED + 60)) "$WHYSO" load --url "${url%/}$page" --users "$USERS" \
-		--seconds $((SECONDS_RECORDED + 5)) --json >/dev/null 2>&1 &
+	# It lasts until the recording has ended.
+	timeout $((SECONDS_RECORDED + 120)) "$WHYSO" load --url "${url%/}$page" --users "$USERS" \
+		--seconds $((SECONDS_RECORDED + 90)) --json >/dev/null 2>&1 &
 	load_pid=$!
 	sleep 2
-	"$WHYSO" record --process "$(pid_of httpd)" --process "$(pid_of php-fpm)" --dsn "$(value dsn)" \
-		--for "${SECONDS_RECORDED}s" --name "$title"
-	"$WHYSO" why latest | sed -n '/^Where the time of a request/,/^$/p'
+	local tiers=(--process "$(pid_of httpd)" --process "$(pid_of php-fpm)")
+	[[ $(value processes) != *memcached* ]] || tiers+=(--process "$(pid_of memcached)")
+	# A page that asks no database leaves nothing to judge there.
+	[[ $page == /alive.php ]] || tiers+=(--dsn "$(value dsn)")
+	"$WHYSO" record "${tiers[@]}" --for "${SECONDS_RECORDED}s" --name "$title"
+	"$WHYSO" why latest | answer_and_budget
+	kill "$load_pid"
 	wait "$load_pid" || true
 	load_pid=""
 	"$WHYSO" server app stop "$started" >/dev/null
@@ -50,4 +61,5 @@ show() {
 
 show "a row that all pages lock" "/event.php?id=1" --trouble hot-row
 show "two workers of PHP-FPM" "/event.php?id=1" --workers 2
-show "sessions in one folder" "/index.php" --trouble session-folder
+show "sessions in one folder" "/alive.php" --trouble session-folder
+show "the same page with sessions in memcached" "/alive.php" --sessions memcached --session-changes 8

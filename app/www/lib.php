@@ -42,12 +42,16 @@ function rows(string $sql, array $values = []): array
 
 /**
  * Opens the session. Visitors who have not signed in have none, so that a page that is only read writes no file.
- * With the trouble session-folder, every request has one, as in applications that call session_start() at the top.
+ * Where requests change their session's id, every request has one, as in applications that call session_start() at the top.
  */
 function open_session(bool $create = false): void
 {
-    if ($create || isset($_COOKIE[session_name()]) || has_trouble('session-folder')) {
+    $changes = (int) setting('session_changes');
+    if ($create || isset($_COOKIE[session_name()]) || $changes > 0) {
         session_start();
+        for ($change = 0; $change < $changes; $change++) {
+            session_regenerate_id(true);
+        }
         $_SESSION['pages'] = ($_SESSION['pages'] ?? 0) + 1;
     }
 }

@@ -1,11 +1,10 @@
 //! What of a file can be checked without a server.
 
-use whyso_model::measures;
-
 use crate::cells::Cell;
 use crate::cluster::ClusterOf;
 use crate::design::{DUET_CUT, DUET_WINDOW};
 use crate::hints::{hint, nearest};
+use crate::measures::{find_measure, measure_names};
 use crate::setup::{At, Part, Setup};
 use crate::spec::{Before, Repeats, Spec};
 use crate::{Error, Start};
@@ -25,6 +24,7 @@ impl Spec {
         self.check_numbers()?;
         self.check_before()?;
         self.check_measures()?;
+        self.check_app()?;
         check_names("variant", &self.variants)?;
         check_names("condition", &self.conditions)?;
         for condition in &self.conditions {
@@ -123,8 +123,8 @@ impl Spec {
     fn check_measures(&self) -> Result<(), Error> {
         let names = std::iter::once(&self.metric).chain(&self.show).chain(&self.over_time);
         for name in names {
-            if measures::find(name).is_none() {
-                let all = measures::names();
+            if find_measure(name).is_none() {
+                let all = measure_names();
                 return wrong(format!("{name:?} is no measure: {}", hint(name, &all, "measures")));
             }
         }

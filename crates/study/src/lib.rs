@@ -15,6 +15,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod answer;
+mod app;
 mod cells;
 mod check;
 mod cluster;
@@ -22,6 +23,7 @@ mod design;
 mod hints;
 mod journal;
 mod journal_answer;
+mod measures;
 mod scalar;
 mod session_sweep;
 mod setup;
@@ -33,6 +35,7 @@ pub use answer::{
     Answer, Course, Curve, CurvePoint, CurveStep, Evenness, Interaction, Line, Pair, PairLevel, Peak,
     SettingChange, StartSummary, Step, Tops, answer,
 };
+pub use app::CALENDAR;
 pub use cells::{Cell, Start};
 pub use cluster::{ClusterOf, ClusterSetup};
 pub use design::{DUET_CUT, DUET_WINDOW, Design};
@@ -42,6 +45,7 @@ pub use journal::{
     Top, TopLine,
 };
 pub use journal_answer::journal_answer;
+pub use measures::{find_measure, measure_words};
 pub use scalar::Scalar;
 pub use session_sweep::{Points, SessionSweep, SweepError};
 pub use setup::{At, Part, Setup};

@@ -45,6 +45,10 @@ pub struct Spec {
     /// The cluster that is started in place of a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterSetup>,
+    /// The sample application that is started in place of a server, by its name. `set` has its options, and `workload` the page or the
+    /// scenario that is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
     /// Users of each level of a start's sweep.
     #[serde(default = "one_user")]
     pub users: Vec<u32>,
@@ -249,15 +253,15 @@ fn workload() -> String {
     "oltp-read-write".to_string()
 }
 
-fn tables() -> u32 {
+pub(crate) fn tables() -> u32 {
     4
 }
 
-fn rows() -> u64 {
+pub(crate) fn rows() -> u64 {
     25_000
 }
 
-fn engine() -> String {
+pub(crate) fn engine() -> String {
     "InnoDB".to_string()
 }
 

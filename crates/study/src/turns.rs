@@ -71,6 +71,9 @@ impl Spec {
     fn obstacle_to_turns(&self) -> Option<String> {
         let needs = |what: &str| Some(format!("{what} needs starts one after the other"));
         let of_parts = || self.conditions.iter().chain(&self.variants);
+        if self.app.is_some() {
+            return needs("app");
+        }
         if self.session_sweep.is_some() {
             return needs("[inside]");
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use whyso_control::Error;
-use whyso_server::app::{self, App, AppSpec, Trouble};
+use whyso_server::app::{self, App, AppSpec, KeepAlive, Trouble};
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum AppCommand {
@@ -32,15 +32,18 @@ pub(crate) struct AppArgs {
     /// Requests that Apache answers at once [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=9999))]
     max_clients: Option<u16>,
-    /// Whether Apache keeps connections open for the next request
-    #[arg(long, value_enum, default_value = "on")]
-    keep_alive: Switch,
+    /// Whether Apache keeps connections open for the next request: on, off, or for how many seconds
+    #[arg(long, value_name = "on|off|SECONDS", default_value = "on")]
+    keep_alive: KeepAlive,
     /// Where sessions are kept
     #[arg(long, value_enum, default_value = "files")]
     sessions: SessionsChoice,
     /// Where to make a folder for the files of sessions [default: in the application's own folder]
     #[arg(long, value_name = "FOLDER")]
     session_folder: Option<PathBuf>,
+    /// How often a request changes its session's id [default: 0, or 8 with the trouble session-folder]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=99))]
+    session_changes: Option<u8>,
     /// Keep connections to the database, or make one for each request
     #[arg(long, value_enum, default_value = "persistent")]
     connections: ConnectionsChoice,
@@ -59,12 +62,6 @@ enum PhpChoice {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SessionsChoice {
     Files,
     Memcached,
@@ -80,7 +77,7 @@ enum ConnectionsChoice {
 enum TroubleChoice {
     /// Every view of an event holds the lock of its row while the page is made
     HotRow,
-    /// Every request writes a session's file, all in one folder that is often searched for old ones
+    /// Every request makes and removes files of sessions, in one folder that is written through to the disk
     SessionFolder,
 }
 
@@ -102,9 +99,10 @@ impl AppArgs {
             php_in_apache: self.php == PhpChoice::Mod,
             workers: self.workers,
             max_clients: self.max_clients,
-            without_keep_alive: self.keep_alive == Switch::Off,
+            keep_alive: self.keep_alive,
             sessions_in_memcached: self.sessions == SessionsChoice::Memcached,
             session_folder: self.session_folder,
+            session_changes: self.session_changes,
             new_connections: self.connections == ConnectionsChoice::New,
             troubles: self.trouble.into_iter().map(trouble).collect(),
             port: self.port,

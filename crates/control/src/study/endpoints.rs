@@ -130,26 +130,28 @@ pub(super) fn load(
     if let Some(failure) = outcome.failure {
         return Err(Error::Failed(failure));
     }
-    let level = |level: &whyso_record::run::Level| {
-        let verdict = judge_alone(level);
-        let half_width_percent = verdict.transactions_per_s_ci95.map(|[low, high]| {
-            100.0 * (high - low) / 2.0 / verdict.transactions_per_s.max(f64::MIN_POSITIVE)
-        });
-        LevelRecord {
-            users: level.users,
-            measures: measures::of(&level_input(level), None),
-            half_width_percent: half_width_percent.filter(|percent| percent.is_finite()),
-            invalid_why: verdict.invalid_why,
-            ..LevelRecord::default()
-        }
-    };
     let measured_s = outcome.levels.iter().map(|level| level.warmup.seconds() + level.window.seconds()).sum();
     Ok(Measurement {
         version: version(&plan.server),
         measured_s,
-        levels: outcome.levels.iter().map(level).collect(),
+        levels: outcome.levels.iter().map(level_of_load).collect(),
         ..Measurement::default()
     })
+}
+
+/// What the load itself saw of a level.
+pub(super) fn level_of_load(level: &whyso_record::run::Level) -> LevelRecord {
+    let verdict = judge_alone(level);
+    let half_width_percent = verdict
+        .transactions_per_s_ci95
+        .map(|[low, high]| 100.0 * (high - low) / 2.0 / verdict.transactions_per_s.max(f64::MIN_POSITIVE));
+    LevelRecord {
+        users: level.users,
+        measures: measures::of(&level_input(level), None),
+        half_width_percent: half_width_percent.filter(|percent| percent.is_finite()),
+        invalid_why: verdict.invalid_why,
+        ..LevelRecord::default()
+    }
 }
 
 /// As the program says it.

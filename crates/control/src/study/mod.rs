@@ -1,6 +1,10 @@
 //! A study: every start that is still to be done, one after the other, each from a fresh server.
 
 mod alike;
+mod app;
+mod app_load;
+mod app_recording;
+mod app_samples;
 mod cluster;
 mod endpoints;
 mod machine;
@@ -143,10 +147,13 @@ fn carry_out_next(
         return Ok(());
     }
     listener.hear(News::Step(&describe_start(journal, start, cell, todo.len())));
-    let done = one_start(journal, start, cell, server, knobs, &|plan| {
-        let plan = Plan { command: command.to_vec(), ..plan };
-        begin(&plan, &cell.setup, journal.spec(), start, listener, stop, ask_password)
-    })?;
+    let done = match journal.spec().app {
+        Some(_) => start_of_app(journal, start, cell, command, listener, stop)?,
+        None => one_start(journal, start, cell, server, knobs, &|plan| {
+            let plan = Plan { command: command.to_vec(), ..plan };
+            begin(&plan, &cell.setup, journal.spec(), start, listener, stop, ask_password)
+        })?,
+    };
     if stop.is_asked() {
         return Err(Error::Interrupted);
     }
@@ -217,11 +224,41 @@ fn one_start(
     let machine = machine::machine_now();
     let unknown_knobs = knobs.unknown(cell)?;
     let plan = plan_of(journal.stored(), &journal.runs(), cell, &unknown_knobs, server)?;
-    let outcome = begin(plan).map_err(|error| match error {
+    let outcome = begin(plan).map_err(|error| of_failed_cell(cell, error))?;
+    Ok(record_of(start, outcome, unknown_knobs, machine, began))
+}
+
+/// A start of the sample application.
+fn start_of_app(
+    journal: &Journal,
+    start: Start,
+    cell: &Cell,
+    command: &[String],
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<StartRecord, Error> {
+    let began = Instant::now();
+    let machine = machine::machine_now();
+    let outcome = app::run(journal, cell, command, listener, stop);
+    let outcome = outcome.map_err(|error| of_failed_cell(cell, error))?;
+    Ok(record_of(start, outcome, Vec::new(), machine, began))
+}
+
+fn of_failed_cell(cell: &Cell, error: Error) -> Error {
+    match error {
         Error::Failed(why) => Error::Failed(format!("{}: {why}", cell.name())),
         other => other,
-    })?;
-    Ok(StartRecord {
+    }
+}
+
+fn record_of(
+    start: Start,
+    outcome: StartOutcome,
+    unknown_knobs: Vec<String>,
+    machine: whyso_study::Machine,
+    began: Instant,
+) -> StartRecord {
+    StartRecord {
         start,
         run: outcome.run,
         host: String::new(),
@@ -236,7 +273,7 @@ fn one_start(
         tops: outcome.measurement.tops,
         evenness: outcome.measurement.evenness,
         warnings: outcome.measurement.warnings,
-    })
+    }
 }
 
 /// Starts the servers of several cells, or one for all of them, and loads the cells in turns.

@@ -47,6 +47,9 @@ pub fn plan_study(
 ) -> Result<StoredStudy, Error> {
     let mut notes = Vec::new();
     let mut endpoint = String::new();
+    if spec.app.is_some() {
+        return super::app::plan(spec, folder, server);
+    }
     if let Some(server) = server {
         check_on_own_server(&spec)?;
         spec.asked_design = spec.asked_design.or(Some(Design::Blocks));
@@ -245,7 +248,7 @@ impl KnownKnobs {
     }
 }
 
-fn of_cell(cell: &Cell, error: &impl std::fmt::Display) -> Error {
+pub(super) fn of_cell(cell: &Cell, error: &impl std::fmt::Display) -> Error {
     Error::Plan(format!("{}: {error}", cell.name()))
 }
 

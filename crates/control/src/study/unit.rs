@@ -24,6 +24,7 @@ const RECORDS_BYTES_MAX: u64 = 16 << 20;
 pub fn check_study_of_others(study: &StoredStudy) -> Result<(), Error> {
     let mut found = study_programs(&study.spec);
     let spec = &study.spec;
+    found.extend(spec.app.iter().map(|app| format!("the sample application {app}")));
     found.extend(spec.add_ons.iter().map(|add_on| format!("the add-on {add_on}")));
     found.extend(spec.data_dir.iter().map(|folder| format!("the folder {folder}")));
     if !study.endpoint.is_empty() {
@@ -180,6 +181,7 @@ mod tests {
             ("set = { tmpdir = \"/etc\" }", "tmpdir"),
             ("add_ons = [\"linux\"]", "linux"),
             ("data_dir = \"/etc\"", "/etc"),
+            ("app = \"calendar\"\nworkload = \"/index.php\"", "the sample application"),
         ] {
             assert!(checked(more).unwrap_err().contains(word), "{more}");
         }

@@ -1,7 +1,7 @@
 //! A study's answer in a few sentences: the largest differences that were found, and how much was not.
 
 use whyso_inference::{VariantComparison, Verdict};
-use whyso_model::measures::{self, Better};
+use whyso_model::measures::Better;
 use whyso_study::{Answer, Curve, Line, Pair};
 use whyso_words::{count, milliseconds, number, percent, seconds, users};
 
@@ -198,7 +198,7 @@ fn sentence(metric: &str, own: &str, other: &str, compared: &VariantComparison) 
             _ => format!("{own} is {amount} slower than {other}{between}"),
         };
     }
-    let better = measures::find(metric).map_or(Better::Neither, |measure| measure.better);
+    let better = whyso_study::find_measure(metric).map_or(Better::Neither, |measure| measure.better);
     let meant = match (better, ratio > 1.0) {
         (Better::Neither, _) => "",
         (Better::Higher, true) | (Better::Lower, false) => ", which is better",

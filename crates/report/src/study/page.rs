@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 use ts_rs::TS;
 use whyso_inference::{VariantComparison, Verdict};
-use whyso_model::measures::{self, Better};
+use whyso_model::measures::Better;
 use whyso_study::{Answer, Course, Curve, Line, StartSummary};
 
 use super::answer::against_itself;
@@ -118,7 +118,7 @@ fn head(answer: &Answer) -> StudyHead<'_> {
         looks_like: &pair.looks_like,
         sheet: sheets.remove(0),
     });
-    let better = measures::find(&answer.metric).map_or(Better::Higher, |measure| measure.better);
+    let better = whyso_study::find_measure(&answer.metric).map_or(Better::Higher, |measure| measure.better);
     let mut variants: Vec<&str> = Vec::new();
     for line in &answer.lines {
         if !variants.contains(&line.variant.as_str()) {

@@ -8,7 +8,6 @@ use serde::Serialize;
 use ts_rs::TS;
 use whyso_explain::model::users_words;
 use whyso_inference::{Spread, VariantComparison};
-use whyso_model::measures;
 use whyso_study::{Answer, Before, Line};
 use whyso_words::{number, p_value, percent, percent_change, whole};
 
@@ -73,7 +72,7 @@ fn before(before: &Before) -> Sheet {
 }
 
 pub(super) fn words(measure: &str) -> String {
-    measures::find(measure).map_or(measure, |measure| measure.words).to_string()
+    whyso_study::measure_words(measure)
 }
 
 /// Server and condition: what is compared with each other has both in common.

@@ -13,6 +13,7 @@ pub(super) const FILES: &[(&str, &str)] = &[
     ("sql/data.sql", include_str!("../../../../app/sql/data.sql")),
     ("sql/schema.sql", include_str!("../../../../app/sql/schema.sql")),
     ("www/add_event.php", include_str!("../../../../app/www/add_event.php")),
+    ("www/alive.php", include_str!("../../../../app/www/alive.php")),
     ("www/event.php", include_str!("../../../../app/www/event.php")),
     ("www/image.php", include_str!("../../../../app/www/image.php")),
     ("www/index.php", include_str!("../../../../app/www/index.php")),

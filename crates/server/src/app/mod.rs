@@ -3,6 +3,7 @@
 //! Its files lie in `app/`. The script there starts its programs and ends them. It listens only on loopback and on Unix sockets.
 
 mod files;
+mod options;
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use files::{FILES, SCRIPT};
+pub use options::KeepAlive;
 
 use crate::error::{Error, Result, io};
 use crate::find::output_within;
@@ -23,7 +25,7 @@ const SCRIPT_ENDS_WITHIN: Duration = Duration::from_secs(600);
 pub enum Trouble {
     /// Every view of an event holds the lock of its row while the page is made.
     HotRow,
-    /// Every request writes a session's file, all in one folder.
+    /// Every request makes and removes files of sessions, in one folder that is written through to the disk.
     SessionFolder,
 }
 
@@ -45,10 +47,12 @@ pub struct AppSpec {
     pub workers: Option<u16>,
     /// Requests that Apache answers at once.
     pub max_clients: Option<u16>,
-    pub without_keep_alive: bool,
+    pub keep_alive: KeepAlive,
     pub sessions_in_memcached: bool,
     /// Where the folder for the files of sessions is made.
     pub session_folder: Option<PathBuf>,
+    /// How often a request changes its session's id, 0 to 99.
+    pub session_changes: Option<u8>,
     /// Each request connects to the database.
     pub new_connections: bool,
     pub troubles: Vec<Trouble>,
@@ -61,7 +65,7 @@ impl AppSpec {
         let mut arguments = Vec::new();
         let mut add = |option: &str, value: String| arguments.extend([option.to_string(), value]);
         add("--php", if self.php_in_apache { "mod" } else { "fpm" }.to_string());
-        add("--keep-alive", if self.without_keep_alive { "off" } else { "on" }.to_string());
+        add("--keep-alive", self.keep_alive.to_string());
         add("--sessions", if self.sessions_in_memcached { "memcached" } else { "files" }.to_string());
         add("--connections", if self.new_connections { "new" } else { "persistent" }.to_string());
         if let Some(workers) = self.workers {
@@ -72,6 +76,9 @@ impl AppSpec {
         }
         if let Some(folder) = &self.session_folder {
             add("--session-folder", folder.display().to_string());
+        }
+        if let Some(changes) = self.session_changes {
+            add("--session-changes", changes.to_string());
         }
         if let Some(port) = self.port {
             add("--port", port.to_string());

@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use whyso_inference::{Spread, VariantComparison, compare, spread};
-use whyso_model::measures::{self, Better};
+use whyso_model::measures::Better;
 
 use crate::cells::{Cell, Start};
 use crate::journal::{LevelRecord, StartRecord};
+use crate::measures::find_measure;
 use crate::spec::{Before, Repeats, Spec};
 
 pub use curve::{Curve, CurvePoint, CurveStep};
@@ -154,7 +155,7 @@ struct Group<'a> {
 pub fn answer(spec: &Spec, done: &[StartRecord], notes: &[String]) -> Answer {
     let cells = spec.cells();
     let measured = Measurements { spec, done };
-    let is_lower_better = measures::find(&spec.metric).is_some_and(|measure| measure.better == Better::Lower);
+    let is_lower_better = find_measure(&spec.metric).is_some_and(|measure| measure.better == Better::Lower);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (at, cell) in cells.iter().enumerate() {
         match groups.iter_mut().find(|group| group.first.is_comparable_with(cell)) {
