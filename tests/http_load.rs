@@ -282,6 +282,58 @@ fn a_site_that_is_not_there_or_a_wrong_file_is_refused_with_what_to_do() {
     assert!(slo.contains("it has page"), "{slo}");
 }
 
+/// Options under these headings of `whyso load --help`, with a value where they take one.
+fn options_under(place: &Place, headings: &[&str]) -> Vec<(String, Option<String>)> {
+    let help = text(&output(&mut place.whyso(&["load", "--help"])).stdout);
+    let (mut options, mut is_under) = (Vec::new(), false);
+    for line in help.lines() {
+        if !line.starts_with(' ') && line.ends_with(':') {
+            is_under = headings.contains(&line.trim_end_matches(':'));
+        }
+        let Some(from) = line.find("--").filter(|from| is_under && *from <= 6) else { continue };
+        let mut words = line[from..].split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let value = words.next().map(|_| "1".to_string());
+        options.push((name.split(['=', '[']).next().unwrap_or_default().to_string(), value));
+    }
+    options
+}
+
+#[test]
+fn every_option_that_is_only_for_sql_is_refused_by_its_name() {
+    let (place, site) = (Place::new(), Site::start());
+    let headings = ["Server", "Data set", "Workload options, as sysbench names them"];
+    let mut options = options_under(&place, &headings);
+    options.retain(|(name, _)| name != "--client-cpus");
+    assert!(options.len() >= 26, "{options:?}");
+    for (name, value) in [("--query", "SELECT 1"), ("--rounds", "3"), ("--idle-connections", "2")] {
+        options.push((name.to_string(), Some(value.to_string())));
+    }
+    options.extend(["--describe", "--compress"].map(|name| (name.to_string(), None)));
+    options.push(("--placement".to_string(), Some("pinned".to_string())));
+    for (name, value) in options {
+        let mut args = vec!["load", "--url", &site.url, "--seconds", "1", &name];
+        args.extend(value.as_deref());
+        let out = output(&mut place.whyso(&args));
+        let refused = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{name}: {refused}");
+        let sentence = refused.lines().next().unwrap_or_default();
+        assert!(sentence.contains(&format!("'{name}")) && sentence.contains("--url"), "{name}: {refused}");
+    }
+    // What both kinds of load have is not refused.
+    let out = site.load(&place, "/", &["--client-cpus", "0", "--reconnect-every", "5", "--connections", "2"]);
+    assert_eq!(whole(&level(&out)["errors"]), 0, "{out}");
+}
+
+#[test]
+fn an_address_with_a_query_is_no_secret() {
+    let (place, site) = (Place::new(), Site::start());
+    let out = site.run(&place, "/home?id=7", &[]);
+    assert!(out.status.success() && out.stderr.is_empty(), "{}", text(&out.stderr));
+    let out = site.run(&place, "/home?id=7&token=geheim", &[]);
+    assert!(text(&out.stderr).contains("others may have seen"), "{}", text(&out.stderr));
+}
+
 /// A certificate for localhost that only itself vouches for, and its key.
 fn certificate(place: &Place) -> Option<(PathBuf, PathBuf)> {
     let (certificate, key) = (place.path().join("site.pem"), place.path().join("site.key"));

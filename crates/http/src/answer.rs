@@ -2,6 +2,7 @@
 
 use crate::error::{AnswerError, HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX, KEPT_BYTES_MAX};
 use crate::head::{Encoding, Head};
+use crate::scan;
 
 /// Longest line with a chunk's size, in bytes.
 const CHUNK_LINE_BYTES_MAX: usize = 1024;
@@ -181,6 +182,11 @@ impl AnswerScanner {
     /// Takes at least one of `bytes`, which are not empty, and returns how many.
     fn step(&mut self, bytes: &[u8]) -> Result<usize, AnswerError> {
         match self.state {
+            State::StatusLine if self.bytes.is_empty() => match self.take_whole_head(bytes) {
+                Some(count) => Ok(count),
+                // Line by line, which finds out what is wrong, too.
+                None => self.take_line(bytes, HEAD_BYTES_MAX),
+            },
             State::StatusLine | State::Header | State::Trailer => self.take_line(bytes, HEAD_BYTES_MAX),
             State::ChunkSize | State::ChunkEnd => self.take_line(bytes, CHUNK_LINE_BYTES_MAX),
             State::Sized(left) => {
@@ -199,6 +205,22 @@ impl AnswerScanner {
             State::Complete => Ok(0),
             State::Failed(error) => Err(error),
         }
+    }
+
+    /// Takes a head that has arrived as a whole and is right. `None`: nothing was taken.
+    fn take_whole_head(&mut self, bytes: &[u8]) -> Option<usize> {
+        let length = self.head.read_whole(bytes);
+        let is_final = self.head.status >= 200;
+        if let Some(length) = length.filter(|_| is_final)
+            && let Ok(state) = self.after_head()
+        {
+            self.state = state;
+            self.bytes.extend_from_slice(&bytes[..length]);
+            (self.head_end, self.line_begin) = (length, length);
+            return Some(length);
+        }
+        self.head.clear();
+        None
     }
 
     fn take_body(&mut self, bytes: &[u8], left: u64) -> Result<usize, AnswerError> {
@@ -220,7 +242,7 @@ impl AnswerScanner {
 
     /// Takes bytes up to the end of a line, and reads the line once it is whole. `bytes_max` bounds all lines of the state.
     fn take_line(&mut self, bytes: &[u8], bytes_max: usize) -> Result<usize, AnswerError> {
-        let line_feed = bytes.iter().position(|byte| *byte == b'\n');
+        let line_feed = scan::first(bytes, b'\n');
         let count = line_feed.map_or(bytes.len(), |place| place + 1);
         if self.state == State::StatusLine {
             self.check_begin(&bytes[..count])?;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::error::AnswerError;
+use crate::error::{AnswerError, HEAD_BYTES_MAX};
+use crate::scan;
 
 /// Cookies of one answer that are kept.
 const COOKIES_MAX: usize = 64;
@@ -60,12 +61,45 @@ impl Head {
         Ok(())
     }
 
+    /// Reads a head that is whole among the first bytes of `bytes`, as it is in nearly every answer. Returns its length; `None` where it is
+    /// not whole, or not right, and then some of it may have been read.
+    pub(crate) fn read_whole(&mut self, bytes: &[u8]) -> Option<usize> {
+        let within = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
+        let line_end = scan::first(within, b'\n')?;
+        let (line, mut end_bytes) = without_return(&within[..line_end]);
+        self.read_status_line(line).ok()?;
+        let mut begin = line_end + 1;
+        loop {
+            let rest = &within[begin..];
+            let line_end = scan::first(rest, b'\n')?;
+            let (line, line_end_bytes) = without_return(&rest[..line_end]);
+            end_bytes += line_end_bytes;
+            let line_begin = begin;
+            begin += line_end + 1;
+            if line.is_empty() {
+                break;
+            }
+            let colon = scan::first(line, b':')?;
+            self.take_header(line, colon, line_begin).ok()?;
+        }
+        // Once for all lines: nothing but their ends.
+        (scan::control_characters(&bytes[..begin]) == end_bytes).then_some(begin)
+    }
+
     /// Reads a header, whose line begins at `offset` of the head.
     pub(crate) fn read_header(&mut self, line: &[u8], offset: usize) -> Result<(), AnswerError> {
-        let colon = line.iter().position(|byte| *byte == b':').ok_or(AnswerError::Header)?;
+        let colon = scan::first(line, b':').ok_or(AnswerError::Header)?;
+        if scan::control_characters(line) > 0 {
+            return Err(AnswerError::Header);
+        }
+        self.take_header(line, colon, offset)
+    }
+
+    /// Takes what a header says whose line has no control characters.
+    #[inline]
+    fn take_header(&mut self, line: &[u8], colon: usize, offset: usize) -> Result<(), AnswerError> {
         let name = &line[..colon];
-        let is_name = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_graphic());
-        if !is_name || line.iter().any(|byte| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f) {
+        if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
             return Err(AnswerError::Header);
         }
         let value = line[colon + 1..].trim_ascii();
@@ -109,6 +143,14 @@ impl Head {
     /// Whether the answer has no body, whatever its headers say (RFC 9112, 6.3).
     pub(crate) fn is_without_body(&self, is_head: bool) -> bool {
         is_head || matches!(self.status, 204 | 304)
+    }
+}
+
+/// A line without the carriage return before its line feed, and the bytes of its end.
+fn without_return(line: &[u8]) -> (&[u8], usize) {
+    match line.strip_suffix(b"\r") {
+        Some(line) => (line, 2),
+        None => (line, 1),
     }
 }
 

@@ -26,6 +26,7 @@ mod error;
 mod head;
 mod percent;
 mod request;
+mod scan;
 mod scenario;
 mod url;
 

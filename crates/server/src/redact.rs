@@ -19,6 +19,10 @@ const CLIENTS: [&str; 8] = [
     "mysqlbinlog",
 ];
 
+/// Whole names of parameters of web addresses whose value nobody else is to read.
+const SECRET_PARAMETERS: [&str; 9] =
+    ["auth", "authorization", "jwt", "key", "apikey", "api_key", "api-key", "sig", "signature"];
+
 /// Words of statements after which quoted text is a password.
 const SECRET_WORDS: [&str; 2] = ["identified", "password"];
 
@@ -50,6 +54,13 @@ pub fn arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
         }
         if std::mem::take(&mut is_value_of_secret) && !is_option {
             hidden.push(HIDDEN.to_string());
+            continue;
+        }
+        if let Some((before, address)) = split_web_address(&argument)
+            && !before.contains(char::is_whitespace)
+        {
+            hidden.push(text(&format!("{before}{}", mask_web_address(address))));
+            is_value_of_secret = false;
             continue;
         }
         is_for_client |= is_client(&argument);
@@ -91,13 +102,74 @@ pub fn text(text: &str) -> String {
     without_literals(&hidden)
 }
 
-/// `--password=x`, `MYSQL_PWD=x`, and a DSN.
+/// `--password=x`, `MYSQL_PWD=x`, a web address, and a DSN.
 fn word_without_secret(word: &str) -> String {
+    if let Some((before, address)) = split_web_address(word) {
+        return format!("{before}{}", mask_web_address(address));
+    }
     match word.split_once('=') {
         Some((name, value)) if !value.is_empty() && is_secret_name(name) => format!("{name}={HIDDEN}"),
         _ if word.contains("://") => dsn::mask(word),
         _ => word.to_string(),
     }
+}
+
+/// Splits `--url=http://shop/?id=7` before the address. `None` where the first address is none of the web, or is itself a secret's value.
+fn split_web_address(text: &str) -> Option<(&str, &str)> {
+    let colon = text.find("://")?;
+    let is_letter = |character: char| character.is_ascii_alphanumeric();
+    let begin = text[..colon].trim_end_matches(is_letter).len();
+    let scheme = &text[begin..colon];
+    let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let name = text[..begin].split('=').next().unwrap_or_default();
+    (is_web && !(begin > 0 && is_secret_name(name))).then(|| text.split_at(begin))
+}
+
+/// A web address without its password and without the values of parameters that have a secret's name.
+fn mask_web_address(address: &str) -> String {
+    let begin = address.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = address.split_at(begin);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    // A password that is not encoded may hold what ends a host.
+    let looks_cut =
+        !rest.starts_with('[') && rest[..end].split_once(':').is_some_and(|(_, port)| !is_port(port));
+    let login = if looks_cut { rest.rfind('@') } else { rest[..end].rfind('@') };
+    let Some(at_sign) = login else {
+        let (host, after) = rest.split_at(end);
+        let host = match host.split_once(':') {
+            Some((host, _)) if looks_cut => format!("{host}:{HIDDEN}"),
+            _ => host.to_string(),
+        };
+        return format!("{scheme}{host}{}", mask_web_parameters(after));
+    };
+    let (user_info, after) = rest.split_at(at_sign);
+    let user_info = match user_info.split_once(':') {
+        Some((_, "")) => user_info.to_string(),
+        Some((user, _)) => format!("{user}:{HIDDEN}"),
+        // A token in the place of a user.
+        None => HIDDEN.to_string(),
+    };
+    format!("{scheme}{user_info}{}", mask_web_parameters(after))
+}
+
+fn mask_web_parameters(text: &str) -> String {
+    let Some(begin) = text.find(['?', '#']) else { return text.to_string() };
+    let mut masked = text[..begin].to_string();
+    for parameter in text[begin..].split_inclusive(['?', '&', ';', '#']) {
+        let plain = parameter.trim_end_matches(['?', '&', ';', '#']);
+        match plain.split_once('=') {
+            Some((name, value)) if !value.is_empty() && is_secret_parameter(name) => {
+                masked.push_str(&format!("{name}={HIDDEN}{}", &parameter[plain.len()..]));
+            }
+            _ => masked.push_str(parameter),
+        }
+    }
+    masked
+}
+
+fn is_secret_parameter(name: &str) -> bool {
+    is_secret_name(name) || SECRET_PARAMETERS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
 
 /// Quoted text after a word that says that a password follows. To the end of the text: what ends a statement within quotes is not looked into.
@@ -135,6 +207,41 @@ fn without_literals(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_web_address_hides_its_password_and_secret_parameters_and_nothing_else() {
+        for shown in [
+            "http://127.0.0.1:8080/item?id=7",
+            "--url=http://127.0.0.1:8080/item?id=7&q=a;b=c#top",
+            "https://shop.example/reset-password?id=7&author=me",
+            "http://shop.example:8080/@user/?at=a@b",
+            "HTTP://[::1]:8080/?page=2",
+            "http://shop.example",
+            "http://me:@shop.example/",
+        ] {
+            assert_eq!(text(shown), shown);
+            assert_eq!(arguments(["load", "--url", shown].map(str::to_string).into_iter())[2], shown);
+        }
+        for (address, expected) in [
+            ("http://me:geheim@shop/?id=7", "http://me:***@shop/?id=7"),
+            ("http://geheim@shop/?id=7", "http://***@shop/?id=7"),
+            ("http://me:ge/he?im@shop/?id=7", "http://me:***@shop/?id=7"),
+            ("http://me:geheim", "http://me:***"),
+            ("--url=https://shop/?id=7&token=geheim&q=1", "--url=https://shop/?id=7&token=***&q=1"),
+            ("http://shop/?Access_Token=geheim", "http://shop/?Access_Token=***"),
+            ("http://shop/a?x#key=geheim", "http://shop/a?x#key=***"),
+            ("--token=http://geheim/", "--token=***"),
+            ("mysql://u:geheim@h/s?x=http://a/", "mysql://u:***@h/s?x=***"),
+        ] {
+            assert_eq!(text(address), expected);
+            assert_eq!(arguments([address.to_string()].into_iter())[0], expected);
+        }
+        let hidden = arguments(["http://me:ge heim@shop/".to_string()].into_iter());
+        assert_eq!(hidden[0], "http://me:***@shop/");
+        for odd in ["http://", "http://@", "http://:@", "é://", "http://é:é@é?é=é&key=é"] {
+            let _ = (text(odd), arguments([odd.to_string()].into_iter()));
+        }
+    }
 
     #[test]
     fn passwords_go_and_the_rest_stays() {

@@ -55,6 +55,44 @@ pub(crate) struct LoadArgs {
     pub(crate) output: OutputArgs,
 }
 
+/// Options that say nothing of a load over HTTP.
+const ONLY_FOR_SQL: [&str; 34] = [
+    "dsn",
+    "cluster",
+    "server",
+    "set",
+    "defaults_file",
+    "server_cpus",
+    "server_memory",
+    "server_preload",
+    "server_dir",
+    "allow_writes",
+    "query",
+    "versus",
+    "describe",
+    "rounds",
+    "compress",
+    "placement",
+    "idle_connections",
+    "tables",
+    "rows",
+    "table_engine",
+    "option",
+    "range_size",
+    "point_selects",
+    "simple_ranges",
+    "sum_ranges",
+    "order_ranges",
+    "distinct_ranges",
+    "index_updates",
+    "non_index_updates",
+    "delete_inserts",
+    "skip_trx",
+    "rand_type",
+    "rand_zipfian_exp",
+    "rand_pareto_h",
+];
+
 #[derive(Args, Debug)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct HttpArgs {
@@ -62,10 +100,7 @@ pub(crate) struct HttpArgs {
     ///
     /// A scenario (FILE.toml) has the site's pages, and without one the address is the page. Only this site is asked: redirects to
     /// another one are counted as errors.
-    #[arg(long, value_name = "URL", conflicts_with_all = [
-        "dsn", "cluster", "server", "set", "defaults_file", "server_cpus", "server_memory", "server_preload", "server_dir",
-        "allow_writes", "query", "versus", "describe", "compress", "placement", "idle_connections",
-    ])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ONLY_FOR_SQL)]
     pub(crate) url: Option<String>,
 
     /// Open a connection for each request

@@ -26,6 +26,10 @@ impl Walk {
 
     /// Chooses the page of request `number`, by the page before it where that has transitions.
     pub fn next_page(&mut self, scenario: &Scenario, number: u64) -> usize {
+        if scenario.pages.len() == 1 {
+            self.page = Some(0);
+            return 0;
+        }
         let mut random = self.random(number, CHOICE);
         let chosen = match self.page {
             Some(page) if !scenario.pages[page].next.is_empty() => {
@@ -41,6 +45,9 @@ impl Walk {
 
     /// Draws the scenario's own values for request `number`. Values that pages take stay as they are.
     pub fn draw_values(&self, scenario: &Scenario, number: u64, values: &mut [Vec<u8>]) {
+        if scenario.value_sources.is_empty() {
+            return;
+        }
         let mut random = self.random(number, VALUES);
         for (source, value) in scenario.value_sources.iter().zip(values) {
             match source {

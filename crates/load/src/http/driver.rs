@@ -173,12 +173,12 @@ impl HttpDriver {
 
 impl Driver for HttpDriver {
     fn begin(&mut self, number: u64, by_arrival: bool) {
-        let plan = self.plan.clone();
-        self.page = self.walk.next_page(&plan.spec.scenario, number);
-        if by_arrival && plan.is_mix {
-            self.page = plan.page_of_arrival(number);
+        let scenario = &self.plan.spec.scenario;
+        self.page = self.walk.next_page(scenario, number);
+        if by_arrival && self.plan.is_mix {
+            self.page = self.plan.page_of_arrival(number);
         }
-        self.walk.draw_values(&plan.spec.scenario, number, &mut self.values);
+        self.walk.draw_values(scenario, number, &mut self.values);
         self.redirects = 0;
         self.step = Step::Request;
         (self.is_fresh, self.was_retried, self.is_used_up) = (false, false, false);
