@@ -120,6 +120,27 @@ fn a_server_that_was_not_recorded_stays_a_wait_and_a_full_pool_a_queue() {
     );
 }
 
+/// Half of the wait for the database was over when the thread read the answers.
+#[test]
+fn an_event_loop_that_reads_answers_late_is_named() {
+    let mut busy = input();
+    let web = busy.levels[0].nodes.iter_mut().find(|node| node.name == "web").unwrap();
+    web.counters.push(counter("web", tier::TIER, tier::INTERLEAVED, "", 90.0));
+    web.counters.push(counter("web", tier::UPSTREAM, tier::LATE_NS, "tcp 3306", 600e6));
+    let db = busy.levels[0].counters.iter_mut().filter(|counter| counter.series.metric != "requests");
+    db.for_each(|counter| counter.increase /= 8.0);
+    let tiers = tiers(&busy);
+    let late = tiers[0].lines.iter().find(|line| line.text.starts_with("answers")).unwrap();
+    assert_eq!((late.text.as_str(), late.ms), ("answers that waited to be picked up by web", 6.0));
+    assert_eq!(tiers[0].cause, Some(TierCause::EventLoop));
+    let headline = headline(&tiers).unwrap();
+    assert!(
+        headline
+            .contains("50 % of that is answers that waited to be picked up by web. A thread of web works"),
+        "{headline}"
+    );
+}
+
 #[test]
 fn servers_that_ask_each_other_end_somewhere_and_nonsense_is_left_out() {
     let mut circle = input();

@@ -72,6 +72,8 @@ fn place(line: &TierLine) -> String {
     match line.part {
         _ if line.is_unrecorded => line.text.clone(),
         Some(Part::TransitOut) => line.text.clone(),
+        // It names the tier already.
+        Some(Part::TransitIn) if line.text.ends_with(&line.tier) => line.text.clone(),
         _ => format!("{} in {}", line.text, line.tier),
     }
 }
@@ -104,7 +106,7 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
         Some(TierCause::LogFile) => {
             "One process at a time writes to this log: buffer it, or write it through a pipe.".to_string()
         }
-        Some(TierCause::EphemeralPorts) => " Local ports to a server behind ran out meanwhile.".to_string(),
+        Some(TierCause::EphemeralPorts) => "Local ports to a server behind ran out meanwhile.".to_string(),
         None if line.part == Some(Part::TransitIn) && of.is_some_and(|other| !other.is_database) => {
             format!(
                 "Most threads of {name} were idle meanwhile, or were not counted: look at what hands requests to them."
