@@ -3,10 +3,10 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
+use common::site::Site;
 use common::{Place, output, text};
 use serde_json::Value;
 
@@ -48,64 +48,6 @@ form = { token = "{token}", item = "{item}" }
 goal_ms = 5000
 next = { account = 1.0 }
 "#;
-
-/// The site of http_site.py. It ends with this value.
-struct Site {
-    child: Child,
-    url: String,
-}
-
-impl Site {
-    fn start() -> Site {
-        Site::start_with("http", &[])
-    }
-
-    fn start_with(scheme: &str, certificate: &[&Path]) -> Site {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/http_site.py");
-        let mut command = Command::new("python3");
-        command.arg(script).args(certificate).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("python3 is needed");
-        let mut port = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        Site { url: format!("{scheme}://localhost:{}", port.trim()), child }
-    }
-
-    /// The object of a load with these arguments, for a second without a warm-up.
-    fn load(&self, place: &Place, path: &str, more: &[&str]) -> Value {
-        let out = self.run(place, path, more);
-        assert!(matches!(out.status.code(), Some(0 | 1)), "{}", text(&out.stderr));
-        serde_json::from_slice(&out.stdout).unwrap()
-    }
-
-    fn run(&self, place: &Place, path: &str, more: &[&str]) -> Output {
-        let url = format!("{}{path}", self.url);
-        let mut args = vec!["load", "--url", &url, "--warmup", "0", "--json"];
-        if !more.contains(&"--seconds") {
-            args.extend(["--seconds", "1"]);
-        }
-        args.extend(more);
-        output(&mut place.whyso(&args))
-    }
-
-    /// A count of the site's own, by its name.
-    fn count(&self, place: &Place, name: &str) -> u64 {
-        let url = format!("{}/stats", self.url);
-        let out = output(Command::new("python3").current_dir(place.path()).args([
-            "-c",
-            "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())",
-            &url,
-        ]));
-        let counts: Value = serde_json::from_slice(&out.stdout).unwrap();
-        counts[name].as_u64().unwrap_or(0)
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
-}
 
 fn level(out: &Value) -> &Value {
     &out["levels"][0]

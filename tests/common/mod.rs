@@ -8,6 +8,7 @@ pub(crate) mod lab;
 pub(crate) mod proxy;
 pub(crate) mod schemas;
 pub(crate) mod served;
+pub(crate) mod site;
 pub(crate) mod sysbench;
 pub(crate) mod terminal;
 

@@ -104,6 +104,7 @@ fn plan(order: &RecordOrder, server: Option<&AgentServer>, out: PathBuf, taps: T
         other_processes: Vec::new(),
         length: None,
         command: Vec::new(),
+        load: None,
         toggle: false,
         interval: Duration::from_millis(order.interval_ms.clamp(INTERVAL_MIN_MS, INTERVAL_MAX_MS)),
         trace: order.trace,

@@ -60,6 +60,13 @@ impl RunningLevel {
         }
     }
 
+    /// As [`whyso_load::Running::end_measuring`]. Levels of other hosts are measured to their end.
+    pub(crate) fn end_measuring(&mut self) {
+        if let RunningLevel::Own(running) = self {
+            running.end_measuring();
+        }
+    }
+
     /// As [`whyso_load::Running::live`].
     pub(crate) fn live(&self) -> Live {
         match self {

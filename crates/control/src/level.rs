@@ -29,6 +29,8 @@ pub(crate) struct Timing {
     pub(crate) measure: Duration,
     /// Longest that what comes after this level may take.
     pub(crate) rest: Duration,
+    /// The level has ramps: the warm-up lasts to its bound, and the load continues for this long after the window.
+    pub(crate) ramp_down: Option<Duration>,
 }
 
 /// Observes a level while it runs.
@@ -108,7 +110,9 @@ pub(crate) fn run(
         drain(&mut running, watch);
         phase.observe(running.live(), watch);
         let elapsed = phase.begin.elapsed();
-        let warm = elapsed >= WARMUP_MIN.min(timing.warmup_max) && is_steady(&phase.slots);
+        let warm = timing.ramp_down.is_none()
+            && elapsed >= WARMUP_MIN.min(timing.warmup_max)
+            && is_steady(&phase.slots);
         if warm || elapsed >= timing.warmup_max {
             break warm;
         }
@@ -125,6 +129,14 @@ pub(crate) fn run(
         watch.measuring(phase.begin.elapsed());
     }
     watch.window_edge();
+    if let Some(ramp_down) = timing.ramp_down.filter(|ramp_down| !ramp_down.is_zero()) {
+        running.end_measuring();
+        let begin = Instant::now();
+        while begin.elapsed() < ramp_down && !is_over(&running) {
+            sleep(CHECK_INTERVAL);
+            drain(&mut running, watch);
+        }
+    }
     let (outcome, last_intervals) = running.stop_with_intervals();
     for interval in &last_intervals {
         watch.interval(interval);

@@ -95,7 +95,8 @@ pub use process::check_processes;
 pub use progress::{IntervalNews, Listener, News, Quiet, Running};
 pub use prove::{ProvePlan, proposals_for, prove};
 pub use record::{
-    RecordPlan, RecordTarget, Show, ShowHosts, Taps, WatchedHosts, WatchedServer, record, watch, watch_hosts,
+    RecordPlan, RecordTarget, Show, ShowHosts, SiteLoad, Taps, WatchedHosts, WatchedServer, record, watch,
+    watch_hosts,
 };
 pub use recording::Outcome;
 pub use run::run;

@@ -9,12 +9,14 @@ mod processes;
 mod programs;
 mod server;
 mod session;
+mod site_load;
 mod successor;
 mod toggles;
 mod watch;
 mod windows;
 
 pub use plan::{RecordPlan, RecordTarget, Taps};
+pub use site_load::SiteLoad;
 pub use watch::{Show, WatchedServer, watch};
 
 use across_hosts::record_across_hosts;
@@ -41,6 +43,9 @@ pub fn record(
 ) -> Result<Outcome, Error> {
     plan.check()?;
     check_processes()?;
+    if let Some(site) = &plan.load {
+        site.reach()?;
+    }
     if let Some(hosts) = &plan.hosts {
         return record_across_hosts(plan, hosts, listener, stop);
     }

@@ -90,6 +90,7 @@ impl Sweep<'_> {
             warmup_max: plan.warmup_max,
             measure: plan.measure,
             rest: (plan.warmup_max + plan.measure) * self.levels_left,
+            ramp_down: None,
         };
         let job = Job { index, purpose, spec: &spec, timing, request: &request };
         let name = match rate_per_s.filter(|_| plan.rates_per_s.len() > 1) {

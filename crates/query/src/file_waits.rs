@@ -20,9 +20,9 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
         let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
         level.file_waits = waits(recording, FileWait::SOURCE, window)?;
         // Other hosts send tables of their own.
-        let of_programs =
-            recording.row_sources().iter().filter(|source| source.starts_with(FileWait::OF_PROGRAMS));
-        for source in of_programs {
+        for source in
+            recording.row_sources().iter().filter(|source| source.starts_with(FileWait::OF_PROGRAMS))
+        {
             level.program_file_waits.extend(waits(recording, source, window)?);
         }
     }

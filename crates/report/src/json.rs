@@ -126,8 +126,12 @@ fn leave_out_unknown(object: &mut Value, result: &LevelResult) {
     let names = ["p50", "p95", "p99", "p999", "max"];
     let unknown = names.iter().map(|name| (name.to_string(), Value::Null));
     object["latency_ms"] = unknown.chain([("mean".to_string(), json!(mean))]).collect();
+    // Pages of a load over HTTP have errors of their own, whatever the server behind them does.
+    let has_pages = !result.by_transaction.is_empty();
     for name in ["service_ms", "client", "errors", "errors_by_code", "retries", "engine"] {
-        object[name] = Value::Null;
+        if !(has_pages && name.starts_with("errors")) {
+            object[name] = Value::Null;
+        }
     }
     if result.latency_ms.mean <= 0.0 {
         object["users"] = Value::Null;

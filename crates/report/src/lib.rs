@@ -100,6 +100,7 @@ pub use study::{
 pub use svg::plot::{PlotLine, PlotPanel, PlotRow, plot, plot_panel_width};
 pub use svg::svg;
 pub use terminal::terminal;
+pub use text::requirements::pages;
 pub use text::statements::sql_trace_words;
 pub use threads::{ThreadsWindow, threads, threads_json};
 pub use timeline::{TimelineRow, TimelineView, timeline, timeline_columns, timeline_json};

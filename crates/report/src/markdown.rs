@@ -109,11 +109,15 @@ fn findings(out: &mut Markdown, explanation: &Explanation) {
 
 fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     if run.levels.is_empty() || run.process().is_some() {
+        kinds_of_transactions(out, run);
+        service_levels(out, run);
         return;
     }
     out.heading("Levels");
     if run.is_recorded() {
         recorded_levels(out, run, explanation);
+        kinds_of_transactions(out, run);
+        service_levels(out, run);
         return;
     }
     let axis = Axis::of(run);

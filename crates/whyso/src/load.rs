@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use whyso_control::load::{HttpPlan, LoadOutcome, LoadPlan, Trust, describe, load};
+use anyhow::{Result, bail};
+use whyso_control::load::{HttpPlan, LoadOutcome, LoadPlan, describe, load};
 use whyso_control::{Error, Quantity, ServerPlan, Source, parse_stages};
 use whyso_load::{Arrivals, Placement};
 use whyso_report::load::LoadResult;
@@ -14,7 +14,7 @@ use crate::load_args::LoadArgs;
 use crate::load_args::PlacementArg;
 use crate::load_view::{LoadView, TableColumns};
 use crate::plan_args::{
-    OPEN_USERS, arrivals, knobs, seconds, source, think, throw_away, tuning, workload_options,
+    OPEN_USERS, arrivals, http_plan, knobs, seconds, source, think, throw_away, tuning, workload_options,
 };
 use crate::user::{ask_password, handle_ctrl_c};
 
@@ -158,25 +158,11 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
 /// The load over HTTP, where an address was given.
 fn http(args: &LoadArgs) -> Result<Option<HttpPlan>> {
     let Some(url) = &args.http.url else { return Ok(None) };
-    let file = match &args.workload[..] {
-        [] => None,
-        [path] => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("can't read {path}"))?;
-            Some((path.rsplit('/').next().unwrap_or(path), text))
-        }
+    match &args.workload[..] {
+        [] => Ok(Some(http_plan(url, None, &args.http.connection)?)),
+        [path] => Ok(Some(http_plan(url, Some(path), &args.http.connection)?)),
         _ => bail!(Error::Plan("with --url, give one scenario: FILE.toml".to_string())),
-    };
-    let mut plan = HttpPlan::new(url, file.as_ref().map(|(name, text)| (*name, text.as_str())))?;
-    plan.keeps_connections = !args.http.no_keep_alive;
-    if let Some(timeout) = args.http.timeout {
-        plan.timeout = seconds("--timeout", timeout)?;
     }
-    plan.trust = match &args.http.ca {
-        Some(path) => Trust::File(path.clone()),
-        None if args.http.insecure => Trust::Any,
-        None => Trust::Machine,
-    };
-    Ok(Some(plan))
 }
 
 /// Workloads by name, files, or statements of the command line.

@@ -103,6 +103,14 @@ pub(crate) struct HttpArgs {
     #[arg(long, value_name = "URL", conflicts_with_all = ONLY_FOR_SQL)]
     pub(crate) url: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) connection: HttpConnectionArgs,
+}
+
+/// How a site is asked for pages.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct HttpConnectionArgs {
     /// Open a connection for each request
     #[arg(long, requires = "url")]
     pub(crate) no_keep_alive: bool,

@@ -58,6 +58,7 @@ mod run;
 mod run_args;
 mod run_names;
 mod run_notes;
+mod run_site;
 mod run_transfer;
 mod runs;
 mod schema;

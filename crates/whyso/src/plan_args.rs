@@ -4,11 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use whyso_control::load::{HttpPlan, Trust};
 use whyso_control::{
     Error, ServerPlan, Source, parse_busy_poll, parse_knob, parse_min_complete, parse_think,
 };
 use whyso_load::{Arrivals, Think, Tuning};
 
+use crate::load_args::HttpConnectionArgs;
 use crate::run_args::{ArrivalsArg, DriveArgs, ServerArgs, WorkloadArgs};
 
 /// Most transactions under way in an open loop, by default.
@@ -24,6 +26,28 @@ pub(crate) fn source(name: &str) -> Result<Source> {
     let short =
         Path::new(name).file_name().map_or(name.to_string(), |name| name.to_string_lossy().into_owned());
     Ok(Source::File { name: short, text })
+}
+
+/// Returns a load over HTTP: of the pages in a file, or only of the address.
+pub(crate) fn http_plan(url: &str, path: Option<&str>, args: &HttpConnectionArgs) -> Result<HttpPlan> {
+    let file = match path {
+        None => None,
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("can't read {path}"))?;
+            Some((path.rsplit('/').next().unwrap_or(path), text))
+        }
+    };
+    let mut plan = HttpPlan::new(url, file.as_ref().map(|(name, text)| (*name, text.as_str())))?;
+    plan.keeps_connections = !args.no_keep_alive;
+    if let Some(timeout) = args.timeout {
+        plan.timeout = seconds("--timeout", timeout)?;
+    }
+    plan.trust = match &args.ca {
+        Some(path) => Trust::File(path.clone()),
+        None if args.insecure => Trust::Any,
+        None => Trust::Machine,
+    };
+    Ok(plan)
 }
 
 pub(crate) fn workload_options(args: &WorkloadArgs) -> Result<Vec<(String, String)>> {

@@ -38,6 +38,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         other_processes: processes.iter().skip(usize::from(!has_server)).cloned().collect(),
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
+        load: None,
         toggle: args.toggle,
         interval: args.recording.interval(),
         trace: args.recording.trace.is_wanted(),

@@ -24,6 +24,9 @@ use crate::user::{ask_password, handle_ctrl_c};
 const SWEEP_USERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
+    if args.http.url.is_some() {
+        return crate::run_site::run(&args);
+    }
     let plan = plan(&args)?;
     if args.describe {
         write!(crate::out::stdout(), "{}", whyso_control::describe(&plan)?)?;
@@ -122,6 +125,10 @@ pub(crate) fn write_report(recording: &Recording, explanation: &Explanation, pat
 }
 
 fn plan(args: &RunArgs) -> Result<Plan> {
+    let workload = args.workload.as_deref().unwrap_or("oltp-read-write");
+    if workload.ends_with(".toml") {
+        bail!(Error::Plan(format!("{workload} is a scenario of pages: name the site by --url http://…")));
+    }
     let knobs = knobs(&args.server)?;
     let set = knobs.clone();
     let mut actions = Vec::new();
@@ -152,7 +159,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         (users, _) => users.to_vec(),
     };
     let plan = Plan {
-        source: source(&args.workload)?,
+        source: source(workload)?,
         options: workload_options(&args.options)?,
         tables: args.data.tables,
         rows: args.data.rows,

@@ -8,14 +8,18 @@ use whyso_load::{EngineKind, SchedulingPolicy};
 use whyso_server::cluster::ClusterKind;
 
 use crate::addon::OthersArgs;
+use crate::load_args::HttpConnectionArgs;
 use crate::pfs_args::PfsSetupArgs;
 use crate::recording_args::{RecordingArgs, RecordingOutputArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The workload, named as sysbench names it, such as oltp-read-write or oltp-point-select, or a file of SQL
-    #[arg(value_name = "WORKLOAD|FILE.sql", default_value = "oltp-read-write")]
-    pub(crate) workload: String,
+    /// The workload, named as sysbench names it, such as oltp-read-write or oltp-point-select, or a file of SQL. With --url, a scenario of
+    /// pages
+    ///
+    /// [default: oltp-read-write]
+    #[arg(value_name = "WORKLOAD|FILE.sql|FILE.toml")]
+    pub(crate) workload: Option<String>,
 
     /// Print what the workload sends, and exit
     #[arg(long)]
@@ -28,6 +32,9 @@ pub(crate) struct RunArgs {
     /// Spread the load of --cluster over every node that takes changes, and trace them all
     #[arg(long, requires = "cluster", help_heading = "Server")]
     pub(crate) all_nodes: bool,
+
+    #[command(flatten)]
+    pub(crate) http: RunHttpArgs,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -61,6 +68,64 @@ pub(crate) struct RunArgs {
 
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: RecordingOutputArgs,
+}
+
+/// Options that say nothing of a load over HTTP.
+const ONLY_FOR_SQL: [&str; 32] = [
+    "cluster",
+    "all_nodes",
+    "server",
+    "set",
+    "defaults_file",
+    "server_cpus",
+    "server_memory",
+    "server_preload",
+    "server_dir",
+    "allow_writes",
+    "describe",
+    "at",
+    "cold",
+    "no_repeat",
+    "tables",
+    "rows",
+    "table_engine",
+    "option",
+    "range_size",
+    "point_selects",
+    "simple_ranges",
+    "sum_ranges",
+    "order_ranges",
+    "distinct_ranges",
+    "index_updates",
+    "non_index_updates",
+    "delete_inserts",
+    "skip_trx",
+    "rand_type",
+    "rand_zipfian_exp",
+    "rand_pareto_h",
+    "hosts",
+];
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct RunHttpArgs {
+    /// Load a site over HTTP instead of a database: its address, such as http://127.0.0.1:8080/
+    ///
+    /// A scenario (FILE.toml) has the site's pages, and without one the address is the page. Recorded are this machine, and what --process
+    /// and --dsn name. The users begin one after the other during --warmup, which lasts to its end. Only this site is asked.
+    #[arg(long, value_name = "URL", conflicts_with_all = ONLY_FOR_SQL)]
+    pub(crate) url: Option<String>,
+
+    /// Processes to record during the load, with all that they start, as of `whyso record`; may be given more than once
+    #[arg(long, value_name = "NAME|PID", requires = "url")]
+    pub(crate) process: Vec<String>,
+
+    /// Let the users end one after the other for this long after the measured window [default: 0]
+    #[arg(long, value_name = "TIME", requires = "url", value_parser = crate::values::seconds)]
+    pub(crate) ramp_down: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) connection: HttpConnectionArgs,
 }
 
 #[derive(Args, Debug)]

@@ -122,6 +122,7 @@ fn plan_of(request: &RecordRequest) -> Result<RecordPlan> {
         other_processes: Vec::new(),
         length: None,
         command: Vec::new(),
+        load: None,
         toggle: false,
         interval: request.interval,
         trace: request.trace,

@@ -149,6 +149,7 @@ fn plan_of(args: &WatchArgs, target: RecordTarget) -> Result<RecordPlan> {
         other_processes: Vec::new(),
         length: None,
         command: Vec::new(),
+        load: None,
         toggle: true,
         interval: Duration::from_millis(args.interval_ms),
         trace: !args.no_trace,

@@ -36,7 +36,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
         let name = if labels.name.is_empty() { String::new() } else { format!(", {}", labels.name) };
         writeln!(out, "Run {}{name}\n", recording.run().id)?;
         crate::answer::print_head(recording.run(), &explanation)?;
-        write!(out, "\n{}", whyso_report::why(&explanation))?;
+        write!(out, "{}\n{}", whyso_report::pages(recording.run()), whyso_report::why(&explanation))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -20,6 +20,8 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 pub struct HttpPlan {
     pub(super) site: Url,
     pub(super) scenario: Scenario,
+    /// Whether the pages are those of a file.
+    is_of_file: bool,
     /// Whether connections carry more than one request.
     pub keeps_connections: bool,
     /// Longest time from a request to the end of its answer.
@@ -66,7 +68,20 @@ impl HttpPlan {
             }
         };
         let (keeps_connections, timeout) = (true, Duration::from_secs(30));
-        Ok(HttpPlan { site, scenario, keeps_connections, timeout, trust: Trust::Machine })
+        Ok(HttpPlan {
+            site,
+            scenario,
+            is_of_file: file.is_some(),
+            keeps_connections,
+            timeout,
+            trust: Trust::Machine,
+        })
+    }
+
+    /// What is loaded, such as "shop.toml at http://127.0.0.1:8080/", without secrets.
+    pub(crate) fn title(&self) -> String {
+        let site = whyso_server::redact::text(&self.site.to_string());
+        if self.is_of_file { format!("{} at {site}", self.scenario.name) } else { site }
     }
 
     /// What the scenario's goals require: of each page that has one, the 90th percentile.
@@ -82,7 +97,7 @@ impl HttpPlan {
     }
 
     /// Checks what was set after [`new`](HttpPlan::new), and that each requirement is of a page.
-    pub(super) fn check(&self, slo: &[Requirement]) -> Result<(), Error> {
+    pub(crate) fn check(&self, slo: &[Requirement]) -> Result<(), Error> {
         if self.timeout.is_zero() || self.timeout > TIMEOUT_MAX {
             return Err(Error::Plan(
                 "--timeout is out of range: give a time above 0, at most 1h".to_string(),
@@ -119,7 +134,7 @@ impl HttpPlan {
     }
 
     /// The site's first address that takes a connection, so that its name is looked up once and not for each connection.
-    pub(super) fn reach(&self) -> Result<Address, Error> {
+    pub(crate) fn reach(&self) -> Result<Address, Error> {
         let (host, port) = (self.site.host.as_str(), self.site.port);
         let named = Address::Tcp { host: host.to_string(), port };
         let failed = |source| Error::Load(LoadError::Connect { address: named.to_string(), source });

@@ -26,6 +26,12 @@ pub(super) fn load(
     plan.check()?;
     http.check(&plan.slo)?;
     check_processes()?;
+    let engine = open(plan, http)?;
+    Session::new(plan, listener, stop).carry_out(vec![(engine, http.scenario.name.as_str())])
+}
+
+/// Connects the users of a plan over HTTP, ready to run its levels.
+pub(super) fn open(plan: &LoadPlan, http: &HttpPlan) -> Result<Engine, Error> {
     let cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     let address = http.reach()?;
     let (user, password, schema) = Default::default();
@@ -40,7 +46,5 @@ pub(super) fn load(
         body_bytes_max: BODY_BYTES_MAX,
         seed: plan.seed,
     });
-    let session = Session::new(plan, listener, stop);
-    let engine = Engine::open_work(&spec, Arc::new(work))?;
-    session.carry_out(vec![(engine, http.scenario.name.as_str())])
+    Engine::open_work(&spec, Arc::new(work))
 }

@@ -18,10 +18,12 @@ use whyso_workload::Workload;
 
 pub use http::{HttpPlan, Trust};
 pub use outcome::LoadOutcome;
+pub(crate) use plan::LevelPlan;
 pub use plan::LoadPlan;
 
 use crate::Error;
 use crate::Stop;
+use crate::engine::Engine;
 use crate::login::AskPassword;
 use crate::own_data::{fill_dictionaries, set_up};
 use crate::process::check_processes;
@@ -98,6 +100,17 @@ pub fn load(
     }
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     done
+}
+
+/// Connects the users of a load over HTTP, ready to run its levels.
+///
+/// # Errors
+/// The plan has no address, or the site can't be reached.
+pub(crate) fn open_site(plan: &LoadPlan) -> Result<Engine, Error> {
+    match &plan.http {
+        Some(http) => http_session::open(plan, http),
+        None => Err(Error::Plan("this load has no site: give --url".to_string())),
+    }
 }
 
 /// Whether a server can keep a session to reading.

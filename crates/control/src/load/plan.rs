@@ -70,13 +70,49 @@ pub struct LoadPlan {
 }
 
 /// A level to be run.
-pub(super) struct LevelPlan {
-    pub(super) spec: LevelSpec,
-    pub(super) measure: Duration,
-    pub(super) warmup_max: Duration,
+pub(crate) struct LevelPlan {
+    pub(crate) spec: LevelSpec,
+    pub(crate) measure: Duration,
+    pub(crate) warmup_max: Duration,
 }
 
 impl LoadPlan {
+    /// A load on a site by one user in a closed loop, for 10 s after a warm-up of at most 10 s, with no option set.
+    pub fn of_site(http: HttpPlan) -> LoadPlan {
+        LoadPlan {
+            slo: http.requirements(),
+            http: Some(http),
+            sources: Vec::new(),
+            options: Vec::new(),
+            tables: 1,
+            rows: 1,
+            table_engine: String::new(),
+            seed: 1,
+            servers: Vec::new(),
+            placement: None,
+            users: vec![1],
+            rates_per_s: Vec::new(),
+            arrivals: Arrivals::Poisson,
+            think: Think::None,
+            stages: None,
+            measure: Duration::from_secs(10),
+            warmup_max: Duration::from_secs(10),
+            transactions_max: None,
+            reconnect_every: None,
+            engine: EngineKind::Auto,
+            loops: None,
+            tuning: Tuning::default(),
+            connections: None,
+            idle_connections: 0,
+            compression: false,
+            client_cpus: None,
+            allow_writes: None,
+            find_capacity: false,
+            rounds: 2,
+            percentiles: Vec::new(),
+        }
+    }
+
     /// Checks everything that can be checked without a server.
     ///
     /// # Errors
@@ -260,7 +296,7 @@ impl LoadPlan {
     }
 
     /// The levels in their order.
-    pub(super) fn levels(&self) -> Vec<LevelPlan> {
+    pub(crate) fn levels(&self) -> Vec<LevelPlan> {
         if let Some(stages) = &self.stages {
             let rate = stages.profile.clone();
             let pacing = match stages.quantity {

@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
             slo: &plan.slo,
             bounds_errors: plan.http.is_some(),
         };
-        let timing = Timing { warmup_max: level.warmup_max, measure: level.measure, rest };
+        let timing = Timing { warmup_max: level.warmup_max, measure: level.measure, rest, ramp_down: None };
         let job = Job { index, purpose: Purpose::Sweep, spec: &level.spec, timing, request: &request };
         let mut looking_on =
             NewsForwarder { listener: self.listener, index, users: level.spec.users, workload };

@@ -11,6 +11,7 @@ use whyso_trace::{Generator, StackSampling, StacksOf};
 use whyso_tracing::{FollowSpec, Literals, Processes, TracingSpec};
 
 use super::programs::PROGRAMS_MAX;
+use super::site_load::SiteLoad;
 use crate::cluster_node::{self, ClusterNode};
 use crate::hosts::HostsPlan;
 use crate::stacks_choice::{check_stacks, check_stacks_of_hosts};
@@ -51,6 +52,8 @@ pub struct RecordPlan {
     pub length: Option<Duration>,
     /// A command that loads the server, with its arguments; empty: something else does.
     pub command: Vec<String>,
+    /// A load on a site that is sent meanwhile; its levels are the windows.
+    pub load: Option<SiteLoad>,
     /// The user begins and ends windows, by Enter or by SIGUSR1.
     pub toggle: bool,
     pub interval: Duration,
@@ -84,6 +87,12 @@ pub struct RecordPlan {
 
 impl RecordPlan {
     pub(super) fn check(&self) -> Result<(), Error> {
+        if self.load.is_some() && (self.toggle || !self.command.is_empty() || self.hosts.is_some()) {
+            return Err(Error::Plan(
+                "a load on a site has its own windows: leave out --toggle, --hosts and the command"
+                    .to_string(),
+            ));
+        }
         if self.toggle && !self.command.is_empty() {
             return Err(Error::Plan(
                 "--toggle can't be given with a command: the command's own time is the window".to_string(),
@@ -135,16 +144,25 @@ impl RecordPlan {
         Ok(())
     }
 
-    /// What the load is called: something else drives it.
+    /// What the load is called.
     pub(super) fn workload(&self) -> &str {
-        self.command.first().map_or("recorded", String::as_str)
+        match &self.load {
+            Some(site) => site.title(),
+            None => self.command.first().map_or("recorded", String::as_str),
+        }
     }
 
     pub(super) fn spec(&self, server_cpus: &[u32]) -> RunSpec {
+        let load = self.load.as_ref().map(|site| &site.load);
+        let length = load.map(|load| load.measure).or(self.length);
         RunSpec {
             workload: Some(self.workload().to_string()),
             recorded: true,
-            seconds: self.length.map(|length| length.as_secs_f64()),
+            users: load.map(|load| load.users.clone()).unwrap_or_default(),
+            seed: load.map(|load| load.seed),
+            warmup_seconds_max: load.map(|load| load.warmup_max.as_secs_f64()),
+            engine_asked: load.map(|load| load.engine.to_string()),
+            seconds: length.map(|length| length.as_secs_f64()),
             interval_ms: Some(self.interval.as_millis() as u64),
             server_cpus: server_cpus.to_vec(),
             client_cpus: facts::allowed_cpus(),

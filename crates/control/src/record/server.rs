@@ -146,11 +146,15 @@ fn begin<'a>(
     let performance_schema = performance_schema.unwrap_or_else(|| pfs_setup::as_it_is(dsn, runtime));
     let spec = RunSpec { performance_schema: Some(performance_schema), ..plan.spec(&server.cpus) };
     let mut info = facts::new_info(&plan.command_line, spec, server, None);
-    info.not_measured.push(NotMeasured::new(
-        Missing::Other,
-        "response times as clients see them",
-        "the load is not whyso's own, so that only what the kernel saw of its requests is known, and no percentiles",
-    ));
+    let why = match &plan.load {
+        None => {
+            "the load is not whyso's own, so that only what the kernel saw of its requests is known, and no percentiles"
+        }
+        Some(_) => {
+            "the load asks a site for pages, so that of the site's statements only what the kernel saw is known"
+        }
+    };
+    info.not_measured.push(NotMeasured::new(Missing::Other, "response times as clients see them", why));
     cluster_node::describe(nodes, &mut info);
     let pid = info.server.pid;
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;

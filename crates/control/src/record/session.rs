@@ -47,7 +47,9 @@ pub(super) struct RecordingSession<'a> {
 
 impl RecordingSession<'_> {
     pub(super) fn run(mut self, mut recording: Recording) -> Result<Outcome, Error> {
-        let outcome = if self.plan.toggle {
+        let outcome = if let Some(site) = &self.plan.load {
+            self.record_load(site, &mut recording)
+        } else if self.plan.toggle {
             self.record_toggled(&mut recording)
         } else {
             self.record_once(&mut recording)
@@ -57,8 +59,8 @@ impl RecordingSession<'_> {
         let variables =
             self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.watcher, &self.runtime));
         // Ctrl-C is how a recording without an end is ended: it is complete all the same.
-        let interrupted =
-            self.stop.is_asked() && (self.plan.length.is_some() || !self.plan.command.is_empty());
+        let interrupted = self.stop.is_asked()
+            && (self.plan.length.is_some() || self.plan.load.is_some() || !self.plan.command.is_empty());
         self.others.stop(&mut recording.info);
         let finished = recording.finish(self.watcher, variables, failure, interrupted);
         self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
@@ -132,7 +134,7 @@ impl RecordingSession<'_> {
         self.check();
     }
 
-    fn check(&self) {
+    pub(super) fn check(&self) {
         if let Some(dsn) = &self.dsn {
             self.successor.check(dsn, &self.runtime, &self.watcher, self.tracing.as_ref());
         }
@@ -240,7 +242,7 @@ impl RecordingSession<'_> {
         }
     }
 
-    fn edges(&self) -> Edges<'_> {
+    pub(super) fn edges(&self) -> Edges<'_> {
         Edges {
             tracing: self.tracing.as_ref(),
             dsn: self.dsn.as_ref(),
@@ -249,7 +251,7 @@ impl RecordingSession<'_> {
         }
     }
 
-    fn level(&self, index: u32, begin: &Edge, end: &Edge, ended: RunEnd) -> Level {
+    pub(super) fn level(&self, index: u32, begin: &Edge, end: &Edge, ended: RunEnd) -> Level {
         let (of_server, requests) = (self.dsn.is_some(), self.edges().sees_requests());
         level(LevelContext { workload: self.plan.workload(), of_server, requests }, index, begin, end, ended)
     }

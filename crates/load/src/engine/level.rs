@@ -38,6 +38,8 @@ pub struct Running {
     pub(crate) collecting: Option<Sender<()>>,
     pub(crate) intervals: Receiver<Interval>,
     pub(crate) usage_at_begin: Option<Usage>,
+    /// Where the window has ended before the level.
+    pub(crate) usage_at_end: Option<Usage>,
     /// A number of transactions bounds it: it is measured from its begin to the last of them.
     pub(crate) measures_all: bool,
 }
@@ -54,6 +56,15 @@ impl Running {
         let mut ledger = self.shared.ledger();
         let now_ns = monotonic_ns();
         ledger.begin_window(now_ns)
+    }
+
+    /// Ends the window. The load continues without a pause, and what is completed from now on counts into no result. Without this,
+    /// [`stop`](Running::stop) ends it.
+    pub fn end_measuring(&mut self) {
+        if self.usage_at_end.is_none() {
+            self.end_window();
+            self.usage_at_end = Some(Usage::read(&self.shared.rings));
+        }
     }
 
     /// Opens the window at the level's begin; to be called before anything runs.
@@ -112,7 +123,7 @@ impl Running {
         self.users
     }
 
-    /// Ends the window here, then the level; the window of a level whose number of transactions
+    /// Ends the window here, where [`end_measuring`](Running::end_measuring) has not, then the level; the window of a level whose number of transactions
     /// ([`LevelSpec::transactions_max`](crate::LevelSpec::transactions_max)) was reached ended with the last of them. Statements in flight get `Limits::stop` to be answered.
     pub fn stop(self) -> LevelOutcome {
         self.stop_with_intervals().0
@@ -121,7 +132,7 @@ impl Running {
     /// The same, and the intervals that are still in the channel, the last ones included.
     pub fn stop_with_intervals(mut self) -> (LevelOutcome, Vec<Interval>) {
         let (window_begin_ns, window_end_ns) = self.end_window();
-        let usage_at_end = Usage::read(&self.shared.rings);
+        let usage_at_end = self.usage_at_end.take().unwrap_or_else(|| Usage::read(&self.shared.rings));
         let collected = self.wind_up();
         let window_ns = (window_end_ns - window_begin_ns) as u64;
         let client = match &self.usage_at_begin {

@@ -223,6 +223,7 @@ impl Engine {
             collecting: Some(collecting),
             intervals,
             usage_at_begin: None,
+            usage_at_end: None,
             measures_all: false,
         };
         if level.transactions_max.is_some() {

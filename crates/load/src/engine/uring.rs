@@ -22,6 +22,8 @@ const ENTRIES_MAX: usize = 4096;
 const ANSWERS_AT_ONCE: usize = 32;
 /// Bytes that may come on a connection before what we send on it is out.
 const EARLY_BYTES_MAX: usize = 1 << 20;
+/// Longest wait for the ends of sends together with the first answer, in nanoseconds. The kernel takes nearly every send at once.
+const SENDS_NS: i64 = 100_000;
 /// How long the kernel may take to give connections back.
 const FINISH_NS: i64 = 1_000_000_000;
 
@@ -60,6 +62,8 @@ pub(crate) struct Uring {
     min_complete: Option<MinComplete>,
     /// Sends whose end the kernel has not reported.
     sending: u32,
+    /// Sends since the last wait.
+    new_sends: u32,
     /// How long it polls for completions before it sleeps.
     busy_poll_ns: i64,
 }
@@ -107,6 +111,7 @@ impl Poller for Uring {
                 .min_complete
                 .map(|wait| MinComplete { completions: wait.completions.min(connections as u32), ..wait }),
             sending: 0,
+            new_sends: 0,
             busy_poll_ns,
         };
         uring.listen_to_waker()?;
@@ -145,6 +150,7 @@ impl Poller for Uring {
         let key = self.key_of[slot as usize];
         self.keys[key as usize].is_sending = true;
         self.sending += 1;
+        self.new_sends += 1;
         let bytes = session.to_send();
         // All of it: what the kernel does not take at once it takes later, without a word in between.
         let send = opcode::Send::new(Fixed(key), bytes.as_ptr(), bytes.len() as u32)
@@ -242,6 +248,7 @@ impl Uring {
     #[inline]
     fn wait_for_news(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()> {
         let mut left_ns = timeout_ns;
+        let new_sends = std::mem::take(&mut self.new_sends);
         if self.busy_poll_ns > 0 {
             left_ns = (timeout_ns - self.poll_for_completions(timeout_ns, core)?).max(0);
             if !self.ring.completion().is_empty() {
@@ -256,6 +263,11 @@ impl Uring {
                 return Ok(());
             }
             left_ns -= at_most_ns;
+        }
+        if new_sends > 0 {
+            // The ends of the sends that this call hands over end no wait: without this it returns with them at once, and is called again to
+            // wait for an answer. Only new sends count, so that one that the kernel can't take holds nobody up for longer.
+            return self.wait_for(1 + new_sends, left_ns.min(SENDS_NS));
         }
         self.wait_for(1, left_ns)
     }

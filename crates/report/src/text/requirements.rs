@@ -1,11 +1,19 @@
 //! Tables of what is required of a load and of its kinds of transactions, as plain text.
 
-use whyso_record::run::{Level, SloResult};
+use whyso_record::run::{Level, RunInfo, SloResult};
 use whyso_words::milliseconds;
 
 use super::layout::aligned_with_words;
 use super::level::due_name;
 use super::transactions::{self, is_of_transaction, requirement};
+
+/// Returns the pages of a load over HTTP that was recorded, and what is required of them; empty where none was.
+pub fn pages(run: &RunInfo) -> String {
+    if !run.spec.recorded || run.levels.iter().all(|level| level.result.by_transaction.is_empty()) {
+        return String::new();
+    }
+    format!("{}{}", kinds_of_transactions(run.levels.iter()), service_levels(run.levels.iter()))
+}
 
 /// As Faban prints it: average, maximum, 90th, what is required, and the verdict.
 pub(crate) fn service_levels<'l>(levels: impl Iterator<Item = &'l Level>) -> String {

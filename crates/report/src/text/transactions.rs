@@ -47,7 +47,8 @@ impl Line<'_> {
         // Where none ended, ages of those in flight are known, and no mean.
         let any = result.transactions > 0 || result.latency_ms.lower_bounds_above.is_some();
         let ms = |value: f64| if any && value > 0.0 { milliseconds(value) } else { "–".to_string() };
-        let all = self.level.result.transactions;
+        // Not all transactions of the level: next to pages these are the statements of a server behind them.
+        let all: u64 = self.level.result.by_transaction.iter().map(|kind| kind.transactions).sum();
         let mix = if all > 0 { result.transactions as f64 / all as f64 } else { 0.0 };
         let mut cells = vec![
             result.kind.clone(),

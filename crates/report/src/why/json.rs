@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use whyso_explain::model::{Budget, Explanation, Finding, LevelVerdict, Suspect};
+use whyso_explain::slo::is_kind_of_transaction;
 use whyso_record::run::{Purpose, RunInfo};
 use whyso_remedy::track_record;
 
@@ -40,11 +41,39 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
     if !explanation.workers.is_empty() {
         object["workers"] = json!(explanation.workers);
     }
+    let pages = pages_json(run);
+    if !pages.is_empty() {
+        object["pages"] = json!(pages);
+    }
     if run.process().is_some() {
         object["levels"] = json!([]);
         object["processes"] = json!(processes_json(explanation));
     }
     object
+}
+
+/// The pages of a load over HTTP that was recorded, level by level.
+fn pages_json(run: &RunInfo) -> Vec<Value> {
+    let mut pages = Vec::new();
+    for level in run.levels.iter().filter(|_| run.spec.recorded) {
+        for page in &level.result.by_transaction {
+            let mut goals =
+                level.result.slo.iter().filter(|slo| is_kind_of_transaction(&slo.kind, &page.kind));
+            let goal = goals.next();
+            pages.push(json!({
+                "level": level.index,
+                "page": page.kind,
+                "count": page.transactions,
+                "per_s": page.transactions_per_s,
+                "mean_ms": page.latency_ms.mean,
+                "max_ms": page.latency_ms.max,
+                "p90_ms": page.p90_ms,
+                "goal_ms": goal.map(|goal| goal.required_ms),
+                "holds": goal.map(|goal| goal.held),
+            }));
+        }
+    }
+    pages
 }
 
 /// Threads that pause periodically, in sentences.
