@@ -27,7 +27,7 @@ pid_of() {
 	value processes | grep -oP "$1 \K[0-9]+"
 }
 
-# Of what `whyso why` prints: the answer, which names the longest line and its cause, and the table of lines.
+# Of what `whyso why` prints (and the recording printed, too): the answer, which names the longest line and its cause, and the table of lines.
 answer_and_budget() {
 	awk -v RS= -v ORS='\n\n' 'NR == 2 || /^Where the time of a request/'
 }
@@ -50,7 +50,7 @@ show() {
 	[[ $(value processes) != *memcached* ]] || tiers+=(--process "$(pid_of memcached)")
 	# A page that asks no database leaves nothing to judge there.
 	[[ $page == /alive.php ]] || tiers+=(--dsn "$(value dsn)")
-	"$WHYSO" record "${tiers[@]}" --for "${SECONDS_RECORDED}s" --name "$title"
+	"$WHYSO" record "${tiers[@]}" --for "${SECONDS_RECORDED}s" --name "$title" >/dev/null
 	"$WHYSO" why latest | answer_and_budget
 	kill "$load_pid"
 	wait "$load_pid" || true

@@ -8,16 +8,17 @@ use whyso_study::{Cell, Journal, Spec, StoredStudy};
 use super::app_load::{check_pages, pages, plan_of_load, read_pages};
 use super::app_recording::{AppRecording, kernel_locks};
 use super::app_samples::{Sampler, Samples};
+use super::cell_error::of_cell;
 use super::endpoints::level_of_load;
 use super::measurement::Measurement;
-use super::plan::{ReachedServer, of_cell};
 use super::{StartOutcome, wrong_study};
 use crate::progress::{Listener, News};
 use crate::{Error, Stop};
 
-/// Reads the scenarios of a study of the sample application, and checks every cell.
-pub(super) fn plan(spec: Spec, folder: &Path, server: Option<&ReachedServer>) -> Result<StoredStudy, Error> {
-    if server.is_some() {
+/// Reads the scenarios of a study of the sample application, and checks every cell. `is_on_own_server`: the user named a running server,
+/// which is refused.
+pub(super) fn plan(spec: Spec, folder: &Path, is_on_own_server: bool) -> Result<StoredStudy, Error> {
+    if is_on_own_server {
         return Err(Error::Plan(
             "this study starts the sample application itself: leave out --dsn and --cluster".to_string(),
         ));

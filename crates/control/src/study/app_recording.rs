@@ -1,4 +1,4 @@
-//! The recording of a start of the sample application, which goes on while it is loaded.
+//! The recording of a start of the sample application, from before its load to after it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

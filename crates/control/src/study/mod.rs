@@ -5,6 +5,7 @@ mod app;
 mod app_load;
 mod app_recording;
 mod app_samples;
+mod cell_error;
 mod cluster;
 mod endpoints;
 mod machine;

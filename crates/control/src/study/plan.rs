@@ -12,6 +12,7 @@ use whyso_study::{At, Cell, Design, Spec, StoredStudy, Suggest};
 use whyso_trace::{StackSampling, StacksOf};
 use whyso_watch::AddOn;
 
+use super::cell_error::of_cell;
 use crate::cluster_node::ClusterNode;
 use crate::source::Source;
 use crate::{Action, ActionKind, Error, Literals, Plan, ServerPlan};
@@ -48,7 +49,7 @@ pub fn plan_study(
     let mut notes = Vec::new();
     let mut endpoint = String::new();
     if spec.app.is_some() {
-        return super::app::plan(spec, folder, server);
+        return super::app::plan(spec, folder, server.is_some());
     }
     if let Some(server) = server {
         check_on_own_server(&spec)?;
@@ -246,10 +247,6 @@ impl KnownKnobs {
         }
         Ok(unknown)
     }
-}
-
-pub(super) fn of_cell(cell: &Cell, error: &impl std::fmt::Display) -> Error {
-    Error::Plan(format!("{}: {error}", cell.name()))
 }
 
 pub(super) fn plan_of(
