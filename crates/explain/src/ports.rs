@@ -24,7 +24,7 @@ struct Scarce<'a> {
 
 /// Connections of a program that failed.
 #[derive(Clone, Debug, PartialEq)]
-struct Failed<'a> {
+struct ConnectFailures<'a> {
     program: &'a str,
     /// Such as "tcp 3306".
     address: &'a str,
@@ -137,7 +137,7 @@ fn scarce<'a>(level: &Level<'a>) -> Vec<Scarce<'a>> {
 }
 
 /// `only`: what the watched processes are called, where they are the only target.
-fn failed<'a>(level: &Level<'a>, only: Option<&'a str>) -> Vec<Failed<'a>> {
+fn failed<'a>(level: &Level<'a>, only: Option<&'a str>) -> Vec<ConnectFailures<'a>> {
     let first = level.nodes.first().map(|node| node.name.as_str()).or(only).unwrap_or("the program");
     let of = |program: &'a str, counters: &'a [Counter]| {
         let failures = counters.iter().filter(|counter| {
@@ -145,13 +145,13 @@ fn failed<'a>(level: &Level<'a>, only: Option<&'a str>) -> Vec<Failed<'a>> {
                 && counter.series.metric == tier::WITHOUT_PORT
                 && (f64::MIN_POSITIVE..COUNT_MAX).contains(&counter.increase)
         });
-        failures.map(move |counter| Failed {
+        failures.map(move |counter| ConnectFailures {
             program,
             address: &counter.series.instance,
             count: counter.increase,
         })
     };
-    let mut found: Vec<Failed<'a>> =
+    let mut found: Vec<ConnectFailures<'a>> =
         level.nodes.iter().flat_map(|node| of(&node.name, &node.counters)).collect();
     if level.nodes.is_empty() {
         found.extend(of(first, level.counters));

@@ -1,6 +1,6 @@
 //! Processes of recorded programs with their memory, as they were when they were looked at within each level's window.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use whyso_explain::model::LevelInput;
 use whyso_model::Worker;
@@ -14,8 +14,8 @@ use crate::Error;
 const FIRST: &str = "server";
 /// Tables of a window that are read, at most: processes change slowly.
 const TABLES_MAX: usize = 60;
-/// Of a window without a table of its own, one that was read so long before or after it.
-const REACH_NS: i64 = 15_000_000_000;
+/// How far from a window's edge a table may have been read.
+const REACH_NS: u64 = 15_000_000_000;
 
 /// # Errors
 /// Where the recording's files can't be read.
@@ -36,16 +36,16 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     Ok(())
 }
 
-/// The processes at each time within the window at which they were looked at; else at the nearest time.
+/// The processes at each time within the window at which they were looked at, and at the nearest times to its begin and its end.
 fn chosen(recording: &Recording, window: Window) -> Result<Vec<Vec<Worker>>, Error> {
     let is_within = |t_ns: &i64| (window.begin_ns..=window.end_ns).contains(t_ns);
-    let times: Vec<i64> = recording.table_times(Worker::SOURCE).filter(is_within).collect();
-    if times.is_empty() {
-        let near = recording.table_near(Worker::SOURCE, window.begin_ns)?;
-        let near = near.filter(|table| table.t_ns.abs_diff(window.begin_ns) <= REACH_NS.unsigned_abs());
-        return Ok(near.iter().map(workers).filter(|workers| !workers.is_empty()).collect());
-    }
-    let step = times.len().div_ceil(TABLES_MAX);
+    let near = |edge_ns: i64| {
+        let nearest = recording.table_times(Worker::SOURCE).min_by_key(|t_ns| t_ns.abs_diff(edge_ns));
+        nearest.filter(|t_ns| t_ns.abs_diff(edge_ns) <= REACH_NS)
+    };
+    let within = recording.table_times(Worker::SOURCE).filter(is_within);
+    let times: BTreeSet<i64> = within.chain(near(window.begin_ns)).chain(near(window.end_ns)).collect();
+    let step = times.len().div_ceil(TABLES_MAX).max(1);
     let mut found = Vec::new();
     for t_ns in times.into_iter().step_by(step) {
         let tables = recording.rows(Worker::SOURCE, Some(Window { begin_ns: t_ns, end_ns: t_ns }))?;

@@ -19,9 +19,11 @@ const READ_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// Hands over the processes of programs, by each one's host and threads.
 pub(crate) fn record<'a>(recorder: &Recorder, programs: impl Iterator<Item = (&'a str, &'a [ThreadSums])>) {
+    let all = processes();
     let mut rows = Vec::new();
     for (program, threads) in programs {
-        let pids: BTreeSet<u32> = threads.iter().map(|thread| thread.pid).collect();
+        // Of processes that have not run since the tracing began, no thread is known.
+        let pids = family(&threads.iter().map(|thread| thread.pid).collect(), &all);
         rows.extend(workers(program, &pids).into_iter().map(|worker| worker.into_cells().to_vec()));
     }
     recorder.rows(TextRows {
@@ -30,6 +32,53 @@ pub(crate) fn record<'a>(recorder: &Recorder, programs: impl Iterator<Item = (&'
         columns: Worker::COLUMNS.map(str::to_string).to_vec(),
         rows,
     });
+}
+
+/// A process of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Process {
+    pid: u32,
+    name: String,
+    parent: u32,
+}
+
+/// Every process that can be seen, as proc_pid_stat(5) has it.
+fn processes() -> Vec<Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter_map(|pid| parse_stat(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
+}
+
+/// The name may have anything.
+fn parse_stat(pid: u32, stat: &str) -> Option<Process> {
+    let (begin, end) = (stat.find('(')?, stat.rfind(')')?);
+    let parent = stat.get(end + 1..)?.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Process { pid, name: stat.get(begin + 1..end)?.to_string(), parent })
+}
+
+/// The known processes, those of the same name that they started, and those of the same name that started them with what these started.
+fn family(known: &BTreeSet<u32>, all: &[Process]) -> BTreeSet<u32> {
+    let mut found = known.clone();
+    loop {
+        let before = found.len();
+        let of = |pid: u32| all.iter().find(|process| process.pid == pid);
+        let parents: Vec<u32> = found
+            .iter()
+            .filter_map(|pid| of(*pid))
+            .filter_map(|child| of(child.parent).filter(|parent| parent.name == child.name))
+            .map(|parent| parent.pid)
+            .collect();
+        found.extend(parents);
+        let is_child = |process: &&Process| {
+            found.contains(&process.parent)
+                && of(process.parent).is_some_and(|parent| parent.name == process.name)
+        };
+        let children: Vec<u32> = all.iter().filter(is_child).map(|process| process.pid).collect();
+        found.extend(children);
+        if found.len() == before || found.len() > PROCESSES_MAX {
+            return found;
+        }
+    }
 }
 
 fn workers(program: &str, pids: &BTreeSet<u32>) -> Vec<Worker> {
@@ -53,12 +102,7 @@ fn workers(program: &str, pids: &BTreeSet<u32>) -> Vec<Worker> {
 
 /// `None`: the process is gone.
 fn parent_of(pid: u32) -> Option<u32> {
-    parse_parent(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// The fourth field of proc_pid_stat(5). The second one may have anything.
-fn parse_parent(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+    parse_stat(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|process| process.parent)
 }
 
 /// What only this process has, and that with its part of what it shares, in bytes. `None`: it is gone, too large, or another user's.
@@ -91,12 +135,14 @@ mod tests {
         let (private, proportional) = memory_of(own).unwrap();
         assert!(private > 0 && proportional >= private, "{private} of {proportional}");
         assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
-        assert_eq!(parse_parent("7 (a) b) S 12 7 7"), Some(12));
+        let odd = Process { pid: 7, name: "a) b".to_string(), parent: 12 };
+        assert_eq!(parse_stat(7, "7 (a) b) S 12 7 7"), Some(odd));
+        assert_eq!(parse_stat(7, ")("), None);
         assert_eq!(
             parse_rollup("Rss: 4 kB\nPss: 3 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 1 kB"),
             Some((2_048, 3_072))
         );
-        assert_eq!((parse_rollup("Pss: x kB"), parse_parent("")), (None, None));
+        assert_eq!(parse_rollup("Pss: x kB"), None);
     }
 
     #[test]
@@ -111,5 +157,22 @@ mod tests {
         assert!(!by_pid(own).is_worker && by_pid(child.id()).is_worker, "{found:?}");
         assert!(by_pid(own).private_bytes.is_some());
         assert!(alone[0].is_worker, "one that started no other does the work itself");
+    }
+
+    #[test]
+    fn a_worker_that_has_not_run_yet_belongs_to_its_program() {
+        let process = |pid: u32, name: &str, parent: u32| Process { pid, name: name.to_string(), parent };
+        let all = [
+            process(1, "init", 0),
+            process(10, "apache2", 1),
+            process(11, "apache2", 10),
+            process(12, "apache2", 10),
+            process(13, "rotatelogs", 10),
+            process(20, "apache2", 1),
+        ];
+        assert_eq!(family(&[11].into(), &all), [10, 11, 12].into(), "neither what logs nor another Apache");
+        assert_eq!(family(&[13].into(), &all), [13].into());
+        assert_eq!(family(&[99].into(), &all), [99].into(), "one that has ended");
+        assert!(processes().iter().any(|process| process.pid == std::process::id()));
     }
 }

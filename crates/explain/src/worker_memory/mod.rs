@@ -1,25 +1,15 @@
 //! How many workers each recorded program had, and their memory.
 
+mod model;
+
+pub use model::WorkerMemory;
+
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use ts_rs::TS;
 use whyso_words::{bytes, number};
 
 use crate::level::Level;
 use crate::model::{Finding, Worker};
-
-/// The workers of a program over a level's window, in the mean of the times at which they were looked at.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
-pub struct WorkerMemory {
-    pub program: String,
-    /// Processes that another process of the program started; else all.
-    pub workers: f64,
-    /// Memory that only one worker has, in the mean; `None` where it could not be read.
-    pub private_bytes: Option<f64>,
-    /// Of all workers together, with their parts of what they share with others; `None` where one's could not be read.
-    pub proportional_bytes: Option<f64>,
-}
 
 /// Programs with several processes.
 pub(crate) fn workers(level: &Level) -> Vec<WorkerMemory> {
