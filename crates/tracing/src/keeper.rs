@@ -143,7 +143,11 @@ impl Keeper {
         self.record(begin_ns, read, tables)
     }
 
-    fn record(&mut self, begin_ns: i64, read: Reading, tables: bool) -> Reading {
+    fn record(&mut self, begin_ns: i64, mut read: Reading, tables: bool) -> Reading {
+        if self.generator == Generator::Unknown {
+            // Threads of this program that load something else, such as a site before the server, are none of its clients.
+            read.client = ClientSums::default();
+        }
         let end_ns = monotonic_ns();
         let mut values = Vec::new();
         let sight = self.counting.sight();
