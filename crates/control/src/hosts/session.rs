@@ -147,7 +147,7 @@ impl HostsSession {
             self.runtime.block_on(self.bus.order(&host.name, &order))?;
         }
         let with_targets = hosts.iter().enumerate().filter(|(_, host)| host.has_target());
-        with_targets.map(|(place, _)| place).try_for_each(|place| self.wait_for_target(hosts, place))
+        with_targets.map(|(place, _)| place).try_for_each(|place| self.wait_for_target(&hosts, place))
     }
 
     /// Waits until a host has sent what it knows of its server and its programs.

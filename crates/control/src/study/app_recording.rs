@@ -76,6 +76,7 @@ impl AppRecording {
             access_logs: Vec::new(),
             relay: whyso_relay::RelayTargets::default(),
             taps: Taps::default(),
+            load: None,
             hosts: None,
             pfs: None,
             out: runs.to_path_buf(),
