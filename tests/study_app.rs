@@ -28,7 +28,7 @@ pair = false
 trace = false
 baseline = "off"
 metric = "latency_mean_ms"
-show = ["latency_p90_ms:tag", "web_workers_kept", "time_wait_ports", "errors_percent"]
+show = ["latency_p90_ms:tag", "web_workers_kept", "connections_held", "time_wait_ports", "errors_percent"]
 
 [[variant]]
 name = "off"
@@ -131,6 +131,7 @@ fn open_connections_hold_workers_and_closed_ones_hold_ports() {
     assert_eq!(other(&answer, "off", "web_workers_kept"), 0.0, "{answer:#}");
     assert!(other(&answer, "on", "web_workers_kept") > 0.5, "{answer:#}");
     assert!(other(&answer, "off", "time_wait_ports") > 20.0, "{answer:#}");
+    assert!(other(&answer, "on", "connections_held") >= 3.0, "{answer:#}");
     assert_eq!(folder.apps(), "", "the applications were stopped");
     let shown = text(&output(&mut folder.whyso(&["study", "show", "study"])).stdout);
     assert!(shown.contains("tag: p90 response, ms") && shown.contains("ports in TIME_WAIT"), "{shown}");
@@ -237,6 +238,17 @@ fn few_processes_and_long_connections_keep_users_waiting() {
         &[("seconds = 6\nwarmup = 2\nrepeats = 2", "seconds = 3\nwarmup = 1\nrepeats = 1")],
     );
     assert_eq!(folder.starts(), 8);
-    assert_eq!(answer["lines"].as_array().unwrap().len(), 8, "{answer:#}");
+    let lines = answer["lines"].as_array().unwrap();
+    let few = |variant: &str, measure: &str| {
+        let is_it = |line: &&Value| line["condition"] == "16 processes" && line["variant"] == variant;
+        lines.iter().find(is_it).unwrap()["beside"][measure].as_f64().unwrap()
+    };
+    assert_eq!(lines.len(), 8, "{answer:#}");
+    // 40 users want 16 processes, each of which an open connection holds.
+    assert!(
+        few("60 s", "connections_held") > 12.0 && few("60 s", "connections_waiting") > 12.0,
+        "{answer:#}"
+    );
+    assert!(few("off", "transactions_per_s") > 1.5 * few("60 s", "transactions_per_s"), "{answer:#}");
     assert_eq!(folder.apps(), "");
 }

@@ -14,7 +14,7 @@ use crate::{Error, Journal};
 pub const CALENDAR: &str = "calendar";
 
 /// Measures of the load over HTTP, and of the application meanwhile.
-const MEASURES: [&str; 9] = [
+const MEASURES: [&str; 11] = [
     "transactions_per_s",
     "latency_mean_ms",
     "latency_p90_ms",
@@ -22,6 +22,8 @@ const MEASURES: [&str; 9] = [
     "errors_percent",
     "web_workers_busy",
     "web_workers_kept",
+    "connections_held",
+    "connections_waiting",
     "time_wait_ports",
     RECORDED,
 ];

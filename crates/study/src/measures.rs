@@ -3,13 +3,19 @@
 use whyso_model::measures::{self, Better, Measure};
 
 /// Of a web application, in addition to those of the load.
-pub(crate) const OF_APPS: [Measure; 5] = [
+pub(crate) const OF_APPS: [Measure; 7] = [
     Measure { name: "latency_p90_ms", words: "p90 response, ms", better: Better::Lower },
     Measure { name: "web_workers_busy", words: "web workers busy", better: Better::Neither },
     Measure {
         name: "web_workers_kept",
         words: "web workers kept for a next request",
         better: Better::Neither,
+    },
+    Measure { name: "connections_held", words: "connections held by Apache", better: Better::Neither },
+    Measure {
+        name: "connections_waiting",
+        words: "connections that wait for a worker",
+        better: Better::Lower,
     },
     Measure { name: "time_wait_ports", words: "ports in TIME_WAIT", better: Better::Lower },
     Measure { name: "kernel_lock_ms", words: "locks inside the kernel, ms/request", better: Better::Lower },

@@ -143,6 +143,8 @@ fn measured(levels: &[whyso_record::run::Level], samples: &Samples) -> Measureme
         let seen = samples.within(level.window.begin_ns, level.window.end_ns);
         put("web_workers_busy", seen.busy);
         put("web_workers_kept", seen.kept);
+        put("connections_held", seen.held);
+        put("connections_waiting", seen.waiting);
         put("time_wait_ports", seen.time_wait);
         record
     };
