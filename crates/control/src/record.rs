@@ -9,6 +9,7 @@ mod processes;
 mod programs;
 mod server;
 mod session;
+mod site_level;
 mod site_load;
 mod successor;
 mod toggles;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::http_args::HttpConnectionArgs;
 use crate::run_args::{DataArgs, DriveArgs, ServerArgs, WorkloadArgs};
 
 #[derive(Args, Debug)]
@@ -105,27 +106,6 @@ pub(crate) struct HttpArgs {
 
     #[command(flatten)]
     pub(crate) connection: HttpConnectionArgs,
-}
-
-/// How a site is asked for pages.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "HTTP")]
-pub(crate) struct HttpConnectionArgs {
-    /// Open a connection for each request
-    #[arg(long, requires = "url")]
-    pub(crate) no_keep_alive: bool,
-
-    /// Longest time for one answer; one that takes longer is counted as an error [default: 30]
-    #[arg(long, value_name = "TIME", requires = "url", value_parser = crate::values::seconds)]
-    pub(crate) timeout: Option<f64>,
-
-    /// Authorities whose certificates are trusted, a PEM file [default: those of this machine]
-    #[arg(long, value_name = "FILE", requires = "url")]
-    pub(crate) ca: Option<PathBuf>,
-
-    /// Trust any certificate
-    #[arg(long, requires = "url", conflicts_with = "ca")]
-    pub(crate) insecure: bool,
 }
 
 #[derive(Args, Debug)]

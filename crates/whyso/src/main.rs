@@ -29,6 +29,7 @@ mod exit_codes;
 mod export_args;
 mod help;
 mod hosts_file;
+mod http_args;
 mod hub;
 mod json;
 mod load;
@@ -117,6 +118,7 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Run(args) if args.http.url.is_some() => run_site::run(&args),
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
         Command::Ab(args) => ab::run(&args),

@@ -10,7 +10,7 @@ use whyso_control::{
 };
 use whyso_load::{Arrivals, Think, Tuning};
 
-use crate::load_args::HttpConnectionArgs;
+use crate::http_args::HttpConnectionArgs;
 use crate::run_args::{ArrivalsArg, DriveArgs, ServerArgs, WorkloadArgs};
 
 /// Most transactions under way in an open loop, by default.

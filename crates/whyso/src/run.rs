@@ -24,9 +24,6 @@ use crate::user::{ask_password, handle_ctrl_c};
 const SWEEP_USERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
-    if args.http.url.is_some() {
-        return crate::run_site::run(&args);
-    }
     let plan = plan(&args)?;
     if args.describe {
         write!(crate::out::stdout(), "{}", whyso_control::describe(&plan)?)?;

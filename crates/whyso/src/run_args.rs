@@ -8,7 +8,7 @@ use whyso_load::{EngineKind, SchedulingPolicy};
 use whyso_server::cluster::ClusterKind;
 
 use crate::addon::OthersArgs;
-use crate::load_args::HttpConnectionArgs;
+use crate::http_args::HttpConnectionArgs;
 use crate::pfs_args::PfsSetupArgs;
 use crate::recording_args::{RecordingArgs, RecordingOutputArgs};
 

@@ -77,7 +77,7 @@ pub(crate) struct LevelPlan {
 }
 
 impl LoadPlan {
-    /// A load on a site by one user in a closed loop, for 10 s after a warm-up of at most 10 s, with no option set.
+    /// A load on a site by one user in a closed loop. It is measured for 10 s, after a warm-up of at most 10 s.
     pub fn of_site(http: HttpPlan) -> LoadPlan {
         LoadPlan {
             slo: http.requirements(),

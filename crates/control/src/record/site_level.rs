@@ -1,0 +1,152 @@
+//! Records a load on a site while it runs: ramp-up, steady time, ramp-down.
+
+use std::time::Duration;
+
+use whyso_load::Interval;
+use whyso_record::Recorder;
+use whyso_record::run::{Level, LevelResult, Purpose};
+
+use super::edges::Edge;
+use super::session::RecordingSession;
+use super::site_load::{SiteLoad, with_ramps};
+use crate::engine::Engine;
+use crate::level::{self, Cut, Job, Timing, Watch, silent_then_failed};
+use crate::load::LevelPlan;
+use crate::progress::{News, Running};
+use crate::recording::{Recording, record_event, record_interval};
+use crate::result::LevelRequest;
+use crate::{Error, pacing};
+
+impl RecordingSession<'_> {
+    /// Records the levels of a load on a site, one after the other.
+    pub(super) fn record_load(&self, site: &SiteLoad, recording: &mut Recording) -> Result<(), Error> {
+        self.listener.hear(News::Step("connecting the users"));
+        let mut engine = site.open()?;
+        let levels = site.load.levels();
+        let mut silent = None;
+        for (index, planned) in levels.iter().enumerate() {
+            let left = levels.len() - index - 1;
+            let (level, cut) =
+                self.site_level(site, &mut engine, planned, (index as u32, left), recording)?;
+            self.listener.hear(News::LevelDone(&level));
+            if let Some(problem) = recording.level(level) {
+                return Err(Error::Failed(problem));
+            }
+            match cut {
+                Cut::No => {}
+                Cut::ByUser => break,
+                Cut::Silent(why) => silent = silent.or(Some(why)),
+                Cut::Failed(why) => return Err(Error::Failed(with_silence(silent, why))),
+            }
+        }
+        match silent {
+            Some(why) => Err(Error::Failed(why)),
+            None => Ok(()),
+        }
+    }
+
+    fn site_level(
+        &self,
+        site: &SiteLoad,
+        engine: &mut Engine,
+        planned: &LevelPlan,
+        (index, left): (u32, usize),
+        recording: &Recording,
+    ) -> Result<(Level, Cut), Error> {
+        let plan = &site.load;
+        let spec = with_ramps(planned, site.ramp_down);
+        // The ramps lie outside of the window.
+        let pacing = pacing::recorded(&planned.spec.pacing, None);
+        let rate_per_s = pacing::rate_per_s(&planned.spec.pacing);
+        let request = LevelRequest {
+            workload: site.title(),
+            rate_per_s,
+            pacing: &pacing,
+            percentiles: &plan.percentiles,
+            slo: &plan.slo,
+            bounds_errors: true,
+        };
+        let timing = Timing {
+            warmup_max: planned.warmup_max,
+            measure: planned.measure,
+            rest: site.rest(left) + site.ramp_down,
+            ramp_down: Some(site.ramp_down),
+        };
+        let job = Job { index, purpose: Purpose::Sweep, spec: &spec, timing, request: &request };
+        let name = match rate_per_s {
+            Some(rate_per_s) => format!("{rate_per_s}/s"),
+            None => format!("{} users", spec.users),
+        };
+        record_event(&recording.recorder, "level_begin", name.clone());
+        let mut watch =
+            RecordedPages { session: self, recorder: &recording.recorder, index, edges: Vec::new() };
+        let (loaded, cut) = level::run(engine, &job, self.stop, &mut watch)?;
+        let edges = watch.edges;
+        record_event(&recording.recorder, "level_end", name);
+        if let Some(tracing) = &self.tracing {
+            tracing.between_levels();
+        }
+        Ok((self.with_requests(loaded, &edges), cut))
+    }
+
+    /// The level of the load. With a database server, its statements replace the pages: causes in the server are shares of their time. The
+    /// pages stay as kinds of transactions.
+    fn with_requests(&self, loaded: Level, edges: &[Edge]) -> Level {
+        let (true, [begin, end]) = (self.dsn.is_some(), edges) else { return loaded };
+        let seen = self.level(loaded.index, begin, end, loaded.ended.clone());
+        let result = LevelResult {
+            workload: loaded.result.workload,
+            by_transaction: loaded.result.by_transaction,
+            errors: loaded.result.errors,
+            errors_by_code: loaded.result.errors_by_code,
+            slo: loaded.result.slo,
+            ..seen.result
+        };
+        Level { users: loaded.users, result, warmup: loaded.warmup, ..seen }
+    }
+}
+
+fn with_silence(silent: Option<String>, why: String) -> String {
+    silent_then_failed(silent, Some(why)).unwrap_or_default()
+}
+
+/// Records a level while it runs.
+struct RecordedPages<'s, 'a> {
+    session: &'s RecordingSession<'a>,
+    recorder: &'s Recorder,
+    index: u32,
+    /// What was counted when the steady time began and when it ended.
+    edges: Vec<Edge>,
+}
+
+impl Watch for RecordedPages<'_, '_> {
+    fn interval(&mut self, interval: &Interval) {
+        record_interval(self.recorder, self.index, interval);
+    }
+
+    fn news(&mut self, running: Running) {
+        self.session.listener.hear(News::Level(running));
+        self.session.check();
+    }
+
+    fn window_edge(&mut self) {
+        self.session.watcher.note_window_edge();
+        if let Some(tracing) = &self.session.tracing {
+            tracing.mark();
+        }
+        let kind = if self.edges.is_empty() { "window_begin" } else { "window_end" };
+        record_event(self.recorder, kind, "the steady time".to_string());
+        match self.session.edges().take() {
+            Ok(edge) => self.edges.push(edge),
+            // Without it the requests of a server are not known, and the level is the load's own.
+            Err(error) => {
+                let warning = format!("the level's requests to the server are not known: {error}");
+                self.session.listener.hear(News::Warning(&warning));
+            }
+        }
+    }
+
+    fn measuring(&mut self, _so_far: Duration) {
+        self.session.check();
+    }
+}
