@@ -76,6 +76,10 @@ export type Answer = {
   limit: string;
   /** The first suspects, the first one first. */
   causes: Array<AnswerCause>;
+  /** Where the time of a request went, of each program that no other one asks; the result above is about the database behind them then. */
+  requests: Array<AnswerRequest>;
+  /** Whether most of the time of all these requests goes into something else than a database. */
+  is_elsewhere: boolean;
 };
 
 /** One suspect in a few words. */
@@ -96,6 +100,18 @@ export type AnswerCause = {
   remedy: string;
   /** An estimate of throughput without the cause, such as "×1.3 to ×3"; empty where there is none. */
   gain: string;
+};
+
+/** Where most of the time of a request to a program went. */
+export type AnswerRequest = {
+  /** Such as "86 % of a request to apache2: waiting on locks in the database". */
+  headline: string;
+  /** Such as "apache2 answered 123 requests per second, in 64 ms in the mean". */
+  result: string;
+  /** What to look at next; empty where whyso knows nothing. */
+  advice: string;
+  /** What the longest part shows, where it has a name. */
+  cause: TierCause | null;
 };
 
 /** Threads that apply what other nodes have changed, or those of a data node. */
@@ -539,6 +555,8 @@ export type HostFacts = {
   clocksource: string;
   /** "kvm", "none", …, as far as it can be found out. */
   virtualization: string;
+  /** Its IP addresses that others can reach it at. */
+  addresses?: Array<string>;
   /** File system and device that hold the server's data, where it is local. */
   data_filesystem: string;
   /** Anything else worth a line, such as the CPU governor or transparent huge pages. */
@@ -781,6 +799,8 @@ export type Missing = "server_threads" | "requests" | "commands" | "thread_conne
 /** A node of a cluster, or a target that was recorded together with others. */
 export type NodeFacts = {
   name: string;
+  /** The machine that it runs on, where an agent recorded it; empty: it is not known, or there is only one. */
+  host?: string;
   /** What it is for: "source", "replica", "member", "SQL node", "data node", "manager", "proxy"; "server" where it is in no cluster, and "program" of processes that are none of a server. */
   role: string;
   /** Host and port, or socket; empty for one that is no server. */
@@ -1510,7 +1530,7 @@ export type ThreadsHead = {
 };
 
 /** What most of a request's time shows, by measured time. */
-export type TierCause = "worker-pool" | "keepalive-idle" | "upstream" | "session-files" | "log-file" | "ephemeral-ports";
+export type TierCause = "worker-pool" | "keepalive-idle" | "upstream" | "event-loop" | "session-files" | "log-file" | "ephemeral-ports";
 
 /** A file that threads of a tier waited for. */
 export type TierFile = {
@@ -1629,6 +1649,8 @@ export type UpstreamTime = {
   /** Questions to it for each request. */
   asked: number;
   ms: number;
+  /** Of a tier whose threads work on several requests by turns: for how long answers had arrived before a thread received them. */
+  late_ms: number;
 };
 
 /** What all users together did with the time of a window, in seconds. `ended`, `in_flight` and `outside` add up to the number of users times the window's length. */
