@@ -265,6 +265,11 @@ impl<'a> Level<'a> {
         })
     }
 
+    /// Whether agents recorded its nodes on several machines: gauges of this level are not those of each.
+    pub(crate) fn is_over_hosts(&self) -> bool {
+        self.nodes.iter().any(|node| !node.host.is_empty())
+    }
+
     /// Returns the time that clients waited for new connections, per transaction; 0 where there were none, or nobody measured it.
     pub(crate) fn connect_ms(&self) -> f64 {
         let connects = self.statements.iter().filter(|statement| statement.kind == CONNECT);

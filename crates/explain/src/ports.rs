@@ -1,5 +1,7 @@
 //! Local ports that ran out: connections that failed for that, and ports in use to one destination.
 
+use std::net::SocketAddr;
+
 use whyso_model::tier;
 use whyso_words::{count, percent, whole};
 
@@ -56,12 +58,12 @@ pub(crate) fn name_causes(level: &Level, only: Option<&str>, tiers: &mut [TierTi
     if asked.is_empty() {
         return;
     }
-    let has_failures = asked.iter().any(|(_, fails)| *fails);
     for tier in tiers.iter_mut().filter(|tier| tier.is_first && !tier.lines.is_empty()) {
-        let is_behind = asked
+        let mut behind = asked
             .iter()
-            .any(|(name, _)| *name == tier.name || tier.lines.iter().any(|line| line.tier == *name));
-        if is_behind && (has_failures || tier.cause.is_none()) {
+            .filter(|(name, _)| *name == tier.name || tier.lines.iter().any(|line| line.tier == *name))
+            .peekable();
+        if behind.peek().is_some() && (tier.cause.is_none() || behind.any(|(_, fails)| *fails)) {
             tier.cause = Some(TierCause::EphemeralPorts);
         }
     }
@@ -114,13 +116,19 @@ impl Scarce<'_> {
     fn is_at(&self, address: &str) -> bool {
         match address.strip_prefix("tcp ") {
             Some(with_host) if with_host.contains(':') => with_host == self.destination,
-            Some(port) => self.destination.rsplit(':').next() == Some(port),
+            Some(port) => self
+                .destination
+                .parse::<SocketAddr>()
+                .is_ok_and(|own| own.ip().is_loopback() && own.port().to_string() == port),
             None => false,
         }
     }
 }
 
 fn scarce<'a>(level: &Level<'a>) -> Vec<Scarce<'a>> {
+    if level.is_over_hosts() {
+        return Vec::new();
+    }
     let Some(range) = level.gauge(PORTS, "range", "").map(|gauge| gauge.max).filter(|range| *range >= 1.0)
     else {
         return Vec::new();
@@ -223,8 +231,10 @@ mod tests {
 
     #[test]
     fn an_address_of_this_machine_is_known_by_its_port() {
-        let ports = Scarce { destination: "192.0.2.7:3306", used: 1.0, time_wait: 0.0, range: 1.0 };
-        assert!(ports.is_at("tcp 3306") && ports.is_at("tcp 192.0.2.7:3306"));
+        let to = |destination| Scarce { destination, used: 1.0, time_wait: 0.0, range: 1.0 };
+        assert!(to("127.0.0.1:3306").is_at("tcp 3306") && to("[::1]:3306").is_at("tcp 3306"));
+        let ports = to("192.0.2.7:3306");
+        assert!(ports.is_at("tcp 192.0.2.7:3306") && !ports.is_at("tcp 3306"));
         assert!(
             !ports.is_at("tcp 192.0.2.8:3306") && !ports.is_at("unix /run/3306") && !ports.is_at("tcp 306")
         );

@@ -20,9 +20,12 @@ impl Worker {
     /// Source of the text table.
     pub const SOURCE: &'static str = "workers";
 
+    /// The column of the program.
+    pub const PROGRAM: &'static str = "program";
+
     /// Columns of the text table, in the order of [`Worker::into_cells`].
     pub const COLUMNS: [&'static str; 5] =
-        ["program", "pid", "is_worker", "private_bytes", "proportional_bytes"];
+        [Worker::PROGRAM, "pid", "is_worker", "private_bytes", "proportional_bytes"];
 
     /// Returns the row's cells, in the order of [`Worker::COLUMNS`].
     pub fn into_cells(self) -> [Option<String>; 5] {

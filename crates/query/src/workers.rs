@@ -20,7 +20,10 @@ const REACH_NS: u64 = 15_000_000_000;
 /// # Errors
 /// Where the recording's files can't be read.
 pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
-    if !recording.row_sources().iter().any(|known| known == Worker::SOURCE) {
+    // Other hosts send tables of their own.
+    let sources = recording.row_sources();
+    let sources: Vec<&String> = sources.iter().filter(|source| source.starts_with(Worker::SOURCE)).collect();
+    if sources.is_empty() {
         return Ok(());
     }
     let run = recording.run();
@@ -28,7 +31,9 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     let first = first.unwrap_or_else(|| FIRST.to_string());
     for level in levels {
         let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
-        level.workers = chosen(recording, window)?;
+        for source in &sources {
+            level.workers.extend(chosen(recording, source, window)?);
+        }
         for worker in level.workers.iter_mut().flatten().filter(|worker| worker.program == FIRST) {
             worker.program.clone_from(&first);
         }
@@ -37,18 +42,18 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
 }
 
 /// The processes at each time within the window at which they were looked at, and at the nearest times to its begin and its end.
-fn chosen(recording: &Recording, window: Window) -> Result<Vec<Vec<Worker>>, Error> {
+fn chosen(recording: &Recording, source: &str, window: Window) -> Result<Vec<Vec<Worker>>, Error> {
     let is_within = |t_ns: &i64| (window.begin_ns..=window.end_ns).contains(t_ns);
     let near = |edge_ns: i64| {
-        let nearest = recording.table_times(Worker::SOURCE).min_by_key(|t_ns| t_ns.abs_diff(edge_ns));
+        let nearest = recording.table_times(source).min_by_key(|t_ns| t_ns.abs_diff(edge_ns));
         nearest.filter(|t_ns| t_ns.abs_diff(edge_ns) <= REACH_NS)
     };
-    let within = recording.table_times(Worker::SOURCE).filter(is_within);
+    let within = recording.table_times(source).filter(is_within);
     let times: BTreeSet<i64> = within.chain(near(window.begin_ns)).chain(near(window.end_ns)).collect();
     let step = times.len().div_ceil(TABLES_MAX).max(1);
     let mut found = Vec::new();
     for t_ns in times.into_iter().step_by(step) {
-        let tables = recording.rows(Worker::SOURCE, Some(Window { begin_ns: t_ns, end_ns: t_ns }))?;
+        let tables = recording.rows(source, Some(Window { begin_ns: t_ns, end_ns: t_ns }))?;
         found.extend(tables.iter().map(workers).filter(|workers| !workers.is_empty()));
     }
     Ok(found)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
-use whyso_model::FileWait;
+use whyso_model::{FileWait, Worker};
 
 use crate::data::{SeriesId, SeriesKey, StatesInterval, TextRows};
 use crate::entry::Entry;
@@ -19,6 +19,9 @@ const TIMES: [&str; 4] = ["t_ns", "begin_ns", "end_ns", "born_ns"];
 /// Streams of a recorder's own that another one may hand over.
 const STREAMS: [&str; 5] =
     [layout::STACKS, layout::WAITS, layout::FRAMES, layout::COMMANDS, layout::STATEMENTS];
+/// Tables of programs, each with the column that names these.
+const OF_PROGRAMS: [(&str, &str); 2] =
+    [(FileWait::OF_PROGRAMS, FileWait::ROLE), (Worker::SOURCE, Worker::PROGRAM)];
 /// What a host calls itself, and its own connections.
 const OF_HOST: [&str; 2] = ["server", "client"];
 /// Series of one host, at most: beyond it, what it sends is refused.
@@ -94,8 +97,9 @@ impl Replay {
                 }
                 rows.t_ns = here(rows.t_ns);
                 self.move_cells(&mut rows, &here);
-                if rows.source == FileWait::OF_PROGRAMS {
-                    self.name_programs(&mut rows);
+                let of_programs = OF_PROGRAMS.iter().find(|(source, _)| *source == rows.source);
+                if let Some((_, column)) = of_programs {
+                    self.name_programs(&mut rows, column);
                 }
                 self.recorder.rows(rows);
             }
@@ -157,9 +161,9 @@ impl Replay {
     }
 
     /// The programs of several hosts have tables of their own, and names that differ.
-    fn name_programs(&self, rows: &mut TextRows) {
-        rows.source = format!("{}-{}", FileWait::OF_PROGRAMS, self.host.to_ascii_lowercase());
-        let Some(at) = rows.columns.iter().position(|column| column == FileWait::ROLE) else { return };
+    fn name_programs(&self, rows: &mut TextRows, column: &str) {
+        rows.source = format!("{}-{}", rows.source, self.host.to_ascii_lowercase());
+        let Some(at) = rows.columns.iter().position(|known| known == column) else { return };
         for role in rows.rows.iter_mut().filter_map(|row| row[at].as_mut()) {
             *role = Replay::program_name(&self.host, role);
         }

@@ -122,7 +122,9 @@ fn split_web_address(text: &str) -> Option<(&str, &str)> {
     let scheme = &text[begin..colon];
     let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
     let name = text[..begin].split('=').next().unwrap_or_default();
-    (is_web && !(begin > 0 && is_secret_name(name))).then(|| text.split_at(begin))
+    // Of several addresses, any may have a password.
+    let is_only = !text[colon + 3..].contains("://");
+    (is_only && is_web && !(begin > 0 && is_secret_name(name))).then(|| text.split_at(begin))
 }
 
 /// A web address without its password and without the values of parameters that have a secret's name.
@@ -130,10 +132,13 @@ fn mask_web_address(address: &str) -> String {
     let begin = address.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = address.split_at(begin);
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    // A password that is not encoded may hold what ends a host.
-    let looks_cut =
-        !rest.starts_with('[') && rest[..end].split_once(':').is_some_and(|(_, port)| !is_port(port));
+    let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // A password that is not encoded may hold what ends a host, and begin as a port does. A path whose part begins with the sign is none.
+    let path = &rest[end..rest.find(['?', '#']).unwrap_or(rest.len()).max(end)];
+    let has_sign_within =
+        path.split('/').any(|part| part.char_indices().any(|(at, letter)| at > 0 && letter == '@'));
+    let looks_cut = !rest.starts_with('[')
+        && rest[..end].split_once(':').is_some_and(|(_, port)| !is_port(port) || has_sign_within);
     let login = if looks_cut { rest.rfind('@') } else { rest[..end].rfind('@') };
     let Some(at_sign) = login else {
         let (host, after) = rest.split_at(end);
@@ -227,6 +232,7 @@ mod tests {
             ("http://geheim@shop/?id=7", "http://***@shop/?id=7"),
             ("http://me:ge/he?im@shop/?id=7", "http://me:***@shop/?id=7"),
             ("http://me:geheim", "http://me:***"),
+            ("http://me:2024/geheim@shop/", "http://me:***@shop/"),
             ("--url=https://shop/?id=7&token=geheim&q=1", "--url=https://shop/?id=7&token=***&q=1"),
             ("http://shop/?Access_Token=geheim", "http://shop/?Access_Token=***"),
             ("http://shop/a?x#key=geheim", "http://shop/a?x#key=***"),

@@ -1,7 +1,7 @@
 //! A study of a web application: what it can have, and which of them was started.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::hints::hint;
@@ -144,7 +144,8 @@ fn key_of_servers_in(part: &Part) -> Option<&'static str> {
 impl Journal {
     /// Returns the folder of the application that a start of this study left behind, when whyso was killed.
     pub fn left_app(&self) -> Option<PathBuf> {
-        let folder = fs::read_to_string(self.dir().join(STARTED)).ok()?;
+        let folder = crate::journal::read_plain(&self.dir().join(STARTED)).ok()?;
+        let folder = String::from_utf8(folder).ok()?;
         (!folder.is_empty()).then(|| PathBuf::from(folder))
     }
 
@@ -155,7 +156,11 @@ impl Journal {
     pub fn write_app(&self, folder: Option<&std::path::Path>) -> Result<(), Error> {
         let path = self.dir().join(STARTED);
         let done = match folder {
-            Some(folder) => fs::write(&path, folder.display().to_string()),
+            // Not through a link that lies there.
+            Some(folder) => fs::remove_file(&path)
+                .or_else(|cause| if cause.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(cause) })
+                .and_then(|()| fs::File::create_new(&path))
+                .and_then(|mut file| file.write_all(folder.display().to_string().as_bytes())),
             None => fs::remove_file(&path),
         };
         match done {

@@ -404,7 +404,7 @@ fn lines_of(done: &[StartRecord]) -> Result<String, Error> {
 }
 
 /// Reads a file. A study may come from elsewhere: a pipe may never answer, and a link may lead out of the folder.
-fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
     }

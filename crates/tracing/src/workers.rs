@@ -10,8 +10,10 @@ use whyso_record::Recorder;
 use whyso_record::data::TextRows;
 use whyso_trace::ThreadSums;
 
-/// Processes of a program that are looked at, at most.
-const PROCESSES_MAX: usize = 64;
+/// Processes of a program that are listed, at most.
+const PROCESSES_MAX: usize = 4_096;
+/// Of these, the memory of so many is read.
+const MEMORIES_MAX: usize = 64;
 /// Adding up a process's memory takes the kernel longer, the more it has. Larger ones are left out.
 const RESIDENT_BYTES_MAX: u64 = 2 << 30;
 /// How long the memory of all processes of a program may take.
@@ -87,8 +89,8 @@ fn workers(program: &str, pids: &BTreeSet<u32>) -> Vec<Worker> {
         pids.iter().take(PROCESSES_MAX).map(|pid| (*pid, parent_of(*pid))).collect();
     let is_child = |parent: &Option<u32>| parent.is_some_and(|parent| pids.contains(&parent));
     let has_children = parents.iter().any(|(_, parent)| is_child(parent));
-    let worker = |(pid, parent): &(u32, Option<u32>)| {
-        let memory = if Instant::now() < until { memory_of(*pid) } else { None };
+    let worker = |(at, (pid, parent)): (usize, &(u32, Option<u32>))| {
+        let memory = if at < MEMORIES_MAX && Instant::now() < until { memory_of(*pid) } else { None };
         Worker {
             program: program.to_string(),
             pid: *pid,
@@ -97,7 +99,7 @@ fn workers(program: &str, pids: &BTreeSet<u32>) -> Vec<Worker> {
             proportional_bytes: memory.map(|(_, proportional)| proportional),
         }
     };
-    parents.iter().map(worker).collect()
+    parents.iter().enumerate().map(worker).collect()
 }
 
 /// `None`: the process is gone.

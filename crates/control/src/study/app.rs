@@ -54,8 +54,8 @@ struct StartedApp<'a> {
 impl<'a> StartedApp<'a> {
     fn start(options: &AppSpec, journal: &'a Journal, listener: &'a dyn Listener) -> Result<Self, Error> {
         if let Some(left) = journal.left_app() {
-            // It is gone where the machine was started again.
-            if left.exists() {
+            // It is gone where the machine was started again. A study's folder from elsewhere may name one that is none of its own.
+            if app::is_marked(&left, &journal.work_id().map_err(wrong_study)?) {
                 listener.hear(News::Step("stopping the application that an earlier start left behind"));
                 app::stop(&left).map_err(Error::Server)?;
             }
@@ -64,6 +64,7 @@ impl<'a> StartedApp<'a> {
         listener.hear(News::Step("starting the sample application"));
         let app = app::start(options).map_err(Error::Server)?;
         let started = StartedApp { app, journal, listener };
+        app::mark(&started.app.folder, &journal.work_id().map_err(wrong_study)?).map_err(Error::Server)?;
         journal.write_app(Some(&started.app.folder)).map_err(wrong_study)?;
         Ok(started)
     }

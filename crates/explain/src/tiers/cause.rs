@@ -8,7 +8,7 @@ const KEPT_MIN: f64 = 0.5;
 /// From this share of a program's threads on that work on requests, its workers are too few. Threads that only manage the others count, too.
 const BUSY_MIN: f64 = 0.5;
 /// From this share of a program's requests on, its threads work on several by turns.
-const BY_TURNS_MIN: f64 = 0.5;
+pub(super) const BY_TURNS_MIN: f64 = 0.5;
 /// A smaller share of the time names no cause.
 const SHARE_MIN: f64 = 0.2;
 /// Parts of the paths of PHP's and others' files of sessions.

@@ -42,16 +42,20 @@ impl Listeners {
     pub(super) fn behind(&self, asks: &str, address: &str) -> Option<String> {
         let host =
             self.all.iter().find(|listener| listener.tier == asks).map(|listener| listener.host.as_str());
-        let mut others = self.all.iter().filter(|listener| listener.tier != asks);
-        let elsewhere = address.strip_prefix("tcp ").and_then(|text| text.parse::<SocketAddr>().ok());
-        let found = others.find(|listener| {
-            let listens = |address: &str| listener.listens.iter().any(|own| own == address);
-            let is_there = elsewhere.is_some_and(|place| {
-                listener.addresses.contains(&place.ip()) && listens(&format!("tcp {}", place.port()))
-            });
-            is_there || host == Some(listener.host.as_str()) && listens(address)
-        });
-        found.map(|listener| listener.tier.clone())
+        let others = || self.all.iter().filter(|listener| listener.tier != asks);
+        let listens = |listener: &Listener, address: &str| listener.listens.iter().any(|own| own == address);
+        let is_here =
+            |listener: &&Listener| host == Some(listener.host.as_str()) && listens(listener, address);
+        if let Some(here) = others().find(is_here) {
+            return Some(here.tier.clone());
+        }
+        let place = address.strip_prefix("tcp ")?.parse::<SocketAddr>().ok()?;
+        let port = format!("tcp {}", place.port());
+        let mut there =
+            others().filter(|listener| listener.addresses.contains(&place.ip()) && listens(listener, &port));
+        // Several hosts may have one private address: then nobody knows which is meant.
+        let found = there.next()?;
+        there.next().is_none().then(|| found.tier.clone())
     }
 }
 
@@ -84,6 +88,9 @@ mod tests {
         for nobody in ["tcp 10.0.0.2:80", "tcp 10.0.0.3:11211", "tcp 80", "unix /run/a"] {
             assert_eq!(listeners.behind("a/web", nobody), None, "{nobody}");
         }
+        // Another host has the same private address.
+        let twice = [node("a/cache", "a", "172.17.0.1"), node("b/cache", "b", "172.17.0.1")];
+        assert_eq!(Listeners::of(&tiers, &twice).behind("a/web", "tcp 172.17.0.1:11211"), None);
         // On one machine that no agent recorded.
         let here = Listeners::of(&tiers[..2], &[]);
         assert_eq!(here.behind("a/web", "tcp 11211").unwrap(), "a/cache");

@@ -20,7 +20,7 @@ use crate::budget::Part;
 use crate::level::Level;
 use crate::model::{Counter, FileWait, NodeInput};
 use listeners::Listeners;
-use nested::{INTERLEAVED_MIN, lines, longest};
+use nested::{lines, longest};
 
 /// Source and metrics of a database server's sums, in the order of [`PROGRAM_SUMS`].
 const SERVER: &str = "trace";
@@ -98,6 +98,9 @@ pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
 
 /// Connections that waited at these listeners together, in the mean; `None` where none was sampled.
 fn accept_queue(listens: &[String], level: &Level) -> Option<f64> {
+    if level.is_over_hosts() {
+        return None;
+    }
     let means = listens.iter().filter_map(|address| level.gauge(LISTENERS, ACCEPT_QUEUE, address));
     let means: Vec<f64> = means.map(|gauge| gauge.mean).filter(|mean| *mean >= 0.0).collect();
     (!means.is_empty()).then(|| means.iter().sum())
@@ -258,7 +261,7 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
         asked: sums.asked / requests,
         ms: ms(upstream_ns * share(sums.ns)),
         // Of a thread that waits for one answer, it is in the thread's own states.
-        late_ms: if interleaved >= INTERLEAVED_MIN { ms(sums.late_ns) } else { 0.0 },
+        late_ms: if interleaved >= cause::BY_TURNS_MIN { ms(sums.late_ns) } else { 0.0 },
     };
     let mut upstreams: Vec<UpstreamTime> = waited.into_iter().map(upstream).collect();
     upstreams.sort_by(|a, b| b.ms.total_cmp(&a.ms));

@@ -113,7 +113,7 @@ pub struct UpstreamTime {
     /// Questions to it for each request.
     pub asked: f64,
     pub ms: f64,
-    /// Of a tier whose threads work on several requests by turns: for how long answers had arrived before a thread received them.
+    /// Of a tier whose threads work on several requests by turns, for most of them: for how long answers had arrived before a thread received them.
     pub late_ms: f64,
 }
 

@@ -53,8 +53,8 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 /// "php-fpm8.2: 5 workers, 23 MiB each of their own"
 pub(crate) fn findings(level: &Level, all: &[WorkerMemory]) -> Vec<Finding> {
-    let free =
-        level.gauge("memory", "available_bytes", "").map(|gauge| gauge.mean).filter(|bytes| *bytes > 0.0);
+    let available = level.gauge("memory", "available_bytes", "").filter(|_| !level.is_over_hosts());
+    let free = available.map(|gauge| gauge.mean).filter(|bytes| *bytes > 0.0);
     let finding = |memory: &WorkerMemory| {
         let plural = if memory.workers == 1.0 { "" } else { "s" };
         let mut text = format!("{}: {} worker{plural}", memory.program, number(memory.workers));

@@ -131,6 +131,27 @@ pub fn stop(folder: &Path) -> Result<()> {
     run_script(&["stop".to_string(), folder.display().to_string()]).map(|_| ())
 }
 
+/// Name of the file in an application's folder that has the mark, and most of what is read of it.
+const MARK: &str = "started-for";
+const MARK_BYTES_MAX: u64 = 4_096;
+
+/// Writes down for whom an application was started, by a text that nobody else knows.
+///
+/// # Errors
+/// Its folder can't be written.
+pub fn mark(folder: &Path, whom: &str) -> Result<()> {
+    let path = folder.join(MARK);
+    std::fs::write(&path, whom).map_err(io("cannot write", &path))
+}
+
+/// Whether it was started for the same.
+pub fn is_marked(folder: &Path, whom: &str) -> bool {
+    let path = folder.join(MARK);
+    let is_plain =
+        std::fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_file() && facts.len() <= MARK_BYTES_MAX);
+    is_plain && std::fs::read_to_string(&path).is_ok_and(|marked| marked == whom)
+}
+
 /// Runs the script on a copy of its files, and returns what it prints.
 fn run_script(arguments: &[String]) -> Result<String> {
     let folder = std::env::temp_dir().join(unique_name("whyso-app-files"));

@@ -62,10 +62,15 @@ impl Sampler for Ports {
         for family in [libc::AF_INET, libc::AF_INET6] {
             let asked = sock_diag::of_tcp(family, STATES);
             let listed = sock_diag::dump(&asked, SOCKETS_MAX, |message| destinations.add(message));
-            // A kernel without IPv6 has none of these.
-            listed
-                .map(|_| ())
-                .or_else(|error| if family == libc::AF_INET { Err(failure(&error)) } else { Ok(()) })?;
+            match listed {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(Failure::Absent(format!("there are more than {SOCKETS_MAX} sockets")));
+                }
+                // A kernel without IPv6 has none of these.
+                Err(_) if family != libc::AF_INET => {}
+                Err(error) => return Err(failure(&error)),
+            }
         }
         for (destination, used) in destinations.largest() {
             batch.put(&PORTS[2], &destination, used.all);
