@@ -22,6 +22,7 @@ fn seconds(out: &Value) -> f64 {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn the_capacity_of_a_site_is_at_most_what_its_users_can_ask_for() {
     let (place, site) = (Place::new(), Site::start());
     let pages = "[[page]]\nname = 'slow'\npath = '/slow?ms=50'\ngoal_ms = 400\n";

@@ -33,7 +33,7 @@ pub(crate) fn headline(tiers: &[TierTime]) -> Option<String> {
     firsts.max_by(|a, b| a.requests.total_cmp(&b.requests)).map(|tier| sentence(tier, tiers))
 }
 
-/// What the time of a request shows, in words without full stops at their ends but those of the advice.
+/// What the time of a request shows, as text. Only the advice ends with a full stop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestWords {
     /// "apache2 answered 123 requests per second, in 64 ms in the mean"
