@@ -1649,7 +1649,7 @@ export type UpstreamTime = {
   /** Questions to it for each request. */
   asked: number;
   ms: number;
-  /** Of a tier whose threads work on several requests by turns: for how long answers had arrived before a thread received them. */
+  /** Of a tier whose threads work on several requests by turns, for most of them: for how long answers had arrived before a thread received them. */
   late_ms: number;
 };
 
