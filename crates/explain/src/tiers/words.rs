@@ -94,7 +94,7 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
             )
         }
         Some(TierCause::EventLoop) => format!(
-            "A thread of {name} works on several requests by turns, and was busy with others or waited for a CPU: shorten its work on a CPU, or \
+            "A thread of {name} works on several requests by turns, and was at others: shorten what it does or waits for in one turn, or \
              start more processes."
         ),
         Some(TierCause::WorkerPool) => {
