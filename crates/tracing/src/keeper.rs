@@ -13,7 +13,8 @@ use crate::cost::{CountedTimes, program_values};
 use crate::counting::{Counting, Sight};
 use crate::request::Request;
 use crate::thread_states::StatesTaking;
-use crate::{tier, workers};
+use crate::tier::TierSeries;
+use crate::workers;
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -44,6 +45,7 @@ pub(crate) struct Keeper {
     generators: Vec<u32>,
     generator: Generator,
     states: StatesTaking,
+    tier: TierSeries,
     /// `None` where no program of the tracer's runs, or the kernel may not be asked what they cost.
     cost: Option<CountedTimes>,
     begun: Instant,
@@ -67,6 +69,7 @@ impl Keeper {
             generators: Vec::new(),
             generator,
             states: StatesTaking::default(),
+            tier: TierSeries::default(),
             cost,
             begun: now,
             tables_due: now,
@@ -166,7 +169,7 @@ impl Keeper {
         }
         self.reading("trace", begin_ns, end_ns, values);
         if self.counting.is_of_program() {
-            tier::record(&self.recorder, "server", &read, (begin_ns, end_ns));
+            self.tier.record(&self.recorder, "server", &read, (begin_ns, end_ns));
         }
 
         let mut values = Vec::new();

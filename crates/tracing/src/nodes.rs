@@ -16,7 +16,8 @@ use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, TextRows, V
 use whyso_trace::{Program, ThreadSums, TraceSpec, Tracer};
 
 use crate::error::Error;
-use crate::{tier, workers};
+use crate::tier::TierSeries;
+use crate::workers;
 
 /// Servers that one tracer counts, at most.
 const SERVERS_MAX: usize = 4;
@@ -73,7 +74,7 @@ impl NodeTracing {
         }
         let of_program = |traced: &TracedProgram| {
             let spec = TraceSpec { program: Some(traced.program.clone()), ..TraceSpec::default() };
-            Ok((traced.name.clone(), Tracer::start(&spec).map_err(Error::Trace)?))
+            Ok((traced.name.clone(), Tracer::start(&spec).map_err(Error::Trace)?, TierSeries::default()))
         };
         let programs = programs.iter().map(of_program).collect::<Result<Vec<_>, Error>>()?;
         let (sender, changed) = sync_channel::<TracedNode>(CHANGED_MAX);
@@ -122,8 +123,8 @@ type Instance = (&'static str, String);
 struct NodeKeeper {
     tracers: Vec<Tracer>,
     nodes: Vec<TracedNode>,
-    /// A tracer for each program, by its name.
-    programs: Vec<(String, Tracer)>,
+    /// A tracer for each program, by its name, and what of it is recorded.
+    programs: Vec<(String, Tracer, TierSeries)>,
     recorder: Recorder,
     /// By name.
     totals: HashMap<String, NodeTotals>,
@@ -210,7 +211,7 @@ impl NodeKeeper {
         let with_files = is_last || Instant::now() >= self.files_due;
         let mut files = Vec::new();
         let mut threads_of: Vec<(String, Vec<ThreadSums>)> = Vec::new();
-        for (name, tracer) in &mut self.programs {
+        for (name, tracer, series) in &mut self.programs {
             if with_files {
                 let of_program = tracer
                     .files()
@@ -221,7 +222,7 @@ impl NodeKeeper {
             let begin_ns = monotonic_ns();
             let read = tracer.read();
             let end_ns = monotonic_ns();
-            tier::record(&self.recorder, name, &read, (begin_ns, end_ns));
+            series.record(&self.recorder, name, &read, (begin_ns, end_ns));
             let threads = read.threads;
             let totals = self.totals.entry(name.clone()).or_default();
             totals.add(&threads.iter().collect::<Vec<_>>(), &HashMap::new());

@@ -1,30 +1,59 @@
 //! The series of a program that is no database server: its requests, and the servers that they waited for.
 
+use std::collections::HashSet;
+
 use whyso_model::{State, state, tier};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, Value};
-use whyso_trace::Reading;
+use whyso_trace::{Reading, UpstreamSums};
 
-/// Records what a program's requests took up to a reading, which was taken between these times.
-pub(crate) fn record(recorder: &Recorder, host: &str, read: &Reading, (begin_ns, end_ns): (i64, i64)) {
-    let sums = &read.server;
-    let mut named = vec![
-        (tier::REQUESTS.to_string(), "1", sums.requests),
-        (tier::REQUEST_NS.to_string(), "ns", sums.request_ns),
-        (tier::QUEUE_NS.to_string(), "ns", sums.transit_ns),
-        (tier::QUEUE_WAKEUP_NS.to_string(), "ns", sums.transit_wakeup_ns),
-        (tier::QUEUE_RUNQUEUE_NS.to_string(), "ns", sums.transit_runqueue_ns),
-        (tier::UNSEEN.to_string(), "1", sums.unseen),
-        (tier::INTERLEAVED.to_string(), "1", sums.interleaved),
-        (tier::KEPT_NS.to_string(), "ns", read.kept_ns),
-    ];
-    named.extend(
-        state::ALL.map(|state: State| (tier::request_state(state), "ns", sums.in_requests[state as usize])),
-    );
-    let values =
-        named.iter().map(|(metric, unit, sum)| value(recorder, host, (tier::TIER, metric, ""), unit, *sum));
-    give(recorder, tier::TIER, (begin_ns, end_ns), values.collect());
-    let of_upstreams = read.upstreams.iter().flat_map(|upstream| {
+/// What of a program's requests was recorded up to now.
+#[derive(Default)]
+pub(crate) struct TierSeries {
+    /// Addresses of servers behind that have their series.
+    known: HashSet<String>,
+    /// When the reading before was taken.
+    before: Option<(i64, i64)>,
+}
+
+impl TierSeries {
+    /// Records what a program's requests took up to a reading, which was taken between these times.
+    pub(crate) fn record(&mut self, recorder: &Recorder, host: &str, read: &Reading, taken: (i64, i64)) {
+        let sums = &read.server;
+        let mut named = vec![
+            (tier::REQUESTS.to_string(), "1", sums.requests),
+            (tier::REQUEST_NS.to_string(), "ns", sums.request_ns),
+            (tier::QUEUE_NS.to_string(), "ns", sums.transit_ns),
+            (tier::QUEUE_WAKEUP_NS.to_string(), "ns", sums.transit_wakeup_ns),
+            (tier::QUEUE_RUNQUEUE_NS.to_string(), "ns", sums.transit_runqueue_ns),
+            (tier::UNSEEN.to_string(), "1", sums.unseen),
+            (tier::INTERLEAVED.to_string(), "1", sums.interleaved),
+            (tier::KEPT_NS.to_string(), "ns", read.kept_ns),
+        ];
+        named.extend(
+            state::ALL
+                .map(|state: State| (tier::request_state(state), "ns", sums.in_requests[state as usize])),
+        );
+        let values = named
+            .iter()
+            .map(|(metric, unit, sum)| value(recorder, host, (tier::TIER, metric, ""), unit, *sum));
+        give(recorder, tier::TIER, taken, values.collect());
+        // The sums of one that appears now were 0 before, and what they are is growth.
+        let appeared: Vec<UpstreamSums> = read
+            .upstreams
+            .iter()
+            .filter(|upstream| self.known.insert(upstream.address.clone()))
+            .map(|upstream| UpstreamSums { address: upstream.address.clone(), ..UpstreamSums::default() })
+            .collect();
+        if let Some((begin_ns, end_ns)) = self.before.replace(taken) {
+            give(recorder, tier::UPSTREAM, (begin_ns, end_ns), of_upstreams(recorder, host, &appeared));
+        }
+        give(recorder, tier::UPSTREAM, taken, of_upstreams(recorder, host, &read.upstreams));
+    }
+}
+
+fn of_upstreams(recorder: &Recorder, host: &str, upstreams: &[UpstreamSums]) -> Vec<(SeriesId, Value)> {
+    let of_one = |upstream: &UpstreamSums| {
         let of =
             |metric, unit, sum| value(recorder, host, (tier::UPSTREAM, metric, &upstream.address), unit, sum);
         [
@@ -33,8 +62,8 @@ pub(crate) fn record(recorder: &Recorder, host: &str, read: &Reading, (begin_ns,
             of(tier::LATE_NS, "ns", upstream.late_ns),
             of(tier::WITHOUT_PORT, "1", upstream.without_port),
         ]
-    });
-    give(recorder, tier::UPSTREAM, (begin_ns, end_ns), of_upstreams.collect());
+    };
+    upstreams.iter().flat_map(of_one).collect()
 }
 
 fn value(
