@@ -95,7 +95,7 @@ pub use tiers::request_words;
 pub use whyso_model::slo;
 
 use level::Level;
-use model::{Budget, Explanation, Finding, Input, LevelVerdict, WorkerMemory};
+use model::{Budget, Explanation, Finding, Input, LevelVerdict, TierTime, WorkerMemory};
 use regime::Shape;
 
 /// Explains a run. See the crate's page for what comes out; it never fails.
@@ -107,7 +107,7 @@ pub fn explain(input: &Input) -> Explanation {
 /// Where no such level was measured, no cause is named.
 pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     if let Some(name) = &input.process {
-        return of_processes(name, input);
+        return of_processes(name, input, users);
     }
     let mut levels: Vec<Level> =
         input.levels.iter().map(|level| verdict::judge(level, &input.machine)).collect();
@@ -147,9 +147,9 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     findings.extend(budget::findings(&budgets, &levels, about, span).into_iter().map(Some));
     findings.extend(suspects::findings(&suspected).into_iter().map(Some));
     let at = about.and_then(|at| levels.get(at));
-    let tiers = at.or(only(&levels)).map_or(Vec::new(), |level| tiers::times(level, None));
-    findings.extend(tiers::findings(&tiers).into_iter().map(Some));
     let about_level = at.or(only(&levels));
+    let tiers = tiers_at(about_level, None, levels.len());
+    findings.extend(tiers::findings(&tiers).into_iter().map(Some));
     let access_logs = about_level.map_or(Vec::new(), |level| requests::times(level, &tiers));
     findings.extend(requests::findings(&access_logs).into_iter().map(Some));
     let workers = about_level.map_or(Vec::new(), worker_memory::workers);
@@ -203,27 +203,55 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     }
 }
 
-/// Explains a run of processes: their requests, where they answer any, and the time of all their threads.
-fn of_processes(name: &str, input: &Input) -> Explanation {
-    let levels: Vec<Level> = input.levels.iter().map(|level| verdict::judge(level, &input.machine)).collect();
-    let processes = processes::times(&input.levels);
-    let waits_about = levels.iter().position(|level| level.seconds > 0.0);
-    let tiers =
-        waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), |level| tiers::times(level, Some(name)));
+/// Explains a run of processes: their requests, where they answer any, and the time of all their threads. A load on a site has levels of
+/// users, of which one is asked about as of a server.
+fn of_processes(name: &str, input: &Input, users: Option<u32>) -> Explanation {
+    let mut levels: Vec<Level> =
+        input.levels.iter().map(|level| verdict::judge(level, &input.machine)).collect();
+    let is_loaded = levels.iter().any(|level| level.transactions > 0);
+    let is_over_rates = levels.iter().any(|level| level.rate_per_s.is_some());
+    let shape = if is_loaded && !is_over_rates { Shape::new(&levels) } else { None };
+    let about = match is_loaded {
+        true => about::position(&levels, shape.as_ref(), users),
+        false => levels.iter().position(|level| level.seconds > 0.0),
+    };
+    let about_level = about.and_then(|at| levels.get(at));
+    let tiers = tiers_at(about_level, Some(name), levels.len());
     let mut findings = tiers::findings(&tiers);
-    let access_logs =
-        waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), |level| requests::times(level, &tiers));
+    if let Some(shape) = shape.as_ref().filter(|shape| shape.points.len() > 1) {
+        findings.push(regime::peak_finding(shape, &levels, true));
+        findings.extend(regime::regimes_finding(shape, &levels));
+    }
+    let access_logs = about_level.map_or(Vec::new(), |level| requests::times(level, &tiers));
     findings.extend(requests::findings(&access_logs));
-    let about_level = waits_about.and_then(|at| levels.get(at));
     let workers = about_level.map_or(Vec::new(), worker_memory::workers);
     findings.extend(about_level.into_iter().flat_map(|level| of_programs(level, Some(name), &workers)));
-    findings.extend(processes::findings(name, &input.levels, &processes, !tiers.is_empty()));
-    findings.extend(pauses::findings(&levels, waits_about));
+    let processes = processes::times(&input.levels);
+    let told = match (is_loaded, about) {
+        (true, Some(at)) => at..at + 1,
+        _ => 0..levels.len(),
+    };
+    findings.extend(processes::findings(
+        name,
+        &input.levels[told.clone()],
+        &processes[told],
+        !tiers.is_empty(),
+    ));
+    findings.extend(pauses::findings(&levels, about));
     findings.extend(others::steal_finding(&levels));
     findings.extend(warnings::cut_short(&levels));
     findings.extend(warnings::not_measured(input, &levels));
-    let nodes = waits_about.and_then(|at| levels.get(at)).map_or(Vec::new(), nodes::states);
+    let nodes = about_level.map_or(Vec::new(), nodes::states);
+    if let Some(shape) = &shape {
+        for level in &mut levels {
+            if level.verdict.valid && !level.is_unstable() {
+                level.verdict.regime = shape.regime_of_users(level.users);
+            }
+        }
+    }
     Explanation {
+        peak: shape.as_ref().map(Shape::peak),
+        about: about.filter(|_| is_loaded).map(|at| levels[at].index),
         processes,
         nodes,
         headline: tiers::headline(&tiers).unwrap_or_else(|| format!("Where the time of {name} went.")),
@@ -234,6 +262,14 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
         levels: levels.into_iter().map(|level| without_throughput(level.verdict)).collect(),
         ..Explanation::default()
     }
+}
+
+/// The tiers at a level, which has a name where it is one of several.
+fn tiers_at(level: Option<&Level>, only: Option<&str>, levels: usize) -> Vec<TierTime> {
+    let Some(level) = level else { return Vec::new() };
+    let name = if levels > 1 && level.transactions > 0 { level.name() } else { String::new() };
+    let named = |tier: TierTime| TierTime { level: name.clone(), ..tier };
+    tiers::times(level, only).into_iter().map(named).collect()
 }
 
 /// What is reported of programs in addition to their requests: ports that ran out, and their workers.

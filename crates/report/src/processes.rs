@@ -25,7 +25,9 @@ pub(crate) fn processes(explanation: &Explanation) -> String {
     for finding in &explanation.findings {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }
-    for time in &explanation.processes {
+    // Of a load with several levels, the one that is explained.
+    let is_shown = |time: &&ProcessTime| explanation.about.is_none_or(|level| time.level == level);
+    for time in explanation.processes.iter().filter(is_shown) {
         if explanation.processes.len() > 1 {
             let _ = write!(out, "\nWindow {} of {}", time.level + 1, seconds(time.seconds));
         }

@@ -271,6 +271,7 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
         is_database: !is_program,
         listens: facts.listens.to_vec(),
         is_first: false,
+        level: String::new(),
         requests,
         requests_per_s: requests / seconds,
         mean_ms: ms(queue_ns + request_ns),

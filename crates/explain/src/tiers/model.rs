@@ -15,6 +15,8 @@ pub struct TierTime {
     pub listens: Vec<String>,
     /// No other tier of the recording asks it.
     pub is_first: bool,
+    /// The level, such as "64 users"; empty where the recording has one only.
+    pub level: String,
     /// Requests that it answered.
     pub requests: f64,
     pub requests_per_s: f64,

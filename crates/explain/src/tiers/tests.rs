@@ -221,3 +221,43 @@ fn the_cause_is_the_longest_line_s() {
     assert_eq!(cause_of(&|counters| set(counters, &cpu, 5_000.0)), None);
     assert_eq!(serde_json::to_value(TierCause::KeepaliveIdle).unwrap(), TierCause::KeepaliveIdle.name());
 }
+
+/// A load on a site: 1 user gets 100 requests/s, 4 get 380 and 16 get 385, in 1, 4 and 40 ms.
+fn sweep() -> Input {
+    let level = |(index, users, per_s, ms): (u32, u32, u64, f64)| {
+        let requests = (per_s * 10) as f64;
+        LevelInput {
+            index,
+            users,
+            end_ns: 10_000_000_000,
+            transactions: per_s * 10,
+            latency_mean_ms: ms,
+            bins_100ms: vec![(per_s / 10) as u32; 100],
+            counters: tier_counters("server", requests, 0.0, &[(State::Cpu, requests * ms)]),
+            ..LevelInput::default()
+        }
+    };
+    let levels = [(0, 1, 100, 1.0), (1, 4, 380, 4.0), (2, 16, 385, 40.0)].map(level).to_vec();
+    Input { levels, process: Some("web".to_string()), ..Input::default() }
+}
+
+#[test]
+fn of_a_load_on_a_site_the_level_is_named_that_is_explained() {
+    let mean_ms = |users| {
+        let explained = crate::explain_at(&sweep(), users);
+        let windows = explained.findings.iter().filter(|finding| finding.id == "process").count();
+        assert!(windows == 1 || explained.tiers.is_empty());
+        explained.tiers.first().map(|tier| (tier.level.clone(), tier.mean_ms))
+    };
+    let named = |level: &str, ms| Some((level.to_string(), ms));
+    assert_eq!(mean_ms(None), named("16 users", 40.0));
+    assert_eq!(mean_ms(Some(1)), named("1 user", 1.0));
+    assert_eq!(mean_ms(Some(3)), None);
+    let explained = crate::explain(&sweep());
+    assert!(
+        explained.headline.starts_with("At 16 users, web answered 385 requests per second, in 40 ms"),
+        "{}",
+        explained.headline
+    );
+    assert!(explained.findings.iter().any(|finding| finding.id == "peak"));
+}

@@ -36,7 +36,7 @@ pub(crate) fn headline(tiers: &[TierTime]) -> Option<String> {
 /// What the time of a request shows, as text. Only the advice ends with a full stop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestWords {
-    /// "apache2 answered 123 requests per second, in 64 ms in the mean"
+    /// "At 8 users, apache2 answered 123 requests per second, in 64 ms in the mean"
     pub result: String,
     /// Share of the longest line, 0 to 1, and where it is: "waiting on locks in the database". `None` where nothing is known.
     pub longest: Option<(f64, String)>,
@@ -49,7 +49,8 @@ pub fn request_words(tier: &TierTime, tiers: &[TierTime]) -> RequestWords {
     let line = tier.longest.and_then(|at| tier.lines.get(at as usize));
     RequestWords {
         result: format!(
-            "{} answered {} requests per second, in {} in the mean",
+            "{}{} answered {} requests per second, in {} in the mean",
+            if tier.level.is_empty() { String::new() } else { format!("At {}, ", tier.level) },
             tier.name,
             number(tier.requests_per_s),
             milliseconds(tier.mean_ms),

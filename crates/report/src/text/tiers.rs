@@ -21,7 +21,8 @@ fn table(tier: &TierTime) -> String {
     let mut rows = vec![["", "ms", "share"].map(str::to_string).to_vec()];
     rows.extend(tier.lines.iter().map(row));
     rows.iter_mut().for_each(|row| row.push(String::new()));
-    format!("{title} (mean of {count})\n{}", aligned_with_words(&rows, &[0]))
+    let level = if tier.level.is_empty() { String::new() } else { format!("{}, ", tier.level) };
+    format!("{title} ({level}mean of {count})\n{}", aligned_with_words(&rows, &[0]))
 }
 
 fn row(line: &TierLine) -> Vec<String> {
