@@ -38,3 +38,9 @@ pub const LATE_NS: &str = "late_ns";
 pub fn request_state(state: crate::State) -> String {
     format!("request_{}_ns", state.name())
 }
+
+/// Whether the counters of a source are there only from when they first count. Before that they did not grow, so that what they did later
+/// does not stand for a whole window.
+pub fn begins_with_use(source: &str) -> bool {
+    source == UPSTREAM
+}

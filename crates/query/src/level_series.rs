@@ -179,7 +179,10 @@ fn reading(level: &LevelInput, key: &SeriesKey, value: WindowValue) -> LevelRead
     let unit = key.unit.clone();
     match value {
         WindowValue::Counter(grown) => {
-            let increase = over_window(level, grown.amount, grown.covered_ns as f64);
+            let increase = match tier::begins_with_use(&key.source) {
+                true => grown.amount,
+                false => over_window(level, grown.amount, grown.covered_ns as f64),
+            };
             LevelReading::Counter(Counter { series, unit, increase })
         }
         WindowValue::Gauge { mean, max } => LevelReading::Gauge(Gauge { series, unit, mean, max }),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use whyso_explain::locks::{LockSnapshot, Snapshots};
 use whyso_explain::model::{Counter, Gauge, LevelInput, LoopKind};
-use whyso_model::LockWait;
+use whyso_model::{LockWait, tier};
 use whyso_record::data::{Event, Kind, SeriesKey, TextRows};
 use whyso_record::run::Window;
 
@@ -263,7 +263,10 @@ fn add(level: &mut LevelInput, key: &SeriesKey, points: &Points) {
         Kind::Counter => {
             let Some(grown) = whyso_series::increase(t_ns, value, begin_ns, end_ns) else { return };
             // What was read counts for the whole window.
-            let increase = grown.amount * (end_ns - begin_ns) as f64 / grown.covered_ns as f64;
+            let increase = match tier::begins_with_use(&key.source) {
+                true => grown.amount,
+                false => grown.amount * (end_ns - begin_ns) as f64 / grown.covered_ns as f64,
+            };
             level.counters.push(Counter { series: key.name(), unit: key.unit.clone(), increase });
         }
         Kind::Gauge => {
