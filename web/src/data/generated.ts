@@ -1576,6 +1576,8 @@ export type TierTime = {
   listens: Array<string>;
   /** No other tier of the recording asks it. */
   is_first: boolean;
+  /** The level, such as "64 users"; empty where the recording has one only. */
+  level: string;
   /** Requests that it answered. */
   requests: number;
   requests_per_s: number;
