@@ -227,14 +227,14 @@ fn of_processes(name: &str, input: &Input, users: Option<u32>) -> Explanation {
     let workers = about_level.map_or(Vec::new(), worker_memory::workers);
     findings.extend(about_level.into_iter().flat_map(|level| of_programs(level, Some(name), &workers)));
     let processes = processes::times(&input.levels);
-    let told = match (is_loaded, about) {
+    let reported = match (is_loaded, about) {
         (true, Some(at)) => at..at + 1,
         _ => 0..levels.len(),
     };
     findings.extend(processes::findings(
         name,
-        &input.levels[told.clone()],
-        &processes[told],
+        &input.levels[reported.clone()],
+        &processes[reported],
         !tiers.is_empty(),
     ));
     findings.extend(pauses::findings(&levels, about));
