@@ -103,7 +103,6 @@ const ONLY_FOR_SQL: [&str; 32] = [
     "rand_type",
     "rand_zipfian_exp",
     "rand_pareto_h",
-    "hosts",
 ];
 
 #[derive(Args, Debug)]

@@ -80,7 +80,7 @@ fn plan(args: &RunArgs) -> Result<RecordPlan> {
         access_logs: args.others.access_logs()?,
         relay: args.others.relay(),
         taps: Taps::default(),
-        hosts: None,
+        hosts: args.hosts.as_deref().map(crate::hosts_file::read).transpose()?,
         pfs: args.pfs.setup()?,
         out: args.output.out.clone(),
         labels: args.output.labels()?,

@@ -11,8 +11,10 @@ use whyso_record::Tap;
 use whyso_record::run::{Level, LevelResult, Purpose, RecordedHost, RunEnd, RunInfo, Window};
 use whyso_watch::{WatchSpec, Watcher};
 
+use super::edges::Edge;
 use super::plan::{RecordPlan, Taps};
 use super::session::CHECK_INTERVAL;
+use super::site_level::{Meanwhile, RecordedLoad};
 use crate::hosts::{HostsPlan, HostsSession, WhatToRecord};
 use crate::progress::{Listener, News};
 use crate::recording::{Outcome, Recording, SLOW_INTERVAL, record_event};
@@ -25,7 +27,15 @@ pub(super) fn record_across_hosts(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<Outcome, Error> {
-    let recording = HostsRecording::begin(plan, hosts, &plan.taps, listener)?;
+    let mut recording = HostsRecording::begin(plan, hosts, &plan.taps, listener)?;
+    if let Some(site) = &plan.load {
+        let session = &recording.session;
+        let load = RecordedLoad { site, meanwhile: session, listener, stop };
+        let loaded = load.run(&mut recording.recording);
+        let failure = loaded.err().map(|error| error.to_string()).or(recording.session.server_ended());
+        return recording.finish(failure, stop.is_asked(), listener);
+    }
+    record_event(&recording.recording.recorder, "level_begin", "recording".to_string());
     let began = Instant::now();
     listener.hear(News::Step(&match plan.length {
         Some(length) => format!("recording for {} s", length.as_secs_f64()),
@@ -37,6 +47,21 @@ pub(super) fn record_across_hosts(
         failure = recording.session.server_ended();
     }
     recording.finish(failure, stop.is_asked() && plan.length.is_some(), listener)
+}
+
+/// Agents count what their hosts do; windows are cut from it afterwards.
+impl Meanwhile for HostsSession {
+    fn check(&self) {}
+
+    fn window_edge(&self) -> Result<Option<Edge>, Error> {
+        Ok(None)
+    }
+
+    fn between_levels(&self) {}
+
+    fn with_requests(&self, loaded: Level, _edges: &[Edge]) -> Level {
+        loaded
+    }
 }
 
 /// What shows hosts while they are watched.
@@ -122,6 +147,7 @@ pub fn watch_hosts(
         return Err(Error::Plan("which hosts? Name the file of --hosts".to_string()));
     };
     let recording = HostsRecording::begin(plan, hosts, &Taps(vec![show.tap()]), listener)?;
+    record_event(&recording.recording.recorder, "level_begin", "recording".to_string());
     let watched = WatchedHosts { recording: &recording, stop, is_wanted: AtomicBool::new(false) };
     let shown = show.show(&watched);
     let is_wanted = watched.is_wanted.load(Ordering::Relaxed);
@@ -153,7 +179,8 @@ impl HostsRecording {
         listener: &dyn Listener,
     ) -> Result<HostsRecording, Error> {
         let has_server = hosts.hosts.iter().any(|host| host.server.is_some());
-        let process = (!has_server).then(|| "several hosts".to_string());
+        // Levels of pages are none of the server's own load, which its causes would be shares of.
+        let process = (!has_server || plan.load.is_some()).then(|| "several hosts".to_string());
         let spec = RunSpec { process, ..plan.spec(&[]) };
         let info = facts::new_info(&plan.command_line, spec, ServerFacts::default(), None);
         let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
@@ -184,7 +211,6 @@ impl HostsRecording {
         };
         session.describe(&mut recording.info);
         recording.recorder.set_run(&recording.info);
-        record_event(&recording.recorder, "level_begin", "recording".to_string());
         Ok(HostsRecording { recording, watcher, session, begin_ns: monotonic_ns() })
     }
 
@@ -197,10 +223,13 @@ impl HostsRecording {
     ) -> Result<Outcome, Error> {
         let HostsRecording { mut recording, watcher, session, begin_ns } = self;
         let window = Window { begin_ns, end_ns: monotonic_ns() };
-        record_event(&recording.recorder, "level_end", "recording".to_string());
+        let has_levels = !recording.info.levels.is_empty();
+        if !has_levels {
+            record_event(&recording.recorder, "level_end", "recording".to_string());
+        }
         let of_server = session.end(&mut recording.info, listener);
         if let Some(there) = of_server {
-            take_over(there, &mut recording.info);
+            take_over(there, &mut recording.info, !has_levels);
         }
         let mut problem = None;
         if recording.info.levels.is_empty() {
@@ -219,11 +248,13 @@ impl HostsRecording {
     }
 }
 
-/// What the server's host found out belongs to the run.
-fn take_over(there: RunInfo, info: &mut RunInfo) {
+/// What the server's host found out belongs to the run; its window, too, unless the run has its own.
+fn take_over(there: RunInfo, info: &mut RunInfo, with_levels: bool) {
     let RunInfo { spec, server, levels, host, node, nodes, .. } = there;
-    info.spec = spec;
-    (info.server, info.levels, info.host) = (server, levels, host);
+    if with_levels {
+        (info.spec, info.levels) = (spec, levels);
+    }
+    (info.server, info.host) = (server, host);
     (info.node, info.nodes) = (node, nodes);
 }
 

@@ -87,12 +87,12 @@ pub struct RecordPlan {
 
 impl RecordPlan {
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.load.is_some() && (self.toggle || !self.command.is_empty() || self.hosts.is_some()) {
+        if self.load.is_some() && (self.toggle || !self.command.is_empty()) {
             return Err(Error::Plan(
-                "a load on a site has its own windows: leave out --toggle, --hosts and the command"
-                    .to_string(),
+                "a load on a site has its own windows: leave out --toggle and the command".to_string(),
             ));
         }
+        self.check_load_of_hosts()?;
         if self.toggle && !self.command.is_empty() {
             return Err(Error::Plan(
                 "--toggle can't be given with a command: the command's own time is the window".to_string(),
@@ -142,6 +142,23 @@ impl RecordPlan {
             return Err(Error::Plan("only the tracer measures processes: leave out --no-trace".to_string()));
         }
         Ok(())
+    }
+
+    /// A load on a site is sent from here, and what --hosts names is recorded by its agents.
+    fn check_load_of_hosts(&self) -> Result<(), Error> {
+        let (Some(_), Some(hosts)) = (&self.load, &self.hosts) else { return Ok(()) };
+        if !matches!(self.target, RecordTarget::Machine) {
+            return Err(Error::Plan(
+                "with --hosts, agents record servers and programs: leave out --dsn and --process".to_string(),
+            ));
+        }
+        match hosts.hosts.iter().find(|host| host.load.is_some()) {
+            Some(host) => Err(Error::Plan(format!(
+                "a site is loaded from this machine alone: leave out load of the host {}",
+                host.name
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// What the load is called.

@@ -13,6 +13,7 @@ use whyso_watch::Watcher;
 use super::edges::{Edge, Edges};
 use super::level::{LevelContext, level};
 use super::plan::RecordPlan;
+use super::site_level::RecordedLoad;
 use super::successor::Successor;
 use super::toggles::Toggles;
 use super::windows::Windows;
@@ -48,7 +49,8 @@ pub(super) struct RecordingSession<'a> {
 impl RecordingSession<'_> {
     pub(super) fn run(mut self, mut recording: Recording) -> Result<Outcome, Error> {
         let outcome = if let Some(site) = &self.plan.load {
-            self.record_load(site, &mut recording)
+            let load = RecordedLoad { site, meanwhile: &self, listener: self.listener, stop: self.stop };
+            load.run(&mut recording)
         } else if self.plan.toggle {
             self.record_toggled(&mut recording)
         } else {

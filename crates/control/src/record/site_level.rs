@@ -13,22 +13,47 @@ use super::site_load::{SiteLoad, with_ramps};
 use crate::engine::Engine;
 use crate::level::{self, Cut, Job, Timing, Watch, silent_then_failed};
 use crate::load::LevelPlan;
-use crate::progress::{News, Running};
+use crate::progress::{Listener, News, Running};
 use crate::recording::{Recording, record_event, record_interval};
 use crate::result::LevelRequest;
-use crate::{Error, pacing};
+use crate::{Error, Stop, pacing};
 
-impl RecordingSession<'_> {
-    /// Records the levels of a load on a site, one after the other.
-    pub(super) fn record_load(&self, site: &SiteLoad, recording: &mut Recording) -> Result<(), Error> {
+/// What is recorded while a site is loaded.
+pub(super) trait Meanwhile {
+    /// Looks after what is recorded, now and then.
+    fn check(&self);
+
+    /// The steady time of a level begins or ends. What was counted by then, where a server is asked.
+    ///
+    /// # Errors
+    /// The server can't be asked.
+    fn window_edge(&self) -> Result<Option<Edge>, Error>;
+
+    /// A level is over, and another one begins.
+    fn between_levels(&self);
+
+    /// The level with what was counted of a server between these edges.
+    fn with_requests(&self, loaded: Level, edges: &[Edge]) -> Level;
+}
+
+/// A load on a site, and what is recorded meanwhile.
+pub(super) struct RecordedLoad<'a> {
+    pub(super) site: &'a SiteLoad,
+    pub(super) meanwhile: &'a dyn Meanwhile,
+    pub(super) listener: &'a dyn Listener,
+    pub(super) stop: &'a Stop,
+}
+
+impl RecordedLoad<'_> {
+    /// Records the levels, one after the other.
+    pub(super) fn run(&self, recording: &mut Recording) -> Result<(), Error> {
         self.listener.hear(News::Step("connecting the users"));
-        let mut engine = site.open()?;
-        let levels = site.load.levels();
+        let mut engine = self.site.open()?;
+        let levels = self.site.load.levels();
         let mut silent = None;
         for (index, planned) in levels.iter().enumerate() {
             let left = levels.len() - index - 1;
-            let (level, cut) =
-                self.site_level(site, &mut engine, planned, (index as u32, left), recording)?;
+            let (level, cut) = self.level(&mut engine, planned, (index as u32, left), recording)?;
             self.listener.hear(News::LevelDone(&level));
             if let Some(problem) = recording.level(level) {
                 return Err(Error::Failed(problem));
@@ -46,14 +71,14 @@ impl RecordingSession<'_> {
         }
     }
 
-    fn site_level(
+    fn level(
         &self,
-        site: &SiteLoad,
         engine: &mut Engine,
         planned: &LevelPlan,
         (index, left): (u32, usize),
         recording: &Recording,
     ) -> Result<(Level, Cut), Error> {
+        let site = self.site;
         let plan = &site.load;
         let spec = with_ramps(planned, site.ramp_down);
         // The ramps lie outside of the window.
@@ -79,19 +104,43 @@ impl RecordingSession<'_> {
             None => format!("{} users", spec.users),
         };
         record_event(&recording.recorder, "level_begin", name.clone());
-        let mut watch =
-            RecordedPages { session: self, recorder: &recording.recorder, index, edges: Vec::new() };
+        let mut watch = RecordedPages {
+            meanwhile: self.meanwhile,
+            listener: self.listener,
+            recorder: &recording.recorder,
+            index,
+            edges: Vec::new(),
+            ends: false,
+        };
         let (loaded, cut) = level::run(engine, &job, self.stop, &mut watch)?;
         let edges = watch.edges;
         record_event(&recording.recorder, "level_end", name);
+        self.meanwhile.between_levels();
+        Ok((self.meanwhile.with_requests(loaded, &edges), cut))
+    }
+}
+
+impl Meanwhile for RecordingSession<'_> {
+    fn check(&self) {
+        RecordingSession::check(self);
+    }
+
+    fn window_edge(&self) -> Result<Option<Edge>, Error> {
+        self.watcher.note_window_edge();
+        if let Some(tracing) = &self.tracing {
+            tracing.mark();
+        }
+        self.edges().take().map(Some)
+    }
+
+    fn between_levels(&self) {
         if let Some(tracing) = &self.tracing {
             tracing.between_levels();
         }
-        Ok((self.with_requests(loaded, &edges), cut))
     }
 
-    /// The level of the load. With a database server, its statements replace the pages: causes in the server are shares of their time. The
-    /// pages stay as kinds of transactions.
+    /// With a database server, its statements replace the pages: causes in the server are shares of their time. The pages stay as kinds of
+    /// transactions.
     fn with_requests(&self, loaded: Level, edges: &[Edge]) -> Level {
         let (true, [begin, end]) = (self.dsn.is_some(), edges) else { return loaded };
         let seen = self.level(loaded.index, begin, end, loaded.ended.clone());
@@ -113,42 +162,41 @@ fn with_silence(silent: Option<String>, why: String) -> String {
 }
 
 /// Records a level while it runs.
-struct RecordedPages<'s, 'a> {
-    session: &'s RecordingSession<'a>,
-    recorder: &'s Recorder,
+struct RecordedPages<'a> {
+    meanwhile: &'a dyn Meanwhile,
+    listener: &'a dyn Listener,
+    recorder: &'a Recorder,
     index: u32,
     /// What was counted when the steady time began and when it ended.
     edges: Vec<Edge>,
+    /// The steady time has begun, and its next edge is its end.
+    ends: bool,
 }
 
-impl Watch for RecordedPages<'_, '_> {
+impl Watch for RecordedPages<'_> {
     fn interval(&mut self, interval: &Interval) {
         record_interval(self.recorder, self.index, interval);
     }
 
     fn news(&mut self, running: Running) {
-        self.session.listener.hear(News::Level(running));
-        self.session.check();
+        self.listener.hear(News::Level(running));
+        self.meanwhile.check();
     }
 
     fn window_edge(&mut self) {
-        self.session.watcher.note_window_edge();
-        if let Some(tracing) = &self.session.tracing {
-            tracing.mark();
-        }
-        let kind = if self.edges.is_empty() { "window_begin" } else { "window_end" };
+        let kind = if std::mem::replace(&mut self.ends, true) { "window_end" } else { "window_begin" };
         record_event(self.recorder, kind, "the steady time".to_string());
-        match self.session.edges().take() {
-            Ok(edge) => self.edges.push(edge),
+        match self.meanwhile.window_edge() {
+            Ok(edge) => self.edges.extend(edge),
             // Without it the requests of a server are not known, and the level is the load's own.
             Err(error) => {
                 let warning = format!("the level's requests to the server are not known: {error}");
-                self.session.listener.hear(News::Warning(&warning));
+                self.listener.hear(News::Warning(&warning));
             }
         }
     }
 
     fn measuring(&mut self, _so_far: Duration) {
-        self.session.check();
+        self.meanwhile.check();
     }
 }
