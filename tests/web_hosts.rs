@@ -108,7 +108,12 @@ fn the_time_of_a_web_request_is_divided_over_the_hosts_that_answer_it() {
     if !can_be_app() || !can_be_lab() || !may_trace() {
         return;
     }
-    let (tiers, ratio) = TwoHosts::begin().recorded(&[4]).remove(0);
+    let hosts = TwoHosts::begin();
+    let here = ["run", "--url", "http://127.0.0.1:1/", "--hosts", "lab.toml", "--process", "1"];
+    let refused = output(&mut hosts.lab.whyso(WEB, &here));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("leave out --dsn and --process"), "{}", text(&refused.stderr));
+    let (tiers, ratio) = hosts.recorded(&[4]).remove(0);
     let names: Vec<&str> = tiers.iter().map(|tier| tier["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(names[0].starts_with("web/") && names[0].contains("apache2"), "{names:?}");
