@@ -165,7 +165,7 @@ fn a_request_over_two_event_loops_and_a_pool_of_threads_is_divided_among_them() 
     let mean_ms = |name: &str| number(&tier(name)["mean_ms"]);
     let lines = tiers[0]["lines"].as_array().unwrap();
     // Each is behind the one before it.
-    for (name, depth) in [("nginx", 0), ("node", 1), ("java", 2)] {
+    for (name, depth) in [("nginx", 1), ("node", 2), ("java", 3)] {
         let found = lines.iter().any(|line| {
             line["tier"].as_str().is_some_and(|tier| tier.contains(name)) && line["depth"] == depth + 1
         });

@@ -119,7 +119,7 @@ fn the_time_of_a_web_request_is_divided_over_the_hosts_that_answer_it() {
     assert!(names[0].starts_with("web/") && names[0].contains("apache2"), "{names:?}");
     let lines = tiers[0]["lines"].as_array().unwrap();
     let of_database: Vec<&Value> = lines.iter().filter(|line| line["tier"] == "the database").collect();
-    assert!(of_database.iter().any(|line| line["depth"] == 3 && line["part"] == "cpu"), "{lines:?}");
+    assert!(of_database.iter().any(|line| line["depth"] == 4 && line["part"] == "cpu"), "{lines:?}");
     assert!(!lines.iter().any(|line| line["is_unrecorded"] == true), "{lines:?}");
     let leaves = lines.iter().filter(|line| line["is_divided"] == false);
     let share: f64 = leaves.map(|line| line["share"].as_f64().unwrap()).sum();

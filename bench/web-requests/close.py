@@ -59,8 +59,7 @@ def closed(asked: argparse.Namespace, url: str, processes: list[str]) -> dict[in
         for level in recorded["levels"]:
             why = json.loads(run([asked.whyso, "why", recorded["path"], "--users", str(level["users"]), "--json"], 60))
             first = next(tier for tier in why["tiers"] if tier["is_first"])
-            leaves_ms = sum(line["ms"] for line in first["lines"] if not line["is_divided"])
-            found[level["users"]] = (level["latency_ms"]["mean"], leaves_ms)
+            found[level["users"]] = (level["latency_ms"]["mean"], first["mean_ms"])
         return found
 
 

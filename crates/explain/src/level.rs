@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::activities::Activities;
 use crate::model::{
     AccessLogInput, Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict,
-    LockObject, LoopKind, Machine, MachineInput, NodeInput, Pauses, Regime, SampledClass, StatementTime,
-    Worker,
+    LockObject, LoopKind, Machine, MachineInput, NodeInput, PageTimes, Pauses, Regime, SampledClass,
+    StatementTime, Worker,
 };
 use crate::sessions::Sessions;
 use whyso_inference::bins::BINS_PER_S;
@@ -100,6 +100,8 @@ pub(crate) struct Level<'a> {
     pub(crate) is_untraced: bool,
     /// Mean time of a transaction's last attempt; `None` where it was not recorded.
     pub(crate) service_mean_ms: Option<f64>,
+    /// Of a recorded load on a site.
+    pub(crate) pages: Option<PageTimes>,
     /// Time that attempts of transactions lost to errors, all of them together.
     pub(crate) lost_ms: f64,
     pub(crate) lost_ms_by_code: &'a BTreeMap<String, f64>,
@@ -185,6 +187,7 @@ impl<'a> Level<'a> {
             sessions,
             is_untraced,
             service_mean_ms: positive(input.service_mean_ms),
+            pages: input.pages.filter(|pages| pages.count > 0 && positive(pages.mean_ms).is_some()),
             lost_ms: input.lost_ms_by_code.values().filter_map(|&ms| positive(ms)).sum(),
             lost_ms_by_code: &input.lost_ms_by_code,
             at_ends_ms: at_ends_ms(input),

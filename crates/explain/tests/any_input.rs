@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use whyso_explain::explain;
 use whyso_explain::model::{
     ActionInput, Cause, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, LoopKind, Machine,
-    Moments, Pauses, SeriesName, StatementTime, StatementWork,
+    Moments, PageTimes, Pauses, SeriesName, StatementTime, StatementWork,
 };
 
 /// Ordinary numbers, and those that break formulas.
@@ -144,17 +144,18 @@ prop_compose! {
         (why, cut) in (prop_oneof!["", "it had no CPU"], prop_oneof!["", "the server died"]),
         cpu in option::of(cpu()),
         counters in counters(),
-        (pacing, service_mean_ms, lost_ms) in (
+        (pacing, service_mean_ms, lost_ms, pages) in (
             prop_oneof![Just(LoopKind::Closed), Just(LoopKind::ClosedWithPauses), Just(LoopKind::Open), Just(LoopKind::Recorded)],
             number(),
             number(),
+            option::of((any::<u64>(), number()).prop_map(|(count, mean_ms)| PageTimes { count, mean_ms })),
         ),
         (wait_ns, state) in (number(), prop_oneof!["file_sync", "kernel_lock"]),
         (pauses, statements) in (vec(pauses(), 0..6), vec(statement_time(), 0..3)),
     ) -> LevelInput {
         LevelInput {
             index, users, repeat, begin_ns, end_ns, transactions, errors, latency_mean_ms, bins_100ms, client_cpu_s,
-            client_saturated_why: why, cut_short: cut, cpu, server_cpu_s, counters, pacing, service_mean_ms,
+            client_saturated_why: why, cut_short: cut, cpu, server_cpu_s, counters, pacing, service_mean_ms, pages,
             lost_ms_by_code: [("1213 (40001)".to_string(), lost_ms)].into(),
             pauses,
             statements,

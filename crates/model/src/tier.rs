@@ -34,6 +34,9 @@ pub const WITHOUT_PORT: &str = "without_port";
 /// From when an answer had arrived to when a thread received it, in nanoseconds: an event loop may work on other requests meanwhile.
 pub const LATE_NS: &str = "late_ns";
 
+/// Source of the other programs of a machine.
+const NEIGHBOURS: &str = "neighbours";
+
 /// Returns the metric of a state's time within requests, such as "request_cpu_ns".
 pub fn request_state(state: crate::State) -> String {
     format!("request_{}_ns", state.name())
@@ -42,5 +45,5 @@ pub fn request_state(state: crate::State) -> String {
 /// Whether the counters of a source are there only from when they first count. Before that they did not grow, so that what they did later
 /// does not stand for a whole window.
 pub fn begins_with_use(source: &str) -> bool {
-    source == UPSTREAM
+    source == UPSTREAM || source == NEIGHBOURS
 }

@@ -2,7 +2,7 @@
 
 use whyso_explain::hidden::{Source, without};
 use whyso_explain::model::{
-    ActionInput, Explanation, Input, LevelInput, LevelVerdict, Machine, SloInput, StatementTime,
+    ActionInput, Explanation, Input, LevelInput, LevelVerdict, Machine, PageTimes, SloInput, StatementTime,
     StatementWork,
 };
 use whyso_model::{NotMeasured, RunSpec};
@@ -259,6 +259,7 @@ pub fn level_input(level: &Level) -> LevelInput {
         gauges: Vec::new(),
         pacing: (&result.pacing).into(),
         service_mean_ms: result.service_ms.mean,
+        pages: pages(level),
         lost_ms_by_code: result.lost_ms_by_code.clone(),
         statements: result.by_statement.iter().map(statement_time).collect(),
         file_waits: Vec::new(),
@@ -274,6 +275,14 @@ pub fn level_input(level: &Level) -> LevelInput {
         in_flight: result.in_flight,
         user_seconds: result.user_seconds,
     }
+}
+
+/// What was measured of the pages of a recorded load on a site; `None` of any other load.
+fn pages(level: &Level) -> Option<PageTimes> {
+    let kinds = &level.result.by_transaction;
+    let count: u64 = kinds.iter().map(|kind| kind.transactions).sum();
+    let all_ms: f64 = kinds.iter().map(|kind| kind.service_ms.mean * kind.transactions as f64).sum();
+    (count > 0).then(|| PageTimes { count, mean_ms: all_ms / count as f64 })
 }
 
 /// Whether throughput was steady when the warm-up ended; `None` where the warm-up was too short to show it.

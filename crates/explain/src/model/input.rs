@@ -213,6 +213,9 @@ pub struct LevelInput {
     /// Mean time of a transaction's last, successful attempt; 0 where it was not recorded.
     #[serde(default)]
     pub service_mean_ms: f64,
+    /// Of a recorded load on a site: its pages, as the users waited for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageTimes>,
     /// Time that attempts of transactions lost to each error, such as "1213 (40001)".
     #[serde(default)]
     pub lost_ms_by_code: BTreeMap<String, f64>,
@@ -411,6 +414,14 @@ pub struct SampledActivity {
     pub count: u64,
     /// The time that the samples stand for.
     pub ns: f64,
+}
+
+/// Pages of a site that a load asked for, and that were answered in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PageTimes {
+    pub count: u64,
+    /// Mean time from asking for one to the end of its answer. The time for which one was due before is no part of it.
+    pub mean_ms: f64,
 }
 
 /// One requirement of a service level at one level.

@@ -11,8 +11,8 @@ pub use whyso_series::{InFlight, UserSeconds};
 pub use self::evidence::Evidence;
 pub use self::input::{
     AccessLogInput, ActionInput, Counter, CpuUse, DeedShare, EndedWaits, Gauge, Input, Instruments,
-    LevelInput, LoopKind, Machine, MachineInput, NodeInput, PfsSetup, RequestSums, SampledActivity,
-    SampledClass, SloInput, StatementTime, StatementWork, Timer,
+    LevelInput, LoopKind, Machine, MachineInput, NodeInput, PageTimes, PfsSetup, RequestSums,
+    SampledActivity, SampledClass, SloInput, StatementTime, StatementWork, Timer,
 };
 pub use self::output::{
     ActionEffect, Doubt, Drift, Explanation, Finding, Growth, LevelVerdict, OtherClients, Peak, ProcessTime,

@@ -1,7 +1,8 @@
 //! What the longest line of a request's time shows.
 
-use super::model::{TierCause, TierTime};
+use super::model::{TierCause, TierLine, TierTime};
 use crate::budget::Part;
+use crate::level::Level;
 
 /// From this share of a program's threads on, connections that stay open hold most of them.
 const KEPT_MIN: f64 = 0.5;
@@ -11,6 +12,8 @@ const BUSY_MIN: f64 = 0.5;
 pub(super) const BY_TURNS_MIN: f64 = 0.5;
 /// A smaller share of the time names no cause.
 const SHARE_MIN: f64 = 0.2;
+/// So many acknowledgements for each request were late.
+const DELAYED_MIN: f64 = 0.5;
 /// Parts of the paths of PHP's and others' files of sessions.
 const OF_SESSIONS: [&str; 2] = ["/sess", "session"];
 /// Endings of logs' paths.
@@ -23,14 +26,30 @@ fn busy_threads(tier: &TierTime) -> f64 {
     tier.requests_per_s * (tier.mean_ms - queue_ms) / 1e3
 }
 
+/// Whether a line of a first tier lies between the load and this tier.
+pub(super) fn is_of_page(tier: &TierTime, line: &TierLine) -> bool {
+    tier.page_ms.is_some() && line.depth == 1 && line.part == Some(Part::TransitOut)
+}
+
+/// Acknowledgements that the kernel sent late, of all connections of the machine; `None` where they were not counted on the load's own.
+fn delayed_acks(level: &Level) -> Option<f64> {
+    if level.is_over_hosts() {
+        return None;
+    }
+    level.counter("net", "DelayedACKs", "").map(|counter| counter.increase)
+}
+
 /// The cause of a first tier; `None` where the line's own words are all that is known.
-pub(super) fn cause(tier: &TierTime, tiers: &[TierTime]) -> Option<TierCause> {
+pub(super) fn cause(tier: &TierTime, tiers: &[TierTime], level: &Level) -> Option<TierCause> {
     let line = tier.lines.get(tier.longest? as usize).filter(|line| line.share >= SHARE_MIN)?;
     if line.is_unrecorded {
         return Some(TierCause::Upstream);
     }
     let of = tiers.iter().find(|other| other.name == line.tier)?;
     let part = line.part?;
+    if part == Part::TransitOut && is_of_page(tier, line) {
+        return (delayed_acks(level)? >= DELAYED_MIN * tier.requests).then_some(TierCause::DelayedAck);
+    }
     match part {
         Part::TransitIn if of.is_database => None,
         Part::TransitIn if of.interleaved >= BY_TURNS_MIN => Some(TierCause::EventLoop),

@@ -51,6 +51,8 @@ const ACCEPT_QUEUE: &str = "accept_queue";
 const DATABASE: &str = "the database";
 /// Fewer requests have no mean.
 const REQUESTS_MIN: f64 = 2.0;
+/// A page is one request where the two numbers differ by this share at most: windows cut some requests off, and some pages fail.
+const ONE_REQUEST_WITHIN: f64 = 0.1;
 /// More makes no sense.
 const SUM_MAX: f64 = 1e18;
 
@@ -85,15 +87,27 @@ pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
         tier.is_first = !asked.contains(&tier.name);
     }
     tiers.sort_by_key(|tier| !tier.is_first);
+    name_page(level, &mut tiers);
     for at in 0..tiers.len() {
         if tiers[at].is_first {
             tiers[at].lines = lines(&tiers, at);
             tiers[at].longest = longest(&tiers[at].lines);
-            tiers[at].cause = cause::cause(&tiers[at], &tiers);
+            tiers[at].cause = cause::cause(&tiers[at], &tiers, level);
         }
     }
     crate::ports::name_causes(level, only, &mut tiers);
     tiers
+}
+
+/// Notes how long users waited for a page where each page was one request to the only first tier: then both are of the same requests.
+fn name_page(level: &Level, tiers: &mut [TierTime]) {
+    let Some(pages) = level.pages else { return };
+    let mut firsts = tiers.iter_mut().filter(|tier| tier.is_first && !tier.is_database);
+    let (Some(only), None) = (firsts.next(), firsts.next()) else { return };
+    let requests = only.requests / pages.count as f64;
+    if (requests - 1.0).abs() <= ONE_REQUEST_WITHIN {
+        only.page_ms = Some(pages.mean_ms);
+    }
 }
 
 /// Connections that waited at these listeners together, in the mean; `None` where none was sampled.
@@ -275,6 +289,7 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
         requests,
         requests_per_s: requests / seconds,
         mean_ms: ms(queue_ns + request_ns),
+        page_ms: None,
         unaccounted_ms: ms(request_ns - in_states_ns),
         parts,
         upstreams,

@@ -22,7 +22,9 @@ pub struct TierTime {
     pub requests_per_s: f64,
     /// Mean time of a request, from its arrival to the end of its answer.
     pub mean_ms: f64,
-    /// What is left of it, with its sign.
+    /// How long the users of a recorded load on a site waited for it, in the mean; `None` where that is not known.
+    pub page_ms: Option<f64>,
+    /// What is left of its mean time, with its sign.
     pub unaccounted_ms: f64,
     /// Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`.
     pub parts: Vec<TierPart>,
@@ -64,6 +66,8 @@ pub enum TierCause {
     LogFile,
     /// Local ports to a server behind ran out, or nearly.
     EphemeralPorts,
+    /// Between a load and the first tier, while the kernel acknowledged segments late about once per request or more often.
+    DelayedAck,
 }
 
 impl TierCause {
@@ -77,6 +81,7 @@ impl TierCause {
             TierCause::SessionFiles => "session-files",
             TierCause::LogFile => "log-file",
             TierCause::EphemeralPorts => "ephemeral-ports",
+            TierCause::DelayedAck => "delayed-ack",
         }
     }
 }
@@ -122,7 +127,7 @@ pub struct UpstreamTime {
 /// A line of the nested budget. Those without lines below them add up to the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct TierLine {
-    /// 0: the request to the first tier; each server behind it is one deeper.
+    /// 0: the page that users waited for, where that is known, or else the request to the first tier. Each server behind is one deeper.
     pub depth: u32,
     /// The tier whose time it is.
     pub tier: String,
@@ -131,7 +136,7 @@ pub struct TierLine {
     pub text: String,
     /// Of a request to the first tier.
     pub ms: f64,
-    /// Of such a request's mean time, 0 to 1.
+    /// Of the line at depth 0, 0 to 1.
     pub share: f64,
     /// Lines below divide it.
     pub is_divided: bool,

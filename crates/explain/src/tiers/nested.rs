@@ -15,15 +15,28 @@ const FILE_SHARE_MIN: f64 = 0.5;
 /// The lines of the request to a first tier.
 pub(super) fn lines(tiers: &[TierTime], first: usize) -> Vec<TierLine> {
     let tier = &tiers[first];
-    let mut nested = BudgetLines { tiers, whole_ms: tier.mean_ms, lines: Vec::new(), path: vec![first] };
+    let whole_ms = tier.page_ms.unwrap_or(tier.mean_ms);
+    let mut nested = BudgetLines { tiers, whole_ms, lines: Vec::new(), path: vec![first] };
+    let line = |depth, text: String| TierLine { depth, tier: tier.name.clone(), text, ..TierLine::default() };
+    let depth = u32::from(tier.page_ms.is_some());
+    if let Some(page_ms) = tier.page_ms {
+        nested.push(TierLine {
+            ms: page_ms,
+            is_divided: true,
+            ..line(0, format!("what users of {} waited for", tier.name))
+        });
+    }
     nested.push(TierLine {
-        tier: tier.name.clone(),
-        text: format!("a request to {}", tier.name),
         ms: tier.mean_ms,
         is_divided: true,
-        ..TierLine::default()
+        ..line(depth, format!("a request to {}", tier.name))
     });
-    nested.tier(first, 1.0, 1);
+    nested.tier(first, 1.0, depth + 1);
+    let between_ms = whole_ms - tier.mean_ms;
+    if !nested.is_small(between_ms) {
+        let between = line(depth, format!("between the load and {}", tier.name));
+        nested.push(TierLine { part: Some(Part::TransitOut), ms: between_ms, ..between });
+    }
     nested.lines
 }
 

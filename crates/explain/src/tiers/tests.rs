@@ -1,7 +1,7 @@
 //! A web server before a database, with planted sums.
 
 use super::*;
-use crate::model::{Input, LevelInput, SeriesName};
+use crate::model::{Input, LevelInput, PageTimes, SeriesName};
 
 fn counter(host: &str, source: &str, metric: &str, instance: &str, increase: f64) -> Counter {
     let [host, source, metric, instance] = [host, source, metric, instance].map(str::to_string);
@@ -260,4 +260,63 @@ fn of_a_load_on_a_site_the_level_is_named_that_is_explained() {
         explained.headline
     );
     assert!(explained.findings.iter().any(|finding| finding.id == "peak"));
+}
+
+/// Users waited 52 ms for a page, and the web server had it for 12 of them.
+fn loaded(delayed_acks: f64) -> Input {
+    let mut loaded = input();
+    let level = &mut loaded.levels[0];
+    level.pages = Some(PageTimes { count: 98, mean_ms: 52.0 });
+    level.counters.push(counter("server", "net", "DelayedACKs", "", delayed_acks));
+    loaded
+}
+
+#[test]
+fn what_lies_between_a_load_and_the_first_tier_has_a_line() {
+    let tiers = tiers(&loaded(3.0));
+    let lines: Vec<(u32, &str, f64)> = tiers[0]
+        .lines
+        .iter()
+        .filter(|line| line.depth < 2)
+        .map(|line| (line.depth, line.text.as_str(), line.ms.round()))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            (0, "what users of web waited for", 52.0),
+            (1, "a request to web", 12.0),
+            (1, "between the load and web", 40.0),
+        ]
+    );
+    let leaves: f64 = tiers[0].lines.iter().filter(|line| !line.is_divided).map(|line| line.share).sum();
+    assert!((leaves - 1.0).abs() < 1e-9, "{leaves}");
+    assert_eq!(tiers[0].cause, None);
+    assert_eq!(
+        headline(&tiers).unwrap(),
+        "web answered 10 requests per second; users waited 52 ms in the mean. 77 % of that is between the load and web. \
+         web did not have these requests then: look at the way to it, at connections being made, and at the load's own machine."
+    );
+}
+
+#[test]
+fn a_late_acknowledgement_for_each_request_is_named_where_the_time_is_on_the_way() {
+    let late = tiers(&loaded(95.0));
+    assert_eq!(late[0].cause, Some(TierCause::DelayedAck));
+    assert!(
+        headline(&late)
+            .unwrap()
+            .contains("77 % of that is between the load and web. The kernel acknowledged late")
+    );
+    // Where the web server had the request most of the time, they do not matter.
+    let mut soon = loaded(95.0);
+    soon.levels[0].pages = Some(PageTimes { count: 98, mean_ms: 12.5 });
+    assert_eq!(tiers(&soon)[0].cause, None);
+}
+
+#[test]
+fn a_page_of_several_requests_is_not_compared_with_one_request() {
+    let mut redirected = loaded(95.0);
+    redirected.levels[0].pages = Some(PageTimes { count: 50, mean_ms: 52.0 });
+    let tiers = tiers(&redirected);
+    assert_eq!((tiers[0].page_ms, tiers[0].lines[0].text.as_str()), (None, "a request to web"));
 }

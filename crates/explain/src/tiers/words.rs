@@ -2,6 +2,7 @@
 
 use whyso_words::{milliseconds, number, percent};
 
+use super::cause::is_of_page;
 use super::model::{TierCause, TierLine, TierTime};
 use super::nested::INTERLEAVED_MIN;
 use crate::budget::Part;
@@ -36,7 +37,7 @@ pub(crate) fn headline(tiers: &[TierTime]) -> Option<String> {
 /// What the time of a request shows, as text. Only the advice ends with a full stop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestWords {
-    /// "At 8 users, apache2 answered 123 requests per second, in 64 ms in the mean"
+    /// "At 8 users, apache2 answered 123 requests per second, in 64 ms in the mean". Of a load on a site: "…; users waited 65 ms in the mean".
     pub result: String,
     /// Share of the longest line, 0 to 1, and where it is: "waiting on locks in the database". `None` where nothing is known.
     pub longest: Option<(f64, String)>,
@@ -49,11 +50,14 @@ pub fn request_words(tier: &TierTime, tiers: &[TierTime]) -> RequestWords {
     let line = tier.longest.and_then(|at| tier.lines.get(at as usize));
     RequestWords {
         result: format!(
-            "{}{} answered {} requests per second, in {} in the mean",
+            "{}{} answered {} requests per second{} in the mean",
             if tier.level.is_empty() { String::new() } else { format!("At {}, ", tier.level) },
             tier.name,
             number(tier.requests_per_s),
-            milliseconds(tier.mean_ms),
+            match tier.page_ms {
+                Some(page_ms) => format!("; users waited {}", milliseconds(page_ms)),
+                None => format!(", in {}", milliseconds(tier.mean_ms)),
+            },
         ),
         longest: line.map(|line| (line.share, place(line))),
         advice: line.map_or(String::new(), |line| advice(tier, line, tiers)),
@@ -107,12 +111,19 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
         Some(TierCause::LogFile) => {
             "One process at a time writes to this log: buffer it, or write it through a pipe.".to_string()
         }
+        Some(TierCause::DelayedAck) => format!(
+            "The kernel acknowledged late about once per request: if {name} sends an answer in several pieces, it waits for that. Let it \
+             send each answer at once, or set TCP_NODELAY."
+        ),
         Some(TierCause::EphemeralPorts) => "Local ports to a server behind ran out meanwhile.".to_string(),
         None if line.part == Some(Part::TransitIn) && of.is_some_and(|other| !other.is_database) => {
             format!(
                 "Most threads of {name} were idle meanwhile, or were not counted: look at what hands requests to them."
             )
         }
+        None if is_of_page(tier, line) => format!(
+            "{name} did not have these requests then: look at the way to it, at connections being made, and at the load's own machine."
+        ),
         None if line.part == Some(Part::Runqueue) => "The CPUs are full.".to_string(),
         None => String::new(),
     }
