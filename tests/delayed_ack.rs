@@ -4,7 +4,6 @@ mod common;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use common::{Place, json_of, may_trace, output, text};
 use serde_json::Value;

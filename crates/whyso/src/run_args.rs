@@ -71,7 +71,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Options that say nothing of a load over HTTP.
-const ONLY_FOR_SQL: [&str; 32] = [
+const ONLY_FOR_SQL: [&str; 31] = [
     "cluster",
     "all_nodes",
     "server",
