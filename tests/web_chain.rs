@@ -98,7 +98,9 @@ impl Drop for Programs {
 }
 
 fn can_be_chain() -> bool {
-    let missing = ["/usr/sbin/nginx", "/usr/bin/java"].into_iter().find(|path| !Path::new(path).exists());
+    let missing = ["/usr/sbin/nginx", "/usr/bin/java", "/usr/bin/javac"]
+        .into_iter()
+        .find(|path| !Path::new(path).exists());
     if let Some(missing) = missing {
         whyso_testing::not_tested(format!(
             "there is no {missing}: no time of a request over nginx, Node.js and Java"
@@ -164,6 +166,7 @@ fn a_request_over_two_event_loops_and_a_pool_of_threads_is_divided_among_them() 
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} in {tiers:?}"));
     let mean_ms = |name: &str| number(&tier(name)["mean_ms"]);
     let lines = tiers[0]["lines"].as_array().unwrap();
+    assert!(tiers[0]["page_ms"].is_number(), "nginx did not answer one request for each page: {tiers:?}");
     // Each is behind the one before it.
     for (name, depth) in [("nginx", 1), ("node", 2), ("java", 3)] {
         let found = lines.iter().any(|line| {
@@ -179,12 +182,12 @@ fn a_request_over_two_event_loops_and_a_pool_of_threads_is_divided_among_them() 
     println!(
         "clients {measured_ms} ms, nginx {of_nginx_ms} ms, Node.js {of_node_ms} ms, Java {of_java_ms} ms"
     );
-    assert!((0.9..1.03).contains(&(of_nginx_ms / measured_ms)));
-    assert!((SLEPT_MS..SLEPT_MS * 1.3).contains(&of_java_ms));
+    assert!((0.85..1.05).contains(&(of_nginx_ms / measured_ms)));
+    assert!((SLEPT_MS..SLEPT_MS * 2.0).contains(&of_java_ms));
     assert!(of_node_ms >= SLEPT_MS + WORKED_MS && of_node_ms <= of_nginx_ms);
     // Java's threads have one request each, and the loops several.
     let by_turns = |name: &str| number(&tier(name)["interleaved"]);
     assert!(by_turns("java") < 0.1 && by_turns("node") > 0.5 && by_turns("nginx") > 0.5);
     let worked = tier("node")["parts"].as_array().unwrap().iter().find(|part| part["part"] == "cpu").unwrap();
-    assert!((WORKED_MS * 0.9..WORKED_MS * 2.0).contains(&number(&worked["ms"])), "{worked}");
+    assert!((WORKED_MS * 0.9..WORKED_MS * 3.0).contains(&number(&worked["ms"])), "{worked}");
 }

@@ -118,6 +118,7 @@ fn the_time_of_a_web_request_is_divided_over_the_hosts_that_answer_it() {
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(names[0].starts_with("web/") && names[0].contains("apache2"), "{names:?}");
     let lines = tiers[0]["lines"].as_array().unwrap();
+    assert!(tiers[0]["page_ms"].is_number(), "Apache did not answer one request for each page: {tiers:?}");
     let of_database: Vec<&Value> = lines.iter().filter(|line| line["tier"] == "the database").collect();
     assert!(of_database.iter().any(|line| line["depth"] == 4 && line["part"] == "cpu"), "{lines:?}");
     assert!(!lines.iter().any(|line| line["is_unrecorded"] == true), "{lines:?}");
@@ -125,7 +126,7 @@ fn the_time_of_a_web_request_is_divided_over_the_hosts_that_answer_it() {
     let share: f64 = leaves.map(|line| line["share"].as_f64().unwrap()).sum();
     assert!((share - 1.0).abs() < 0.03, "{share}: {lines:?}");
     // What the clients measured is what the tiers add up to.
-    assert!((0.85..1.05).contains(&ratio), "{ratio}");
+    assert!((0.8..1.05).contains(&ratio), "{ratio}");
 }
 
 #[test]

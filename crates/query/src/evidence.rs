@@ -73,7 +73,8 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
 /// The evidence in a recording for the levels of `run`: its own, or others in their place.
 pub(crate) fn input_of(recording: &Recording, run: &RunInfo) -> Result<Input, Error> {
     let swept = run.levels.iter().filter(|level| level.purpose != Purpose::Switch);
-    let mut levels: Vec<LevelInput> = swept.map(level_input).collect();
+    let mut levels: Vec<LevelInput> =
+        swept.map(|level| LevelInput { pages: pages(run, level), ..level_input(level) }).collect();
     if run.sweeps_rates() {
         name_by_rates(run, &mut levels);
     }
@@ -259,7 +260,7 @@ pub fn level_input(level: &Level) -> LevelInput {
         gauges: Vec::new(),
         pacing: (&result.pacing).into(),
         service_mean_ms: result.service_ms.mean,
-        pages: pages(level),
+        pages: None,
         lost_ms_by_code: result.lost_ms_by_code.clone(),
         statements: result.by_statement.iter().map(statement_time).collect(),
         file_waits: Vec::new(),
@@ -278,10 +279,15 @@ pub fn level_input(level: &Level) -> LevelInput {
 }
 
 /// What was measured of the pages of a recorded load on a site; `None` of any other load.
-fn pages(level: &Level) -> Option<PageTimes> {
-    let kinds = &level.result.by_transaction;
-    let count: u64 = kinds.iter().map(|kind| kind.transactions).sum();
-    let all_ms: f64 = kinds.iter().map(|kind| kind.service_ms.mean * kind.transactions as f64).sum();
+fn pages(run: &RunInfo, level: &Level) -> Option<PageTimes> {
+    let result = &level.result;
+    let kinds = result.by_transaction.iter().filter(|_| run.spec.recorded);
+    let (mut count, mut all_ms) = (0, 0.0);
+    for kind in kinds {
+        let of_kind = if result.arrivals.is_some() { &kind.service_ms } else { &kind.latency_ms };
+        count += kind.transactions;
+        all_ms += of_kind.mean * kind.transactions as f64;
+    }
     (count > 0).then(|| PageTimes { count, mean_ms: all_ms / count as f64 })
 }
 

@@ -179,17 +179,10 @@ fn reading(level: &LevelInput, key: &SeriesKey, value: WindowValue) -> LevelRead
     let unit = key.unit.clone();
     match value {
         WindowValue::Counter(grown) => {
-            let increase = match tier::begins_with_use(&key.source) {
-                true => grown.amount,
-                false => over_window(level, grown.amount, grown.covered_ns as f64),
-            };
+            let begins_with_use = tier::begins_with_use(&key.source);
+            let increase = grown.over(level.begin_ns, level.end_ns, begins_with_use);
             LevelReading::Counter(Counter { series, unit, increase })
         }
         WindowValue::Gauge { mean, max } => LevelReading::Gauge(Gauge { series, unit, mean, max }),
     }
-}
-
-/// A counter's growth over the whole window. A reading rarely falls on its edge: what was observed stands for all of it.
-fn over_window(level: &LevelInput, amount: f64, observed_ns: f64) -> f64 {
-    amount * (level.end_ns - level.begin_ns) as f64 / observed_ns
 }

@@ -154,6 +154,9 @@ fn is_first(tier: &&TierTime) -> bool {
 fn request(tier: &TierTime, explanation: &Explanation) -> AnswerRequest {
     let words = whyso_explain::request_words(tier, &explanation.tiers);
     let headline = match &words.longest {
+        Some((share, place)) if tier.page_ms.is_some() => {
+            format!("{} of what users of {} waited for: {place}", percent(*share), tier.name)
+        }
         Some((share, place)) => format!("{} of a request to {}: {place}", percent(*share), tier.name),
         None => words.result.clone(),
     };

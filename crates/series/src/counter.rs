@@ -28,11 +28,13 @@ pub struct Increase {
     pub amount: f64,
     /// The part of the window that lies between readings, in nanoseconds.
     pub covered_ns: i64,
+    /// Up to when it was observed within the window.
+    pub until_ns: i64,
 }
 
 impl Increase {
     /// Nothing yet: steps are added to it.
-    pub const NONE: Increase = Increase { amount: 0.0, covered_ns: 0 };
+    pub const NONE: Increase = Increase { amount: 0.0, covered_ns: 0, until_ns: i64::MIN };
 
     /// Adds a step. One that lies partly in the window counts in proportion to its overlap, as if it had grown evenly.
     pub fn add_step(&mut self, step: &Step, begin_ns: i64, end_ns: i64) {
@@ -44,11 +46,21 @@ impl Increase {
         let whole = overlap_ns == length_ns;
         self.amount += if whole { step.amount } else { step.amount * overlap_ns as f64 / length_ns as f64 };
         self.covered_ns += overlap_ns;
+        self.until_ns = self.until_ns.max(step.end_ns.min(end_ns));
     }
 
     /// `None` where no step overlaps the window.
     pub fn observed(self) -> Option<Increase> {
         (self.covered_ns > 0).then_some(self)
+    }
+
+    /// Growth over a whole window. Readings rarely fall on its edges: what was observed stands for the rest, too. With `begins_with_use`, the
+    /// counter is there only from when it first counts: it did not grow before.
+    pub fn over(&self, begin_ns: i64, end_ns: i64, begins_with_use: bool) -> f64 {
+        let unobserved_ns = (end_ns - begin_ns - self.covered_ns).max(0);
+        let after_ns = (end_ns - self.until_ns).clamp(0, unobserved_ns);
+        let stood_for_ns = if begins_with_use { after_ns } else { unobserved_ns };
+        self.amount * (self.covered_ns + stood_for_ns) as f64 / self.covered_ns as f64
     }
 
     /// Growth per second over the part that was observed.
@@ -180,6 +192,13 @@ mod tests {
     fn a_reading_in_the_middle_of_a_change_is_no_reset() {
         let grown = increase(&[0, S, 2 * S], &[98_000.0, 105_379.0, 105_090.0], 0, 2 * S).unwrap();
         assert_eq!(grown.amount, 7_379.0);
+    }
+
+    #[test]
+    fn what_was_observed_stands_for_the_rest_but_not_for_before_a_counter_began() {
+        // From second 4 to 8 of a window of ten.
+        let grown = increase(&[4 * S, 6 * S, 8 * S], &[0.0, 10.0, 20.0], 0, 10 * S).unwrap();
+        assert_eq!((grown.over(0, 10 * S, false), grown.over(0, 10 * S, true)), (50.0, 30.0));
     }
 
     #[test]

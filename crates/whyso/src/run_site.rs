@@ -59,8 +59,11 @@ fn plan(args: &RunArgs) -> Result<RecordPlan> {
     };
     let recording = &args.levels.recording;
     Ok(RecordPlan {
+        // Agents record the stacks of servers.
         stacks_of: match (&target, recording.trace.stacks()) {
-            (RecordTarget::Machine, StackSampling::Light | StackSampling::Full) => StacksOf::All,
+            (RecordTarget::Machine, StackSampling::Light | StackSampling::Full) if args.hosts.is_none() => {
+                StacksOf::All
+            }
             _ => recording.trace.stacks_of(),
         },
         target,

@@ -29,9 +29,9 @@ pub(super) fn record_across_hosts(
 ) -> Result<Outcome, Error> {
     let mut recording = HostsRecording::begin(plan, hosts, &plan.taps, listener)?;
     if let Some(site) = &plan.load {
-        let session = &recording.session;
-        let load = RecordedLoad { site, meanwhile: session, listener, stop };
-        let loaded = load.run(&mut recording.recording);
+        let HostsRecording { recording: kept, watcher, session, .. } = &mut recording;
+        let meanwhile = LoadedHosts { session, watcher };
+        let loaded = RecordedLoad { site, meanwhile: &meanwhile, listener, stop }.run(kept);
         let failure = loaded.err().map(|error| error.to_string()).or(recording.session.server_ended());
         return recording.finish(failure, stop.is_asked(), listener);
     }
@@ -49,15 +49,26 @@ pub(super) fn record_across_hosts(
     recording.finish(failure, stop.is_asked() && plan.length.is_some(), listener)
 }
 
-/// Agents count what their hosts do; windows are cut from it afterwards.
-impl Meanwhile for HostsSession {
+/// Agents count what their hosts do, and windows are cut from it afterwards. This machine, which sends the load, is watched from here.
+struct LoadedHosts<'a> {
+    session: &'a HostsSession,
+    watcher: &'a Watcher,
+}
+
+impl Meanwhile for LoadedHosts<'_> {
     fn check(&self) {}
 
     fn window_edge(&self) -> Result<Option<Edge>, Error> {
+        self.watcher.note_window_edge();
         Ok(None)
     }
 
-    fn between_levels(&self) {}
+    fn between_levels(&self) -> Result<(), Error> {
+        match self.session.server_ended() {
+            Some(why) => Err(Error::Failed(why)),
+            None => Ok(()),
+        }
+    }
 
     fn with_requests(&self, loaded: Level, _edges: &[Edge]) -> Level {
         loaded

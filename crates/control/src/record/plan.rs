@@ -152,6 +152,12 @@ impl RecordPlan {
                 "with --hosts, agents record servers and programs: leave out --dsn and --process".to_string(),
             ));
         }
+        if self.sql.is_some() || !self.access_logs.is_empty() {
+            return Err(Error::Plan(
+                "with --hosts, a load on a site is recorded without statements and logs: leave out --trace-sql and --access-log"
+                    .to_string(),
+            ));
+        }
         match hosts.hosts.iter().find(|host| host.load.is_some()) {
             Some(host) => Err(Error::Plan(format!(
                 "a site is loaded from this machine alone: leave out load of the host {}",

@@ -29,8 +29,11 @@ pub(super) trait Meanwhile {
     /// The server can't be asked.
     fn window_edge(&self) -> Result<Option<Edge>, Error>;
 
-    /// A level is over, and another one begins.
-    fn between_levels(&self);
+    /// A level is over, and another one may begin.
+    ///
+    /// # Errors
+    /// Nothing more can be recorded of the server.
+    fn between_levels(&self) -> Result<(), Error>;
 
     /// The level with what was counted of a server between these edges.
     fn with_requests(&self, loaded: Level, edges: &[Edge]) -> Level;
@@ -58,6 +61,7 @@ impl RecordedLoad<'_> {
             if let Some(problem) = recording.level(level) {
                 return Err(Error::Failed(problem));
             }
+            self.meanwhile.between_levels()?;
             match cut {
                 Cut::No => {}
                 Cut::ByUser => break,
@@ -115,7 +119,6 @@ impl RecordedLoad<'_> {
         let (loaded, cut) = level::run(engine, &job, self.stop, &mut watch)?;
         let edges = watch.edges;
         record_event(&recording.recorder, "level_end", name);
-        self.meanwhile.between_levels();
         Ok((self.meanwhile.with_requests(loaded, &edges), cut))
     }
 }
@@ -133,10 +136,11 @@ impl Meanwhile for RecordingSession<'_> {
         self.edges().take().map(Some)
     }
 
-    fn between_levels(&self) {
+    fn between_levels(&self) -> Result<(), Error> {
         if let Some(tracing) = &self.tracing {
             tracing.between_levels();
         }
+        Ok(())
     }
 
     /// With a database server, its statements replace the pages: causes in the server are shares of their time. The pages stay as kinds of
@@ -151,6 +155,7 @@ impl Meanwhile for RecordingSession<'_> {
             errors: 0,
             errors_by_code: BTreeMap::new(),
             slo: loaded.result.slo,
+            arrivals: loaded.result.arrivals,
             ..seen.result
         };
         Level { users: loaded.users, result, warmup: loaded.warmup, ..seen }

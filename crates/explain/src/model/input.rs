@@ -420,7 +420,8 @@ pub struct SampledActivity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageTimes {
     pub count: u64,
-    /// Mean time from asking for one to the end of its answer. The time for which one was due before is no part of it.
+    /// Mean time to the end of its answer. In a closed loop it begins with the wish for the page, connecting included. In an open loop it begins
+    /// when the page is asked for: how long it was due before is no part of it.
     pub mean_ms: f64,
 }
 

@@ -3,6 +3,7 @@
 use super::model::{TierCause, TierLine, TierTime};
 use crate::budget::Part;
 use crate::level::Level;
+use crate::model::LoopKind;
 
 /// From this share of a program's threads on, connections that stay open hold most of them.
 const KEPT_MIN: f64 = 0.5;
@@ -14,6 +15,10 @@ pub(super) const BY_TURNS_MIN: f64 = 0.5;
 const SHARE_MIN: f64 = 0.2;
 /// So many acknowledgements for each request were late.
 const DELAYED_MIN: f64 = 0.5;
+/// After so long Linux acknowledges at the earliest, if it has nothing to send.
+const LATE_MS: f64 = 40.0;
+/// What one late acknowledgement for every two requests adds to a request.
+const LATE_MIN_MS: f64 = DELAYED_MIN * LATE_MS;
 /// Parts of the paths of PHP's and others' files of sessions.
 const OF_SESSIONS: [&str; 2] = ["/sess", "session"];
 /// Endings of logs' paths.
@@ -31,12 +36,20 @@ pub(super) fn is_of_page(tier: &TierTime, line: &TierLine) -> bool {
     tier.page_ms.is_some() && line.depth == 1 && line.part == Some(Part::TransitOut)
 }
 
-/// Acknowledgements that the kernel sent late, of all connections of the machine; `None` where they were not counted on the load's own.
-fn delayed_acks(level: &Level) -> Option<f64> {
+/// Acknowledgements that the kernel sent late, of all connections of the machine, less those that hold nobody up. `None`: not counted where the
+/// load is.
+fn late_acks(tier: &TierTime, level: &Level) -> Option<f64> {
     if level.is_over_hosts() {
         return None;
     }
-    level.counter("net", "DelayedACKs", "").map(|counter| counter.increase)
+    let all = level.counter("net", "DelayedACKs", "")?.increase;
+    // A request whose answer takes as long is acknowledged late, and so is an answer after which a user pauses.
+    let of_requests = if tier.mean_ms >= LATE_MS { tier.requests } else { 0.0 };
+    let of_answers = match level.pacing {
+        LoopKind::Closed | LoopKind::Recorded => 0.0,
+        LoopKind::ClosedWithPauses | LoopKind::Open => tier.requests,
+    };
+    Some(all - of_requests - of_answers)
 }
 
 /// The cause of a first tier; `None` where the line's own words are all that is known.
@@ -48,7 +61,8 @@ pub(super) fn cause(tier: &TierTime, tiers: &[TierTime], level: &Level) -> Optio
     let of = tiers.iter().find(|other| other.name == line.tier)?;
     let part = line.part?;
     if part == Part::TransitOut && is_of_page(tier, line) {
-        return (delayed_acks(level)? >= DELAYED_MIN * tier.requests).then_some(TierCause::DelayedAck);
+        let is_late = line.ms >= LATE_MIN_MS && late_acks(tier, level)? >= DELAYED_MIN * tier.requests;
+        return is_late.then_some(TierCause::DelayedAck);
     }
     match part {
         Part::TransitIn if of.is_database => None,

@@ -53,6 +53,8 @@ const DATABASE: &str = "the database";
 const REQUESTS_MIN: f64 = 2.0;
 /// A page is one request where the two numbers differ by this share at most: windows cut some requests off, and some pages fail.
 const ONE_REQUEST_WITHIN: f64 = 0.1;
+/// A request takes no longer than its page, apart from what windows cut off.
+const LONGER_MAX: f64 = 1.05;
 /// More makes no sense.
 const SUM_MAX: f64 = 1e18;
 
@@ -99,13 +101,14 @@ pub(crate) fn times(level: &Level, only: Option<&str>) -> Vec<TierTime> {
     tiers
 }
 
-/// Notes how long users waited for a page where each page was one request to the only first tier: then both are of the same requests.
+/// Notes how long users waited for a page where each page was one request to the only first tier: then both are of the same requests. Requests
+/// that took longer than the pages show that others are among them, such as those of pages that failed.
 fn name_page(level: &Level, tiers: &mut [TierTime]) {
     let Some(pages) = level.pages else { return };
     let mut firsts = tiers.iter_mut().filter(|tier| tier.is_first && !tier.is_database);
     let (Some(only), None) = (firsts.next(), firsts.next()) else { return };
     let requests = only.requests / pages.count as f64;
-    if (requests - 1.0).abs() <= ONE_REQUEST_WITHIN {
+    if (requests - 1.0).abs() <= ONE_REQUEST_WITHIN && only.mean_ms <= pages.mean_ms * LONGER_MAX {
         only.page_ms = Some(pages.mean_ms);
     }
 }

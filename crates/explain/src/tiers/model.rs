@@ -66,7 +66,7 @@ pub enum TierCause {
     LogFile,
     /// Local ports to a server behind ran out, or nearly.
     EphemeralPorts,
-    /// Between a load and the first tier, while the kernel acknowledged segments late about once per request or more often.
+    /// Between a load and the first tier, while the kernel acknowledged late at least once for every two requests.
     DelayedAck,
 }
 
@@ -134,7 +134,7 @@ pub struct TierLine {
     /// What its threads did; `None` of a line that is no part of a tier's own.
     pub part: Option<Part>,
     pub text: String,
-    /// Of a request to the first tier.
+    /// For each request to the first tier.
     pub ms: f64,
     /// Of the line at depth 0, 0 to 1.
     pub share: f64,

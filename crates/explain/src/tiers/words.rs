@@ -112,8 +112,8 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
             "One process at a time writes to this log: buffer it, or write it through a pipe.".to_string()
         }
         Some(TierCause::DelayedAck) => format!(
-            "The kernel acknowledged late about once per request: if {name} sends an answer in several pieces, it waits for that. Let it \
-             send each answer at once, or set TCP_NODELAY."
+            "The kernel acknowledged late, at least once for every two requests. A server that sends an answer in several pieces waits for \
+             that: let {name} send it at once, or set TCP_NODELAY."
         ),
         Some(TierCause::EphemeralPorts) => "Local ports to a server behind ran out meanwhile.".to_string(),
         None if line.part == Some(Part::TransitIn) && of.is_some_and(|other| !other.is_database) => {

@@ -262,11 +262,7 @@ fn add(level: &mut LevelInput, key: &SeriesKey, points: &Points) {
     match key.kind {
         Kind::Counter => {
             let Some(grown) = whyso_series::increase(t_ns, value, begin_ns, end_ns) else { return };
-            // What was read counts for the whole window.
-            let increase = match tier::begins_with_use(&key.source) {
-                true => grown.amount,
-                false => grown.amount * (end_ns - begin_ns) as f64 / grown.covered_ns as f64,
-            };
+            let increase = grown.over(begin_ns, end_ns, tier::begins_with_use(&key.source));
             level.counters.push(Counter { series: key.name(), unit: key.unit.clone(), increase });
         }
         Kind::Gauge => {
