@@ -120,13 +120,7 @@ fn what_a_recorded_load_of_a_site_does_not_have_is_refused_in_a_sentence() {
         assert!(!out.status.success(), "{args:?}");
         text(&out.stderr)
     };
-    for (name, value) in [
-        ("--tables", "2"),
-        ("--at", "1"),
-        ("--set", "a=1"),
-        ("--rand-type", "uniform"),
-        ("--hosts", "lab.toml"),
-    ] {
+    for (name, value) in [("--tables", "2"), ("--at", "1"), ("--set", "a=1"), ("--rand-type", "uniform")] {
         let more = if name == "--at" { vec![name, value, "restart"] } else { vec![name, value] };
         let text = refused(&[&["run", "--url", &site.url][..], &more].concat());
         assert!(text.contains(&format!("'{name}")) && text.contains("--url"), "{name}: {text}");

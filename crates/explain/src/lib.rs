@@ -216,7 +216,9 @@ fn of_processes(name: &str, input: &Input, users: Option<u32>) -> Explanation {
         false => levels.iter().position(|level| level.seconds > 0.0),
     };
     let about_level = about.and_then(|at| levels.get(at));
-    let tiers = tiers_at(about_level, Some(name), levels.len());
+    // Its number matters less than what it is, which several sentences repeat.
+    let short = whyso_model::tier::short_name(name);
+    let tiers = tiers_at(about_level, Some(short), levels.len());
     let mut findings = tiers::findings(&tiers);
     if let Some(shape) = shape.as_ref().filter(|shape| shape.points.len() > 1) {
         findings.push(regime::peak_finding(shape, &levels, true));
@@ -225,7 +227,7 @@ fn of_processes(name: &str, input: &Input, users: Option<u32>) -> Explanation {
     let access_logs = about_level.map_or(Vec::new(), |level| requests::times(level, &tiers));
     findings.extend(requests::findings(&access_logs));
     let workers = about_level.map_or(Vec::new(), worker_memory::workers);
-    findings.extend(about_level.into_iter().flat_map(|level| of_programs(level, Some(name), &workers)));
+    findings.extend(about_level.into_iter().flat_map(|level| of_programs(level, Some(short), &workers)));
     let processes = processes::times(&input.levels);
     let reported = match (is_loaded, about) {
         (true, Some(at)) => at..at + 1,

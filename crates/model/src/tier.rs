@@ -42,6 +42,12 @@ pub fn request_state(state: crate::State) -> String {
     format!("request_{}_ns", state.name())
 }
 
+/// "apache2" of "process 4711 (apache2)"; any other name as it is.
+pub fn short_name(words: &str) -> &str {
+    let named = words.strip_prefix("process ").and_then(|rest| rest.split_once(" (")?.1.strip_suffix(')'));
+    named.unwrap_or(words)
+}
+
 /// Whether the counters of a source are there only from when they first count. Before that they did not grow, so that what they did later
 /// does not stand for a whole window.
 pub fn begins_with_use(source: &str) -> bool {

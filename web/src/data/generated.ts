@@ -1530,7 +1530,7 @@ export type ThreadsHead = {
 };
 
 /** What most of a request's time shows, by measured time. */
-export type TierCause = "worker-pool" | "keepalive-idle" | "upstream" | "event-loop" | "session-files" | "log-file" | "ephemeral-ports";
+export type TierCause = "worker-pool" | "keepalive-idle" | "upstream" | "event-loop" | "session-files" | "log-file" | "ephemeral-ports" | "delayed-ack";
 
 /** A file that threads of a tier waited for. */
 export type TierFile = {
@@ -1542,16 +1542,16 @@ export type TierFile = {
 
 /** A line of the nested budget. Those without lines below them add up to the whole. */
 export type TierLine = {
-  /** 0: the request to the first tier; each server behind it is one deeper. */
+  /** 0: the page that users waited for, where that is known, or else the request to the first tier. Each server behind is one deeper. */
   depth: number;
   /** The tier whose time it is. */
   tier: string;
   /** What its threads did; `None` of a line that is no part of a tier's own. */
   part: Part | null;
   text: string;
-  /** Of a request to the first tier. */
+  /** For each request to the first tier. */
   ms: number;
-  /** Of such a request's mean time, 0 to 1. */
+  /** Of the line at depth 0, 0 to 1. */
   share: number;
   /** Lines below divide it. */
   is_divided: boolean;
@@ -1583,7 +1583,9 @@ export type TierTime = {
   requests_per_s: number;
   /** Mean time of a request, from its arrival to the end of its answer. */
   mean_ms: number;
-  /** What is left of it, with its sign. */
+  /** How long the users of a recorded load on a site waited for it, in the mean; `None` where that is not known. */
+  page_ms: number | null;
+  /** What is left of its mean time, with its sign. */
   unaccounted_ms: number;
   /** Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`. */
   parts: Array<TierPart>;

@@ -41,7 +41,10 @@ pub(super) fn record_processes(
     if processes.pids.len() > 1 {
         info.not_measured.push(NotMeasured::new(
             Missing::Other,
-            format!("memory, page faults and open files of the other {} processes", processes.pids.len() - 1),
+            match processes.pids.len() - 1 {
+                1 => "memory, page faults and open files of the other process".to_string(),
+                others => format!("memory, page faults and open files of the other {others} processes"),
+            },
             format!("the kernel's own counters were read only for process {}", processes.pids[0]),
         ));
     }

@@ -1,5 +1,6 @@
 //! Processes of any kind that are recorded together with a first target.
 
+use whyso_model::tier::short_name;
 use whyso_record::run::PROGRAM;
 use whyso_tracing::Processes;
 
@@ -11,12 +12,6 @@ pub(super) const PROGRAMS_MAX: usize = 4;
 
 /// Hosts of series that a recording has in any case.
 const TAKEN: [&str; 2] = ["server", "client"];
-
-/// "apache2" of "process 4711 (apache2)".
-fn short_name(words: &str) -> &str {
-    let named = words.strip_prefix("process ").and_then(|rest| rest.split_once(" (")?.1.strip_suffix(')'));
-    named.unwrap_or(words)
-}
 
 /// Gives nodes of the same name names that differ: the processes in full.
 pub(super) fn tell_apart(nodes: &mut [ClusterNode]) {
