@@ -9,10 +9,8 @@ SECONDS_RECORDED=${SECONDS_RECORDED:-10}
 USERS=${USERS:-8}
 
 started=""
-load_pid=""
 # Ends what this script has started, whatever it ends with.
 clean_up() {
-	if [[ -n $load_pid ]]; then kill "$load_pid" 2>/dev/null || true; fi
 	if [[ -n $started ]]; then "$WHYSO" server app stop "$started" >/dev/null || true; fi
 }
 trap clean_up EXIT
@@ -41,20 +39,12 @@ show() {
 	started=$(value folder)
 	local url
 	url=$(head -n 1 <<<"$printed")
-	# It lasts until the recording has ended.
-	timeout $((SECONDS_RECORDED + 120)) "$WHYSO" load --url "${url%/}$page" --users "$USERS" \
-		--seconds $((SECONDS_RECORDED + 90)) --json >/dev/null 2>&1 &
-	load_pid=$!
-	sleep 2
 	local tiers=(--process "$(pid_of httpd)" --process "$(pid_of php-fpm)")
 	[[ $(value processes) != *memcached* ]] || tiers+=(--process "$(pid_of memcached)")
 	# A page that asks no database leaves nothing to judge there.
 	[[ $page == /alive.php ]] || tiers+=(--dsn "$(value dsn)")
-	"$WHYSO" record "${tiers[@]}" --for "${SECONDS_RECORDED}s" --name "$title" >/dev/null
+	"$WHYSO" run --url "${url%/}$page" "${tiers[@]}" --users "$USERS" --warmup 2 --seconds "$SECONDS_RECORDED" --name "$title" >/dev/null
 	"$WHYSO" why latest | answer_and_budget
-	kill "$load_pid"
-	wait "$load_pid" || true
-	load_pid=""
 	"$WHYSO" server app stop "$started" >/dev/null
 	started=""
 }
