@@ -131,7 +131,8 @@ fn open_connections_hold_workers_and_closed_ones_hold_ports() {
     assert_eq!(other(&answer, "off", "web_workers_kept"), 0.0, "{answer:#}");
     assert!(other(&answer, "on", "web_workers_kept") > 0.5, "{answer:#}");
     assert!(other(&answer, "off", "time_wait_ports") > 20.0, "{answer:#}");
-    assert!(other(&answer, "on", "connections_held") > 2.0, "{answer:#}");
+    let held = ["off", "on"].map(|variant| other(&answer, variant, "connections_held"));
+    assert!(held[1] > held[0], "{answer:#}");
     assert_eq!(folder.apps(), "", "the applications were stopped");
     let shown = text(&output(&mut folder.whyso(&["study", "show", "study"])).stdout);
     assert!(shown.contains("tag: p90 response, ms") && shown.contains("ports in TIME_WAIT"), "{shown}");

@@ -11,6 +11,7 @@ mod server;
 mod session;
 mod site_level;
 mod site_load;
+mod site_session;
 mod successor;
 mod toggles;
 mod watch;

@@ -196,14 +196,14 @@ fn an_answer_that_nobody_asked_for_ends_the_level() {
         let peer = Peer::start(|stream| {
             server(stream, |stream, _| {
                 send(stream, &rows());
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(50));
                 // While the user thinks.
                 send(stream, &packet(1, OK));
                 Then::GoOn
             });
         });
         let mut load = open(&spec(peer.on_tcp(), engine, 1)).unwrap();
-        let think = Think::Fixed(Duration::from_millis(20));
+        let think = Think::Fixed(Duration::from_millis(200));
         let level = LevelSpec { pacing: Pacing::Closed { think, active: None }, ..LevelSpec::users(1) };
         let outcome = run(&mut load, &level, 10);
         let failure = outcome.failure.expect("the level fails");

@@ -109,7 +109,7 @@ fn a_loop_that_busy_polls_is_on_a_cpu_while_it_waits_and_is_not_held_to_be_the_l
         let polled = run(&server, engine, &["DO SLEEP(0.01)"], polling);
         let share = polled.client.busy_poll_cpu_ns as f64 / polled.client.window_ns as f64;
         // Other tests may want the CPU too.
-        assert!(share > 0.05, "{engine}: {share}");
+        assert!(share > 0.02, "{engine}: {share}");
         let (polled_ns, slept_ns) = (polled.client.threads_cpu_ns, slept.client.threads_cpu_ns);
         assert!(polled_ns > 3 * slept_ns, "{engine}: {polled_ns} ns, asleep {slept_ns} ns");
         assert_eq!(polled.client.saturated_why(), None, "{engine}");

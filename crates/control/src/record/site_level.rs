@@ -1,14 +1,12 @@
 //! Records a load on a site while it runs: ramp-up, steady time, ramp-down.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use whyso_load::Interval;
 use whyso_record::Recorder;
-use whyso_record::run::{Level, LevelResult, Purpose};
+use whyso_record::run::{Level, Purpose};
 
 use super::edges::Edge;
-use super::session::RecordingSession;
 use super::site_load::{SiteLoad, with_ramps};
 use crate::engine::Engine;
 use crate::level::{self, Cut, Job, Timing, Watch, silent_then_failed};
@@ -120,45 +118,6 @@ impl RecordedLoad<'_> {
         let edges = watch.edges;
         record_event(&recording.recorder, "level_end", name);
         Ok((self.meanwhile.with_requests(loaded, &edges), cut))
-    }
-}
-
-impl Meanwhile for RecordingSession<'_> {
-    fn check(&self) {
-        RecordingSession::check(self);
-    }
-
-    fn window_edge(&self) -> Result<Option<Edge>, Error> {
-        self.watcher.note_window_edge();
-        if let Some(tracing) = &self.tracing {
-            tracing.mark();
-        }
-        self.edges().take().map(Some)
-    }
-
-    fn between_levels(&self) -> Result<(), Error> {
-        if let Some(tracing) = &self.tracing {
-            tracing.between_levels();
-        }
-        Ok(())
-    }
-
-    /// With a database server, its statements replace the pages: causes in the server are shares of their time. The pages stay as kinds of
-    /// transactions.
-    fn with_requests(&self, loaded: Level, edges: &[Edge]) -> Level {
-        let (true, [begin, end]) = (self.dsn.is_some(), edges) else { return loaded };
-        let seen = self.level(loaded.index, begin, end, loaded.ended.clone());
-        let result = LevelResult {
-            workload: loaded.result.workload,
-            by_transaction: loaded.result.by_transaction,
-            // They are of pages, which keep them: as a share of statements they would be another number.
-            errors: 0,
-            errors_by_code: BTreeMap::new(),
-            slo: loaded.result.slo,
-            arrivals: loaded.result.arrivals,
-            ..seen.result
-        };
-        Level { users: loaded.users, result, warmup: loaded.warmup, ..seen }
     }
 }
 
