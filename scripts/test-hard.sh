@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test-hard.sh: what takes too long for every change: the tests marked `#[ignore = "long: make test-hard"]`, every command of the book, the web API
-# for API_SECONDS (300), then the fuzz targets for FUZZ_SECONDS (900) in all. Adds what was run, and what it found, to bench/hard/log.md: commit that.
+# test-hard.sh: what takes too long for every change: the tests marked `#[ignore = "long: make test-hard"]`, every command of the book, the page in all its looks,
+# the web API for API_SECONDS (300), then the fuzz targets for FUZZ_SECONDS (900) in all. Adds what was run, and what it found, to bench/hard/log.md: commit that.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}
@@ -30,7 +30,7 @@ if [[ -z ${FUZZ_TARGETS:-} ]]; then
 	passed=$(sed -n 's/^test result: .* \([0-9]*\) passed; .*/\1/p' "$output" | paste -sd+ | bc)
 	failed=$(sed -n 's/^test result: .* \([0-9]*\) failed; .*/\1/p' "$output" | paste -sd+ | bc)
 	printf '| long tests | %s | %s | | %s |\n' "$((${passed:-0} + ${failed:-0}))" $((SECONDS - begin)) "${failed:-0} failed" >>"$log"
-	for script in scripts/test-guide.sh "env API_SECONDS=${API_SECONDS:-300} scripts/test-api.sh"; do
+	for script in scripts/test-guide.sh "env WHYSO_PAGE=all WHYSO=$CARGO_TARGET_DIR/release/whyso scripts/test-page.sh" "env API_SECONDS=${API_SECONDS:-300} scripts/test-api.sh"; do
 		echo "== $script"
 		begin=$SECONDS
 		failed=0

@@ -20,6 +20,7 @@ const SIGKILL: i32 = 9;
 static QUIET: RwLock<()> = RwLock::new(());
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_statement_that_scans_is_slower_and_costs_the_server_more_cpu_time() {
     let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
@@ -113,6 +114,7 @@ fn settings_are_put_back_and_paused_programs_resumed_even_after_a_kill() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_server_whose_work_takes_longer_does_less() {
     let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
@@ -127,6 +129,7 @@ fn a_server_whose_work_takes_longer_does_less() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn on_slower_storage_only_what_waits_for_it_takes_longer() {
     let _alone = QUIET.write().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();

@@ -224,6 +224,7 @@ at = [{ after = 1, restart = true }]
 "#;
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_study_starts_a_cluster_for_each_start_and_restarts_it_under_load() {
     let place = Place::new();
     std::fs::write(place.path().join("restart.toml"), STUDY).unwrap();
@@ -300,6 +301,7 @@ fn what_is_no_cluster_is_refused() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn several_servers_share_a_load_and_each_is_watched_and_put_back() {
     let (place, first, second) = (Place::new(), OwnServer::start(), OwnServer::start());
     let executed = |server: &OwnServer| -> u64 {

@@ -131,6 +131,7 @@ fn assert_history_shows_what_changed(place: &Place, recording: &str) {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn windows_of_a_run_are_compared_by_their_parts() {
     let place = Place::new();
     let (servers, knob) = (place.servers(), "max_connections=200");

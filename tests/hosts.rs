@@ -323,6 +323,7 @@ set = { sync_binlog = 1 }
 ";
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn a_study_over_two_machines_is_whole_although_one_is_killed() {
     if !can_be_lab() {
         return;

@@ -254,6 +254,7 @@ fn a_session_s_knob_is_swept_within_each_start() {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn servers_that_stand_ready_together_are_loaded_in_turns() {
     let place = Place::new();
     let duet =

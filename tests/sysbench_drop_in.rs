@@ -31,6 +31,7 @@ end";
 const SLEEPS: &str = "ffi.cdef('int usleep(unsigned int);')\nfunction event() ffi.C.usleep(1000000000) end";
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn both_streams_equal_sysbench_s_but_for_numbers() {
     let server = Server::start();
     let no_server = ["--mysql-socket=/nowhere", "run"];

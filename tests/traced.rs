@@ -245,6 +245,7 @@ fn assert_sleepers_are_apart(alone: &Value, level: &Value, text: &str) {
 }
 
 #[test]
+#[ignore = "long: make test-hard"]
 fn requests_of_other_clients_are_in_no_part_of_the_budget_and_are_reported_apart() {
     if !may_trace() {
         return;

@@ -2,7 +2,7 @@
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { barriersOf } from './axe.ts';
+import { barriersOf, LOOKS } from './axe.ts';
 import { launch, open, reportUrl } from './report.ts';
 
 let browser: Browser;
@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 describe('the report', () => {
-  test.each([['light', 1280], ['dark', 420]] as const)('has no barrier behind any of its tabs: %s, %i pixels wide', async (scheme, width) => {
+  test.each(LOOKS)('has no barrier behind any of its tabs: %s, %i pixels wide', async (scheme, width) => {
     const { page } = await open(browser, reportUrl, width, scheme);
     for (const summary of await page.locator('#causes summary').all()) await summary.click();
     for (const tab of await page.getByRole('tab').all()) {

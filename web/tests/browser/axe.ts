@@ -3,6 +3,11 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 
+const ALL_LOOKS = [['light', 1280], ['dark', 420]] as const;
+
+/** How the pages are looked at: by WHYSO_PAGE=all, which make test-hard sets, also dark and on a narrow screen. */
+export const LOOKS = process.env['WHYSO_PAGE'] === 'all' ? ALL_LOOKS : ALL_LOOKS.slice(0, 1);
+
 /** Findings that keep somebody from using the page, each with its first elements. */
 export async function barriersOf(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);

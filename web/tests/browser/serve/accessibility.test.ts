@@ -3,7 +3,7 @@
 import { cpSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { barriersOf } from '../axe.ts';
+import { barriersOf, LOOKS } from '../axe.ts';
 import { ID, ServeSession } from './session.ts';
 
 const OTHER = dirname(resolve(process.env['OTHER_REPORT_HTML'] ?? ''));
@@ -26,7 +26,7 @@ afterEach(async () => {
   await none.closePages();
 });
 
-describe.each([['light', 1280], ['dark', 420]] as const)('in the %s, %i pixels wide', (scheme, width) => {
+describe.each(LOOKS)('in the %s, %i pixels wide', (scheme, width) => {
   it('an empty list has no barrier, and shows how to begin', async () => {
     const { page } = await none.at('/', width, scheme);
     await page.getByText('No run is recorded in').waitFor();
