@@ -55,7 +55,6 @@ impl RecordedLoad<'_> {
         for (index, planned) in levels.iter().enumerate() {
             let left = levels.len() - index - 1;
             let (level, cut) = self.level(&mut engine, planned, (index as u32, left), recording)?;
-            self.listener.hear(News::LevelDone(&level));
             if let Some(problem) = recording.level(level) {
                 return Err(Error::Failed(problem));
             }
@@ -115,6 +114,8 @@ impl RecordedLoad<'_> {
             ends: false,
         };
         let (loaded, cut) = level::run(engine, &job, self.stop, &mut watch)?;
+        // Of its pages. With a server, the level that is recorded has the server's requests.
+        self.listener.hear(News::LevelDone(&loaded));
         let edges = watch.edges;
         record_event(&recording.recorder, "level_end", name);
         Ok((self.meanwhile.with_requests(loaded, &edges), cut))
