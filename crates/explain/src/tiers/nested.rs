@@ -1,5 +1,6 @@
 //! The budget of a request over all tiers.
 
+use super::cause::BY_TURNS_MIN;
 use super::model::{TierLine, TierPart, TierTime, UpstreamTime};
 use crate::budget::Part;
 
@@ -95,7 +96,7 @@ impl BudgetLines<'_> {
                     depth,
                     tier: tier.name.clone(),
                     part: Some(part.part),
-                    text: part_text(part, tier.is_database),
+                    text: part_text(part, tier),
                     ms,
                     ..TierLine::default()
                 }),
@@ -161,9 +162,13 @@ impl BudgetLines<'_> {
 }
 
 /// What threads of a tier do, in words that hold for any program, and for which file.
-fn part_text(part: &TierPart, is_database: bool) -> String {
+fn part_text(part: &TierPart, tier: &TierTime) -> String {
     let words = match part.part {
-        Part::TransitIn if is_database => "commands that waited to be picked up",
+        // Its thread had nothing to do for them, and was waiting for none of their servers.
+        Part::Other if tier.interleaved >= BY_TURNS_MIN => {
+            "waiting inside the program, for a pool, a lock or a timer"
+        }
+        Part::TransitIn if tier.is_database => "commands that waited to be picked up",
         Part::TransitIn => "waiting to be picked up",
         Part::NetSend => "waiting to send",
         part => part.words(),

@@ -328,3 +328,23 @@ fn a_page_of_several_requests_is_not_compared_with_one_request() {
     assert_eq!(tiers(&failed)[0].page_ms, None);
     assert_eq!((several[0].page_ms, several[0].lines[0].text.as_str()), (None, "a request to web"));
 }
+
+/// An event loop whose requests share one connection to a server behind, so that the loop asks for them after it has picked others.
+#[test]
+fn requests_that_wait_inside_an_event_loop_point_at_what_it_has_too_few_of() {
+    let mut web = tier_counters("web", 100.0, 0.0, &[(State::Cpu, 20.0), (State::NetReceive, 4_400.0)]);
+    web.push(counter("web", tier::TIER, tier::INTERLEAVED, "", 100.0));
+    let nodes = vec![node("web", PROGRAM, "tcp 80", web)];
+    let level = LevelInput { end_ns: 10_000_000_000, nodes, ..LevelInput::default() };
+    let words = headline(&tiers(&Input { levels: vec![level], ..Input::default() })).unwrap();
+    assert!(
+        words.contains("99.5 % of that is waiting inside the program, for a pool, a lock or a timer in web."),
+        "{words}"
+    );
+    assert!(
+        words.ends_with(
+            "look for a pool of connections that is too small, or for a lock or a timer of its own."
+        ),
+        "{words}"
+    );
+}

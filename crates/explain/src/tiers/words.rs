@@ -2,7 +2,7 @@
 
 use whyso_words::{milliseconds, number, percent};
 
-use super::cause::is_of_page;
+use super::cause::{BY_TURNS_MIN, is_of_page};
 use super::model::{TierCause, TierLine, TierTime};
 use super::nested::INTERLEAVED_MIN;
 use crate::budget::Part;
@@ -124,6 +124,14 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
         None if is_of_page(tier, line) => format!(
             "{name} did not have these requests then: look at the way to it, at connections being made, and at the load's own machine."
         ),
+        None if line.part == Some(Part::Other)
+            && of.is_some_and(|other| other.interleaved >= BY_TURNS_MIN) =>
+        {
+            format!(
+                "The thread of {name} had nothing to do for them then: look for a pool of connections that is too small, or for a lock or a \
+                 timer of its own."
+            )
+        }
         None if line.part == Some(Part::Runqueue) => "The CPUs are full.".to_string(),
         None => String::new(),
     }
