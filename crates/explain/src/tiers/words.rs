@@ -113,7 +113,7 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
         }
         Some(TierCause::DelayedAck) => format!(
             "The kernel acknowledged late, at least once for every two requests. A server that sends an answer in several pieces waits for \
-             that: let {name} send it at once, or set TCP_NODELAY."
+             that. If {name} does so, or a proxy before it, let it send the answer at once, or set TCP_NODELAY."
         ),
         Some(TierCause::EphemeralPorts) => "Local ports to a server behind ran out meanwhile.".to_string(),
         None if line.part == Some(Part::TransitIn) && of.is_some_and(|other| !other.is_database) => {
