@@ -4,7 +4,7 @@ import { cpSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, ServeSession, exportAs, shown } from './session.ts';
+import { ID, ServeSession, exportAs, shown, toFirstChart } from './session.ts';
 
 /** Another start of the same workload, with another setting. */
 const OTHER = dirname(resolve(process.env['OTHER_REPORT_HTML'] ?? ''));
@@ -22,11 +22,8 @@ afterAll(() => session?.stop());
 
 afterEach(() => session.closePages());
 
-/** The first chart has a line of each; charts that are not in sight are not read. */
-async function drawn(page: Page): Promise<void> {
-  await page.locator('.chart').first().scrollIntoViewIfNeeded();
-  await page.locator('.chart').first().locator('li b').nth(1).waitFor();
-}
+/** The first chart has a line of each run. */
+const drawn = (page: Page) => toFirstChart(page, 2);
 const table = (page: Page, title: string) => page.locator('section', { has: page.getByRole('heading', { name: title }) }).first();
 
 describe('a comparison of two runs', () => {

@@ -2,7 +2,7 @@
 
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, ServeSession, bytesOf, shown } from './session.ts';
+import { ID, ServeSession, bytesOf, shown, toFirstChart } from './session.ts';
 
 let session: ServeSession;
 
@@ -183,8 +183,7 @@ describe('by the keyboard alone', () => {
     expect(await paper()).toBe('rgb(20, 24, 28)');
     await page.waitForFunction((was) => getComputedStyle(document.querySelector('.chart .legend i') as Element).backgroundColor !== was, light);
     await page.reload();
-    await page.locator('.chart').first().scrollIntoViewIfNeeded();
-    await page.locator('.chart .legend b').first().waitFor();
+    await toFirstChart(page);
     expect(await paper()).toBe('rgb(20, 24, 28)');
     await page.keyboard.press('d');
     expect(await paper()).toBe('rgb(253, 253, 252)');

@@ -5,6 +5,7 @@ import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Browser, Download, Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { HOSTILE, launch } from '../report.ts';
 
 /** The run of the report that is tested. */
@@ -87,12 +88,22 @@ export class ServeSession {
   async runPage(query = '', width = 1280, colorScheme: Scheme = 'light', id = ID): Promise<TestPage> {
     const opened = await this.at(`/runs/${id}${query}`, width, colorScheme);
     await opened.page.locator('#settings').waitFor({ state: 'attached' });
-    // Charts that are not in sight are not read.
-    if (!query.includes('#')) await opened.page.locator('.chart').first().scrollIntoViewIfNeeded();
-    else return opened;
-    await opened.page.locator('.chart .legend b').first().waitFor();
+    if (!query.includes('#')) await toFirstChart(opened.page);
     return opened;
   }
+}
+
+/**
+ * Scrolls to the first chart until it has this many lines. Charts out of sight are not read, and
+ * what is still to come above this one may push it out of sight again.
+ */
+export async function toFirstChart(page: Page, lines = 1): Promise<void> {
+  const chart = page.locator('.chart').first();
+  const drawn = async () => {
+    await chart.scrollIntoViewIfNeeded();
+    return chart.locator('.legend b').count();
+  };
+  await expect.poll(drawn, { timeout: 30_000 }).toBeGreaterThanOrEqual(lines);
 }
 
 /** What a download holds. */
