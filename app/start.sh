@@ -31,10 +31,12 @@ usage() {
 		                           where sessions are kept (default: files)
 		  --session-folder FOLDER  where to make a folder for the files of sessions (default: in the application's own folder)
 		  --session-changes N      how often a request changes its session's id (default: 0; with the trouble session-folder: 8)
+		  --access-log on|off      whether Apache writes a line for each request (default: on)
 		  --connections persistent|new
 		                           keep connections to the database, or make one for each request (default: persistent)
 		  --trouble hot-row        every view of an event holds the lock of its row while the page is made
 		  --trouble session-folder every request changes its session's id, in one folder of files that is written through to the disk
+		  --trouble log-file       every line of Apache's access log is written through to the disk
 		  --port N                 Apache's port on loopback (default: a free one)
 	TEXT
 }
@@ -252,7 +254,7 @@ render() {
 }
 
 start() {
-	local php=fpm workers='' max_clients=64 keep_alive=on sessions=files session_folder='' connections=persistent port='' troubles='' session_changes=''
+	local php=fpm workers='' max_clients=64 keep_alive=on sessions=files session_folder='' connections=persistent port='' troubles='' session_changes='' access_log=on
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--help | -h) usage && exit 0 ;;
@@ -267,8 +269,9 @@ start() {
 		--sessions) is_one_of "$1" "$2" files memcached && sessions=$2 ;;
 		--session-folder) session_folder=$2 ;;
 		--session-changes) is_small "$1" "$2" && session_changes=$2 ;;
+		--access-log) is_one_of "$1" "$2" on off && access_log=$2 ;;
 		--connections) is_one_of "$1" "$2" persistent new && connections=$2 ;;
-		--trouble) is_one_of "$1" "$2" hot-row session-folder && troubles=${troubles:+$troubles,}$2 ;;
+		--trouble) is_one_of "$1" "$2" hot-row session-folder log-file && troubles=${troubles:+$troubles,}$2 ;;
 		--port) is_port "$2" && port=$2 ;;
 		*) fail "$1 is no option: see start.sh --help" ;;
 		esac
@@ -278,7 +281,10 @@ start() {
 	if [[ ",$troubles," == *,session-folder,* ]] && [ "$sessions" != files ]; then
 		fail "the trouble session-folder needs --sessions files"
 	fi
-	[[ ",$troubles," != *,session-folder,* ]] || find_program e2fsprogs chattr >/dev/null
+	if [[ ",$troubles," == *,log-file,* ]] && [ "$access_log" != on ]; then
+		fail "the trouble log-file needs --access-log on"
+	fi
+	[[ ",$troubles," != *,session-folder,* && ",$troubles," != *,log-file,* ]] || find_program e2fsprogs chattr >/dev/null
 	workers=${workers:-16}
 	if [ -z "$session_changes" ]; then
 		session_changes=0
@@ -325,13 +331,17 @@ start() {
 		launch memcached "$memcached" -l 127.0.0.1 -p "$memcached_port" -U 0 -m 64
 		wait_for memcached "$STARTS_WITHIN_S" is_port_open "$memcached_port"
 	fi
-	local define=-DMOD
+	local define=(-DMOD)
 	if [ "$php" = fpm ]; then
-		define=-DFPM
+		define=(-DFPM)
 		launch php-fpm "$fpm" --nodaemonize --php-ini "$home/php/php.ini" --fpm-config "$home/conf/php-fpm.conf"
 		wait_for php-fpm "$STARTS_WITHIN_S" test -S "$home/run/fpm-status.sock"
 	fi
-	launch httpd "$apache" -d "$home" -f "$home/conf/httpd.conf" "$define" -DFOREGROUND
+	if [ "$access_log" = on ]; then
+		define+=(-DLOG)
+		[[ ",$troubles," != *,log-file,* ]] || write_log_through
+	fi
+	launch httpd "$apache" -d "$home" -f "$home/conf/httpd.conf" "${define[@]}" -DFOREGROUND
 	wait_for httpd "$STARTS_WITHIN_S" is_port_open "$port"
 	{
 		echo "folder $home"
@@ -398,6 +408,14 @@ write_settings() {
 	render "$SOURCE/conf/php-fpm.conf" "$home/conf/php-fpm.conf"
 	render "$SOURCE/conf/php.ini" "$home/php/php.ini"
 	render "$SOURCE/conf/my.cnf" "$home/conf/my.cnf"
+}
+
+# Each line of the access log is on the disk before the process that wrote it goes on, as where a file system is mounted with sync.
+write_log_through() {
+	local log=$home/log/access.log
+	: >"$log"
+	chattr +S "$log" || fail "the trouble log-file needs a file that can be written through, as on ext4: name another folder in WHYSO_APP_PARENT"
+	[ "$(id -u)" -ne 0 ] || chown nobody:nogroup "$log"
 }
 
 start_database() {

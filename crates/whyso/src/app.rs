@@ -44,6 +44,9 @@ pub(crate) struct AppArgs {
     /// How often a request changes its session's id [default: 0, or 8 with the trouble session-folder]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=99))]
     session_changes: Option<u8>,
+    /// Whether Apache writes a line for each request
+    #[arg(long, value_enum, default_value = "on")]
+    access_log: LogChoice,
     /// Keep connections to the database, or make one for each request
     #[arg(long, value_enum, default_value = "persistent")]
     connections: ConnectionsChoice,
@@ -68,6 +71,12 @@ enum SessionsChoice {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogChoice {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ConnectionsChoice {
     Persistent,
     New,
@@ -79,6 +88,8 @@ enum TroubleChoice {
     HotRow,
     /// Every request makes and removes files of sessions, in one folder that is written through to the disk
     SessionFolder,
+    /// Every line of the access log is written through to the disk
+    LogFile,
 }
 
 pub(crate) fn run(command: AppCommand) -> Result<()> {
@@ -94,6 +105,7 @@ impl AppArgs {
         let trouble = |choice| match choice {
             TroubleChoice::HotRow => Trouble::HotRow,
             TroubleChoice::SessionFolder => Trouble::SessionFolder,
+            TroubleChoice::LogFile => Trouble::LogFile,
         };
         AppSpec {
             php_in_apache: self.php == PhpChoice::Mod,
@@ -103,6 +115,7 @@ impl AppArgs {
             sessions_in_memcached: self.sessions == SessionsChoice::Memcached,
             session_folder: self.session_folder,
             session_changes: self.session_changes,
+            no_access_log: self.access_log == LogChoice::Off,
             new_connections: self.connections == ConnectionsChoice::New,
             troubles: self.trouble.into_iter().map(trouble).collect(),
             port: self.port,

@@ -27,6 +27,8 @@ pub enum Trouble {
     HotRow,
     /// Every request makes and removes files of sessions, in one folder that is written through to the disk.
     SessionFolder,
+    /// Every line of the access log is written through to the disk.
+    LogFile,
 }
 
 impl Trouble {
@@ -34,6 +36,7 @@ impl Trouble {
         match self {
             Trouble::HotRow => "hot-row",
             Trouble::SessionFolder => "session-folder",
+            Trouble::LogFile => "log-file",
         }
     }
 }
@@ -53,6 +56,8 @@ pub struct AppSpec {
     pub session_folder: Option<PathBuf>,
     /// How often a request changes its session's id, 0 to 99.
     pub session_changes: Option<u8>,
+    /// Apache writes no line for each request.
+    pub no_access_log: bool,
     /// Each request connects to the database.
     pub new_connections: bool,
     pub troubles: Vec<Trouble>,
@@ -67,6 +72,7 @@ impl AppSpec {
         add("--php", if self.php_in_apache { "mod" } else { "fpm" }.to_string());
         add("--keep-alive", self.keep_alive.to_string());
         add("--sessions", if self.sessions_in_memcached { "memcached" } else { "files" }.to_string());
+        add("--access-log", if self.no_access_log { "off" } else { "on" }.to_string());
         add("--connections", if self.new_connections { "new" } else { "persistent" }.to_string());
         if let Some(workers) = self.workers {
             add("--workers", workers.to_string());

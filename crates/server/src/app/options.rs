@@ -6,8 +6,17 @@ use std::str::FromStr;
 use super::{AppSpec, Trouble};
 
 /// Names of the options, as [`AppSpec::set`] takes them.
-const NAMES: [&str; 8] =
-    ["php", "workers", "max_clients", "keep_alive", "sessions", "session_changes", "connections", "trouble"];
+const NAMES: [&str; 9] = [
+    "php",
+    "workers",
+    "max_clients",
+    "keep_alive",
+    "sessions",
+    "session_changes",
+    "access_log",
+    "connections",
+    "trouble",
+];
 const KEPT_S_MAX: u16 = 999;
 const CHANGES_MAX: u8 = 99;
 
@@ -77,14 +86,16 @@ impl AppSpec {
                 Some(changes) => self.session_changes = Some(changes),
                 None => return wrong("0 to 99"),
             },
+            "access_log" if is("on") || is("off") => self.no_access_log = is("off"),
+            "access_log" => return wrong("true or false"),
             "connections" if is("persistent") || is("new") => self.new_connections = is("new"),
             "connections" => return wrong("\"persistent\" or \"new\""),
             "trouble" => {
-                let troubles = [Trouble::HotRow, Trouble::SessionFolder];
+                let troubles = [Trouble::HotRow, Trouble::SessionFolder, Trouble::LogFile];
                 self.troubles = match troubles.into_iter().find(|trouble| is(trouble.name())) {
                     Some(trouble) => vec![trouble],
                     None if is("none") => Vec::new(),
-                    None => return wrong("\"hot-row\", \"session-folder\" or \"none\""),
+                    None => return wrong("\"hot-row\", \"session-folder\", \"log-file\" or \"none\""),
                 };
             }
             _ => {
@@ -108,6 +119,9 @@ impl AppSpec {
         if self.sessions_in_memcached && self.troubles.contains(&Trouble::SessionFolder) {
             return Err("the trouble session-folder needs sessions = \"files\"".to_string());
         }
+        if self.no_access_log && self.troubles.contains(&Trouble::LogFile) {
+            return Err("the trouble log-file needs access_log = true".to_string());
+        }
         Ok(())
     }
 }
@@ -126,16 +140,20 @@ mod tests {
             ("sessions", "memcached"),
             ("session_changes", "3"),
             ("connections", "new"),
+            ("access_log", "off"),
         ] {
             spec.set(name, value).unwrap();
         }
         assert!(spec.php_in_apache && spec.sessions_in_memcached && spec.new_connections);
+        assert!(spec.no_access_log);
         assert_eq!((spec.max_clients, spec.session_changes), (Some(12), Some(3)));
         assert_eq!((spec.keep_alive, spec.check()), (KeepAlive::Off, Ok(())));
         spec.set("keep_alive", "15").unwrap();
         assert_eq!(spec.keep_alive, KeepAlive::Seconds(15));
         spec.set("trouble", "session-folder").unwrap();
         assert!(spec.check().unwrap_err().contains("needs sessions"));
+        spec.set("trouble", "log-file").unwrap();
+        assert!(spec.check().unwrap_err().contains("needs access_log"));
         spec.set("trouble", "none").unwrap();
         spec.set("workers", "2").unwrap();
         assert!(spec.check().unwrap_err().contains("PHP-FPM"));
@@ -150,6 +168,7 @@ mod tests {
             ("keep_alive", "0", "seconds from 1"),
             ("php", "cgi", "\"fpm\" or \"mod\""),
             ("session_changes", "100", "0 to 99"),
+            ("access_log", "2", "true or false"),
             ("trouble", "fire", "hot-row"),
         ] {
             let why = spec.set(name, value).unwrap_err();
