@@ -22,7 +22,7 @@ const NAMES: [(&str, Source); 4] = [
 ];
 
 /// Sources about taking stacks, those of other programs included.
-const OF_STACKS: [&str; 3] = ["stacks", "program_stacks", "programs"];
+const OF_STACKS: [&str; 4] = ["stacks", "program_stacks", "program_waits", "programs"];
 /// Series that only the tracer records.
 const OF_TRACER: [&str; 9] =
     ["trace", "threads", "appliers", "tier", "upstream", "file_waits", "pauses", "trace_cost", "sql"];

@@ -90,7 +90,7 @@ pub use activities::activity_of;
 pub use cpu::{cpu_use, server_cpu_s};
 pub use generator::rate_was_held;
 pub use in_flight::{explained_share, silence_s};
-pub use processes::THIS_MACHINE;
+pub use processes::{SEVERAL_HOSTS, THIS_MACHINE};
 pub use tiers::request_words;
 pub use whyso_model::slo;
 

@@ -6,6 +6,8 @@ use crate::model::{Evidence, FileWait, Finding, LevelInput, ProcessTime, SeriesN
 
 /// What the process of a recording is called that is of a machine without a server.
 pub const THIS_MACHINE: &str = "this machine";
+/// What the target of a recording of several hosts without a server is called.
+pub const SEVERAL_HOSTS: &str = "several hosts";
 /// Sampler of the threads' states; the instance is their role.
 const SOURCE: &str = "threads";
 /// Files that a level lists, those that were waited for longest.
@@ -113,11 +115,16 @@ fn sentence(name: &str, time: &ProcessTime, answers: bool) -> String {
         None => String::new(),
     };
     let thread_s = time.thread_s();
+    let were = if name == SEVERAL_HOSTS { "were" } else { "was" };
     let watched = format!(
-        "{name} was watched for {} s: {threads}{} s of their time{}",
+        "{name} {were} watched for {} s: {threads}{} s of their time{}",
         whyso_words::number(time.seconds),
         whyso_words::number(thread_s),
-        if answers { "" } else { ". It was not seen to answer requests" },
+        match (answers, name) {
+            (true, _) => "",
+            (false, SEVERAL_HOSTS) => ". They were not seen to answer requests",
+            (false, _) => ". It was not seen to answer requests",
+        },
     );
     let large = time.states.iter().filter(|state| share(state.s, thread_s) >= STATE_SHARE_MIN);
     let shares: Vec<String> = large

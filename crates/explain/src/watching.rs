@@ -36,9 +36,11 @@ impl Part {
     fn of(series: &SeriesName) -> Option<Part> {
         match (series.source.as_str(), series.metric.as_str()) {
             ("watch", "cpu_ns") => Some(Part::Samplers),
-            ("trace_cost" | "stacks" | "program_stacks" | "sql", "program_ns") => Some(Part::Programs),
+            ("trace_cost" | "stacks" | "program_stacks" | "program_waits" | "sql", "program_ns") => {
+                Some(Part::Programs)
+            }
             ("trace_cost", "tracer_cpu_ns") => Some(Part::Tracer),
-            ("stacks" | "program_stacks", "cpu_ns") => Some(Part::Stacks),
+            ("stacks" | "program_stacks" | "program_waits", "cpu_ns") => Some(Part::Stacks),
             ("sql", "cpu_ns") => Some(Part::Statements),
             ("recorder", "cpu_ns") => Some(Part::Recording),
             _ => None,

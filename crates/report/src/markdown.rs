@@ -195,7 +195,7 @@ fn recorded_levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation)
 fn tiers(out: &mut Markdown, explanation: &Explanation) {
     for tier in explanation.tiers.iter().filter(|tier| !tier.lines.is_empty()) {
         let level = if tier.level.is_empty() { String::new() } else { format!(" ({})", tier.level) };
-        out.heading(&format!("Where the time of a request to {} went{level}", tier.name));
+        out.heading(&format!("{}{level}", tier.title()));
         out.table(&["what it is", "ms", "share"]);
         for line in &tier.lines {
             // Blanks at the begin of a cell are not shown.

@@ -1,6 +1,6 @@
 /** The nested time budget of a request over several programs: where each line's bar lies. Pure. */
 
-import type { TierLine } from '../data/model.ts';
+import type { TierLine, TierTime } from '../data/model.ts';
 import { PARTS } from './budget.ts';
 
 /** Of a line that is no part of a program's own: the whole, the wait for a server behind, and what is too small for a line. */
@@ -12,6 +12,11 @@ export interface TierRow {
   from: number;
   to: number;
   color: string;
+}
+
+/** Of the table of its lines. */
+export function tierTitle(tier: TierTime): string {
+  return tier.page_ms === null ? `Where the time of a request to ${tier.name} went` : `Where the time went that users of ${tier.name} waited for`;
 }
 
 /** A row for each line. Lines of the same parent follow each other within its bar. */

@@ -191,7 +191,7 @@ impl HostsRecording {
     ) -> Result<HostsRecording, Error> {
         let has_server = hosts.hosts.iter().any(|host| host.server.is_some());
         // Levels of pages are none of the server's own load, which its causes would be shares of.
-        let process = (!has_server || plan.load.is_some()).then(|| "several hosts".to_string());
+        let process = (!has_server || plan.load.is_some()).then(|| whyso_explain::SEVERAL_HOSTS.to_string());
         let spec = RunSpec { process, ..plan.spec(&[]) };
         let info = facts::new_info(&plan.command_line, spec, ServerFacts::default(), None);
         let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;

@@ -1,6 +1,6 @@
 //! What the longest line of a request's time shows.
 
-use super::model::{TierCause, TierLine, TierTime};
+use super::model::{TierCause, TierFile, TierLine, TierPart, TierTime};
 use crate::budget::Part;
 use crate::level::Level;
 use crate::model::LoopKind;
@@ -11,6 +11,8 @@ const KEPT_MIN: f64 = 0.5;
 const BUSY_MIN: f64 = 0.5;
 /// From this share of a program's requests on, its threads work on several by turns.
 pub(super) const BY_TURNS_MIN: f64 = 0.5;
+/// From this share of the queue on, waits for a file after the answers explain it: threads pick up nothing meanwhile.
+const AFTER_MIN: f64 = 0.5;
 /// A smaller share of the time names no cause.
 const SHARE_MIN: f64 = 0.2;
 /// So many acknowledgements for each request were late.
@@ -24,11 +26,45 @@ const OF_SESSIONS: [&str; 2] = ["/sess", "session"];
 /// Endings of logs' paths.
 const OF_LOGS: [&str; 2] = [".log", "_log"];
 
-/// Threads that work on requests, or wait within them, in the mean.
+/// How long a request waited to be picked up.
+fn queue_ms(tier: &TierTime) -> f64 {
+    tier.parts.iter().filter(|part| part.part == Part::TransitIn).map(|part| part.ms).sum()
+}
+
+/// Threads that work on requests, wait within them, or do what is left to do after them, in the mean.
 fn busy_threads(tier: &TierTime) -> f64 {
-    let queue_ms: f64 =
-        tier.parts.iter().filter(|part| part.part == Part::TransitIn).map(|part| part.ms).sum();
-    tier.requests_per_s * (tier.mean_ms - queue_ms) / 1e3
+    let after_ms: f64 = tier.after.iter().map(|part| part.ms).sum();
+    tier.requests_per_s * (tier.mean_ms - queue_ms(tier) + after_ms) / 1e3
+}
+
+/// A file that threads waited for after their answers.
+pub(super) struct HeldAfter<'a> {
+    pub(super) path: &'a str,
+    /// For each request.
+    pub(super) ms: f64,
+}
+
+/// The file that holds a program's threads up after their answers, while requests wait to be picked up by them.
+pub(super) fn held_after(tier: &TierTime) -> Option<HeldAfter<'_>> {
+    let of_files = || {
+        tier.after
+            .iter()
+            .filter(|part| matches!(part.part, Part::KernelLock | Part::FileWrite | Part::FileSync))
+    };
+    let TierFile { path, .. } = of_files().find_map(|part| part.file.as_ref())?;
+    let for_path = |part: &TierPart| {
+        part.file.as_ref().filter(|file| file.path == *path).map_or(0.0, |file| part.ms * file.share)
+    };
+    let ms = of_files().map(for_path).sum();
+    (ms >= AFTER_MIN * queue_ms(tier)).then_some(HeldAfter { path, ms })
+}
+
+/// Threads that wait for this file have a cause.
+fn of_file(path: &str) -> Option<TierCause> {
+    if OF_SESSIONS.iter().any(|piece| path.contains(piece)) {
+        return Some(TierCause::SessionFiles);
+    }
+    OF_LOGS.iter().any(|ending| path.ends_with(ending)).then_some(TierCause::LogFile)
 }
 
 /// Whether a line of a first tier lies between the load and this tier.
@@ -67,6 +103,7 @@ pub(super) fn cause(tier: &TierTime, tiers: &[TierTime], level: &Level) -> Optio
     match part {
         Part::TransitIn if of.is_database => None,
         Part::TransitIn if of.interleaved >= BY_TURNS_MIN => Some(TierCause::EventLoop),
+        Part::TransitIn if let Some(held) = held_after(of) => of_file(held.path),
         Part::TransitIn if of.threads > 0.0 && of.kept_threads >= KEPT_MIN * of.threads => {
             Some(TierCause::KeepaliveIdle)
         }
@@ -75,14 +112,7 @@ pub(super) fn cause(tier: &TierTime, tiers: &[TierTime], level: &Level) -> Optio
             (busy_threads(of) >= BUSY_MIN * of.threads && of.threads > 0.0).then_some(TierCause::WorkerPool)
         }
         Part::KernelLock | Part::FileWrite => {
-            let file = of.parts.iter().find(|own| own.part == part)?.file.as_ref()?;
-            let is_log = OF_LOGS.iter().any(|ending| file.path.ends_with(ending));
-            let is_session = OF_SESSIONS.iter().any(|piece| file.path.contains(piece));
-            match (is_session, is_log) {
-                (true, _) => Some(TierCause::SessionFiles),
-                (_, true) => Some(TierCause::LogFile),
-                _ => None,
-            }
+            of_file(&of.parts.iter().find(|own| own.part == part)?.file.as_ref()?.path)
         }
         _ => None,
     }

@@ -195,6 +195,18 @@ impl Sums<'_> {
         of_threads.map(|counter| counter.increase).sum()
     }
 
+    /// What all threads spent in a state outside of requests.
+    fn outside_ns(&self, state: State) -> f64 {
+        let metric = format!("{}_ns", state.name());
+        let of_threads = self.counters.iter().filter(|counter| {
+            counter.series.source == THREADS
+                && counter.series.metric == metric
+                && (0.0..SUM_MAX).contains(&counter.increase)
+        });
+        let all_ns: f64 = of_threads.map(|counter| counter.increase).sum();
+        (all_ns - self.of(&tier::request_state(state))).max(0.0)
+    }
+
     /// The servers behind, by address.
     fn upstreams(&self) -> Vec<UpstreamSums> {
         let mut found: Vec<UpstreamSums> = Vec::new();
@@ -224,6 +236,24 @@ struct UpstreamSums {
     asked: f64,
     ns: f64,
     late_ns: f64,
+}
+
+/// What threads of a program did outside of its requests, for each of them. What they wait for when there is nothing to do is left out.
+fn after(facts: &TierFacts<'_>, sums: &Sums<'_>, requests: f64) -> Vec<TierPart> {
+    let states = [
+        (State::Cpu, Part::Cpu),
+        (State::KernelLock, Part::KernelLock),
+        (State::FileRead, Part::FileRead),
+        (State::FileWrite, Part::FileWrite),
+        (State::FileSync, Part::FileSync),
+    ];
+    let part = |(state, part)| TierPart {
+        file: facts.main_file(state),
+        ..TierPart::new(part, sums.outside_ns(state) / 1e6 / requests)
+    };
+    let mut parts: Vec<TierPart> = states.map(part).into_iter().filter(|part| part.ms > 0.0).collect();
+    parts.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    parts
 }
 
 /// `None`: too few requests were answered.
@@ -267,6 +297,8 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
     }
     parts.retain(|part| part.ms > 0.0);
     parts.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    let is_program = sums.source == tier::TIER;
+    let after = if is_program { after(facts, sums, requests) } else { Vec::new() };
     let waited = sums.upstreams();
     // Of a thread that works on several requests by turns, the waits of the thread are not those of the requests. They only divide these.
     let all_waited_ns: f64 = waited.iter().map(|sums| sums.ns).sum();
@@ -282,7 +314,6 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
     };
     let mut upstreams: Vec<UpstreamTime> = waited.into_iter().map(upstream).collect();
     upstreams.sort_by(|a, b| b.ms.total_cmp(&a.ms));
-    let is_program = sums.source == tier::TIER;
     Some(TierTime {
         name: facts.name.to_string(),
         is_database: !is_program,
@@ -295,6 +326,7 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
         page_ms: None,
         unaccounted_ms: ms(request_ns - in_states_ns),
         parts,
+        after: if interleaved >= cause::BY_TURNS_MIN { Vec::new() } else { after },
         upstreams,
         interleaved,
         unseen: (unseen / requests).min(1.0),

@@ -28,6 +28,9 @@ pub struct TierTime {
     pub unaccounted_ms: f64,
     /// Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`.
     pub parts: Vec<TierPart>,
+    /// What its threads did outside of requests, for each request, such as writing a log after the answer: work on CPUs, files, and locks inside
+    /// the kernel; the longest first. Empty where that is not known.
+    pub after: Vec<TierPart>,
     /// Servers behind it that a request waited for, the longest wait first.
     pub upstreams: Vec<UpstreamTime>,
     /// Share of its requests whose thread worked on others meanwhile, 0 to 1.
@@ -48,6 +51,16 @@ pub struct TierTime {
     pub cause: Option<TierCause>,
 }
 
+impl TierTime {
+    /// Of the table of its lines.
+    pub fn title(&self) -> String {
+        match self.page_ms {
+            Some(_) => format!("Where the time went that users of {} waited for", self.name),
+            None => format!("Where the time of a request to {} went", self.name),
+        }
+    }
+}
+
 /// What most of a request's time shows, by measured time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "kebab-case")]
@@ -62,7 +75,7 @@ pub enum TierCause {
     EventLoop,
     /// Threads queue for the inode of a folder or file of sessions.
     SessionFiles,
-    /// Threads queue for the inode of a log, which one of them writes at a time.
+    /// Threads queue for the inode of a log, which one of them writes at a time, within requests or after them.
     LogFile,
     /// Local ports to a server behind ran out, or nearly.
     EphemeralPorts,

@@ -2,7 +2,7 @@
 
 use whyso_words::{milliseconds, number, percent};
 
-use super::cause::{BY_TURNS_MIN, is_of_page};
+use super::cause::{BY_TURNS_MIN, held_after, is_of_page};
 use super::model::{TierCause, TierLine, TierTime};
 use super::nested::INTERLEAVED_MIN;
 use crate::budget::Part;
@@ -87,7 +87,20 @@ fn place(line: &TierLine) -> String {
 fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
     let name = &line.tier;
     let of = tiers.iter().find(|other| other.name == line.tier);
+    let held = of.filter(|_| line.part == Some(Part::TransitIn)).and_then(held_after);
     match tier.cause {
+        cause @ (Some(TierCause::LogFile | TierCause::SessionFiles) | None) if let Some(held) = &held => {
+            let remedy = match cause {
+                Some(TierCause::LogFile) => ": buffer the log, or write it through a pipe",
+                Some(_) => ": keep sessions in memory, such as in memcached, or in several folders",
+                None => "",
+            };
+            format!(
+                "After its answers, {name} waited for {}, {} ms for each request, and picked up nothing meanwhile{remedy}.",
+                held.path,
+                number(held.ms),
+            )
+        }
         Some(TierCause::Upstream) => "Record it, too, by --process or --dsn.".to_string(),
         Some(TierCause::KeepaliveIdle) => {
             let (kept, threads) = of.map_or((0.0, 0.0), |other| (other.kept_threads, other.threads));

@@ -16,7 +16,7 @@ pub(crate) fn tiers(tiers: &[TierTime]) -> String {
 }
 
 fn table(tier: &TierTime) -> String {
-    let title = format!("Where the time of a request to {} went", clean(&tier.name));
+    let title = clean(&tier.title());
     let count = whole(tier.requests.round() as u64);
     let mut rows = vec![["", "ms", "share"].map(str::to_string).to_vec()];
     rows.extend(tier.lines.iter().map(row));
@@ -43,17 +43,22 @@ mod tests {
             share,
             ..TierLine::default()
         };
-        let tier = TierTime {
+        let of_requests = TierTime {
             name: "apache2".to_string(),
             requests: 1_200.0,
             lines: vec![line(0, "a request to apache2", 12.0, 1.0), line(2, "waiting on locks", 9.0, 0.75)],
             ..TierTime::default()
         };
-        let text = tiers(&[tier, TierTime::default()]);
+        let text = tiers(&[of_requests.clone(), TierTime::default()]);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         assert_eq!(lines[0], "Where the time of a request to apache2 went (mean of 1,200)");
         assert_eq!(lines[2], "a request to apache2  12  100 %");
         assert_eq!(lines[3], "    waiting on locks   9   75 %");
         assert_eq!(tiers(&[]), "");
+        let loaded = TierTime { page_ms: Some(13.0), ..of_requests };
+        assert!(
+            tiers(&[loaded])
+                .starts_with("Where the time went that users of apache2 waited for (mean of 1,200)")
+        );
     }
 }
