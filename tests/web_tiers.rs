@@ -4,61 +4,16 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::app::{self, can_be_app};
-use common::{Place, finish, output, text};
+use common::app::{App, can_be_app};
+use common::{finish, output, text};
 use serde_json::Value;
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 const BOUND: Duration = Duration::from_secs(60);
 const USERS: usize = 8;
-
-/// The sample application; it ends with this.
-struct App {
-    place: Place,
-    printed: String,
-}
-
-impl App {
-    fn start(options: &[&str]) -> App {
-        let place = Place::new();
-        // Root's programs run as nobody, who has to enter.
-        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
-        let mut app = App { place, printed: String::new() };
-        let started = output(&mut app.whyso(&[&["server", "app", "start"][..], options].concat()));
-        assert!(started.status.success(), "{started:?}");
-        app.printed = text(&started.stdout).to_string();
-        app
-    }
-
-    fn whyso(&self, args: &[&str]) -> Command {
-        let mut command = self.place.whyso(args);
-        command.env("WHYSO_APP_PARENT", self.place.path());
-        command
-    }
-
-    fn value(&self, begin: &str) -> &str {
-        app::value(&self.printed, begin)
-    }
-
-    fn pid(&self, program: &str) -> &str {
-        app::pid(&self.printed, program)
-    }
-
-    fn port(&self) -> u16 {
-        self.value("http://127.0.0.1:").trim_end_matches('/').parse().unwrap()
-    }
-}
-
-impl Drop for App {
-    fn drop(&mut self) {
-        let _ = self.whyso(&["server", "app", "stop"]).output();
-    }
-}
 
 /// Asks for a page, and returns how long the answer took, in milliseconds.
 fn ask(port: u16, path: &str) -> f64 {

@@ -112,17 +112,7 @@ pub(crate) fn describe(nodes: &[ClusterNode], info: &mut RunInfo) {
     let Some((loaded, others)) = nodes.split_first() else { return };
     info.node = Some(NodeFacts { endpoint: info.server.endpoint.clone(), ..loaded.facts() });
     info.nodes = others.iter().map(ClusterNode::facts).collect();
-    let (programs, others): (Vec<&ClusterNode>, Vec<&ClusterNode>) =
-        others.iter().partition(|node| node.processes.is_some());
-    if !programs.is_empty() {
-        let names: Vec<String> = programs.iter().map(|node| node.name.clone()).collect();
-        info.not_measured.push(NotMeasured::new(
-            Missing::Other,
-            format!("the stacks of waits of {}", whyso_words::list(&names)),
-            "of the programs after the first target, the requests, the states of threads and the waits by file are traced, and --stacks-of all samples what they do on CPUs",
-        ));
-    }
-    if others.iter().any(|node| !node.is_loaded) {
+    if others.iter().any(|node| node.processes.is_none() && !node.is_loaded) {
         info.not_measured.push(NotMeasured::new(
             Missing::Other,
             "requests, locks and statements of the nodes that are not loaded",

@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use whyso_model::{Missing, NotMeasured};
 use whyso_record::Recorder;
 use whyso_record::run::RunInfo;
-use whyso_tracing::{NodeTracing, TracedNode, TracedProgram, Tracing};
+use whyso_tracing::{NodeTracing, OtherStacks, TracedNode, TracedProgram, Tracing};
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::Error;
@@ -27,11 +27,11 @@ pub(crate) struct OtherNodes<'a> {
 }
 
 impl<'a> OtherNodes<'a> {
-    /// Begins to watch the nodes after the first. `trace`: their threads, too.
+    /// Begins to watch the nodes after the first. `trace`: their threads, too, and the stacks of programs.
     pub(crate) fn watch(
         nodes: &'a [ClusterNode],
         interval: Duration,
-        (runtime, trace): (&Runtime, bool),
+        (runtime, trace): (&Runtime, Option<OtherStacks>),
         recorder: &Recorder,
         info: &mut RunInfo,
     ) -> Result<OtherNodes<'a>, Error> {
@@ -48,14 +48,21 @@ impl<'a> OtherNodes<'a> {
     pub(crate) fn watch_all(
         others: &'a [ClusterNode],
         interval: Duration,
-        (runtime, trace): (&Runtime, bool),
+        (runtime, trace): (&Runtime, Option<OtherStacks>),
         recorder: &Recorder,
         info: &mut RunInfo,
     ) -> Result<OtherNodes<'a>, Error> {
         let watchers =
             others.iter().map(|node| watch(node, interval, recorder)).collect::<Result<Vec<_>, Error>>()?;
-        let tracing = trace.then(|| trace_threads(others, runtime, recorder, info)).flatten();
+        let tracing = trace.and_then(|stacks| trace_threads(others, stacks, runtime, recorder, info));
         Ok(OtherNodes { nodes: others, watchers, tracing, processes: None })
+    }
+
+    /// A level has ended, and the next has not begun.
+    pub(crate) fn between_levels(&self) {
+        if let Some(tracing) = &self.tracing {
+            tracing.between_levels();
+        }
     }
 
     /// Whether there are nodes, the first one included, that are followed into new processes.
@@ -117,6 +124,7 @@ fn watch(node: &ClusterNode, interval: Duration, recorder: &Recorder) -> Result<
 
 fn trace_threads(
     others: &[ClusterNode],
+    stacks: OtherStacks,
     runtime: &Runtime,
     recorder: &Recorder,
     info: &mut RunInfo,
@@ -136,8 +144,19 @@ fn trace_threads(
     if traced.is_empty() && programs.is_empty() {
         return None;
     }
-    match NodeTracing::begin(traced, &programs, recorder.clone()) {
-        Ok(tracing) => Some(tracing),
+    let begun = NodeTracing::begin(traced, &programs, stacks, recorder.clone(), &mut info.not_measured);
+    match begun {
+        Ok(tracing) => {
+            if !programs.is_empty() && !stacks.sampling.takes_waits() {
+                let names: Vec<String> = programs.into_iter().map(|program| program.name).collect();
+                info.not_measured.push(NotMeasured::new(
+                    Missing::Other,
+                    format!("the stacks of {}", whyso_words::list(&names)),
+                    "--stacks takes them",
+                ));
+            }
+            Some(tracing)
+        }
         Err(error) => {
             let names: Vec<String> = others.iter().map(|node| node.name.clone()).collect();
             let what = format!("the threads of {}", whyso_words::list(&names));

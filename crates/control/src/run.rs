@@ -38,8 +38,7 @@ use crate::several_servers::{self, Preparing};
 use crate::source::WorkloadContext;
 use crate::sweep::{PendingLevel, Sweep, find_best, list_levels};
 use crate::{Error, Plan, statement_work};
-use whyso_tracing::FollowSpec;
-use whyso_tracing::{Tracing, TracingSpec};
+use whyso_tracing::{FollowSpec, OtherStacks, Tracing, TracingSpec};
 
 /// Carries out a plan: server, data, levels, recording. What was recorded before a failure is kept.
 ///
@@ -211,9 +210,9 @@ impl PreparedRun<'_> {
         }
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
         let recorder = recording.recorder.clone();
-        let Plan { interval, trace, .. } = self.plan;
-        let others =
-            OtherNodes::watch(nodes, *interval, (&self.runtime, *trace), &recorder, &mut recording.info)?;
+        let Plan { interval, trace, stacks, stacks_of, .. } = *self.plan;
+        let traced = (&self.runtime, trace.then_some(OtherStacks { sampling: stacks, of: stacks_of }));
+        let others = OtherNodes::watch(nodes, interval, traced, &recorder, &mut recording.info)?;
         let wanted = TracingSpec {
             // Here is no part of a load that others send.
             trace: self.plan.trace && !self.plan.has_generators(),

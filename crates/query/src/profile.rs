@@ -210,7 +210,7 @@ fn why_no_stacks(recording: &Recording) -> String {
 }
 
 /// By a state's name: the metrics that its time belongs to, as places in what was asked for.
-fn places_of_states(by: &[String]) -> Result<BTreeMap<&'static str, Vec<usize>>, Error> {
+pub(crate) fn places_of_states(by: &[String]) -> Result<BTreeMap<&'static str, Vec<usize>>, Error> {
     let metrics = metrics();
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, name) in by.iter().enumerate() {

@@ -10,10 +10,10 @@ use whyso_model::State;
 use whyso_profile::{FunctionName, OBSERVER_ROLE, Profile, ProfileSample, functions};
 use whyso_record::data::{SeriesKey, StackFrame};
 use whyso_record::run::Window;
-use whyso_record::{ProgramTotal, Recording};
+use whyso_record::{ProgramTotal, Recording, StackSum};
 
 use crate::level_series::{add_one, each_value};
-use crate::profile::{RecordedProfile, profile_in};
+use crate::profile::{RecordedProfile, places_of_states, profile_in};
 use crate::{Error, ThreadFilter};
 
 /// Names that an error lists at most.
@@ -63,26 +63,50 @@ pub fn programs_in(recording: &Recording, window: Window, most: usize) -> Result
     Ok(ProgramsIn { lines, cpus, is_sampled, sampled_s: sampled_window.seconds(), lost })
 }
 
-/// The profile of one program: its time on CPUs. A part of the name is enough if no other program has it.
+/// The profile of one program by the metrics that are named. A part of the name is enough if no other program has it.
 ///
 /// # Errors
-/// No program was sampled, there is none of this name, or the files can't be read.
+/// - No program was sampled, or there is none of this name.
+/// - Only waits are asked for, and none of this program was recorded.
+/// - A metric is not known, or the files can't be read.
 pub fn program_profile_in(
     recording: &Recording,
     window: Window,
     program: &str,
+    by: &[String],
 ) -> Result<RecordedProfile, Error> {
     check_sampled(recording)?;
+    let places = places_of_states(by)?;
     let totals = recording.program_sums(window)?;
-    let program = program_called(&totals, program)?;
+    let waits = recording.program_wait_sums(window)?;
+    let names = totals.iter().map(|total| &total.program).chain(waits.iter().map(|wait| &wait.program));
+    let program = program_called(names.collect(), program)?;
+    let mut of_waits = waits.iter().filter(|wait| wait.program == program).peekable();
+    if of_waits.peek().is_none() && !places.contains_key(State::Cpu.name()) {
+        return Err(Error::NotRecorded(format!(
+            "no wait of {program} was recorded in this window: --stacks takes those of the programs that a recording names"
+        )));
+    }
     let mut frames = recording.program_frames()?;
     let of_program = totals.iter().filter(|total| total.program == program);
     let mut recorded = RecordedProfile { part: 1.0, ..RecordedProfile::default() };
-    recorded.profile.metrics = vec![State::Cpu.name().to_string()];
+    recorded.profile.metrics = by.to_vec();
     for total in of_program {
-        recorded.profile.samples.push(sample_of(total));
-        recorded.threads.push((0, total.origin.to_string()));
+        for metric in places.get(State::Cpu.name()).into_iter().flatten() {
+            recorded.profile.samples.push(sample_of(total.stack, total.sum, *metric));
+            recorded.threads.push((0, total.origin.to_string()));
+        }
         recorded.samples += total.sum.count;
+    }
+    for wait in of_waits {
+        let metrics = places.get(&*wait.state).map_or(&[][..], Vec::as_slice);
+        for metric in metrics {
+            recorded.profile.samples.push(sample_of(wait.stack, wait.sum, *metric));
+            recorded.threads.push((0, "process".to_string()));
+        }
+        if !metrics.is_empty() {
+            recorded.waits += wait.sum.count;
+        }
     }
     let used: BTreeSet<u32> = recorded.profile.samples.iter().map(|sample| sample.stack).collect();
     frames.retain(|frame| used.contains(&frame.stack));
@@ -95,18 +119,17 @@ pub fn program_profile_in(
 }
 
 fn check_sampled(recording: &Recording) -> Result<(), Error> {
-    if recording.has_program_stacks() {
+    if recording.has_program_stacks() || recording.has_program_waits() {
         return Ok(());
     }
     Err(Error::NotRecorded(
-        "this run holds no stacks of programs other than the server: record it with --stacks-of all"
+        "this run holds no stacks of programs other than the server: record it with --stacks-of all, or name the program, too, and give --stacks"
             .to_string(),
     ))
 }
 
 /// The whole name of a program.
-fn program_called(totals: &[ProgramTotal], asked: &str) -> Result<Arc<str>, Error> {
-    let names: BTreeSet<&Arc<str>> = totals.iter().map(|total| &total.program).collect();
+fn program_called(names: BTreeSet<&Arc<str>>, asked: &str) -> Result<Arc<str>, Error> {
     if let Some(name) = names.iter().find(|name| &****name == asked) {
         return Ok(Arc::clone(name));
     }
@@ -130,11 +153,10 @@ fn program_called(totals: &[ProgramTotal], asked: &str) -> Result<Arc<str>, Erro
     }))
 }
 
-fn sample_of(total: &ProgramTotal) -> ProfileSample {
-    let sum = total.sum;
+fn sample_of(stack: u32, sum: StackSum, metric: usize) -> ProfileSample {
     ProfileSample {
-        stack: total.stack,
-        metric: 0,
+        stack,
+        metric,
         weight_ns: sum.weight_ns as f64,
         count: sum.count,
         variance_ns2: sum.variance_ns2,
@@ -175,7 +197,7 @@ fn sampled_programs(
         let profile = Profile {
             metrics: vec![State::Cpu.name().to_string()],
             stacks: totals.iter().filter_map(own).collect(),
-            samples: totals.iter().map(|total| sample_of(total)).collect(),
+            samples: totals.iter().map(|total| sample_of(total.stack, total.sum, 0)).collect(),
             ..Profile::default()
         };
         let ns: u64 = totals.iter().map(|total| total.sum.weight_ns).sum();

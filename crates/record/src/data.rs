@@ -192,6 +192,23 @@ pub struct ProgramSample {
     pub weight_ns: u64,
 }
 
+/// A thread of a program other than the server waited, and the wait was chosen to be recorded with its stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramWait {
+    /// When the thread was woken.
+    pub t_ns: i64,
+    pub tid: u32,
+    /// As of [`ProgramSample`].
+    pub program: String,
+    /// What the thread was in: "lock", "kernel_lock", ….
+    pub state: String,
+    pub length_ns: u64,
+    /// Time in such waits that this one stands for: its length, divided by the probability with which it was chosen.
+    pub weight_ns: u64,
+    /// Number among the stacks of programs.
+    pub stack: u32,
+}
+
 /// A wait that was chosen to be recorded with its stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackWait {

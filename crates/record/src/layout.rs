@@ -37,6 +37,7 @@ pub(crate) const STACKS: &str = "stacks";
 pub(crate) const WAITS: &str = "waits";
 pub(crate) const FRAMES: &str = "frames";
 pub(crate) const PROGRAM_STACKS: &str = "program_stacks";
+pub(crate) const PROGRAM_WAITS: &str = "program_waits";
 pub(crate) const PROGRAM_FRAMES: &str = "program_frames";
 pub(crate) const COMMANDS: &str = "commands";
 pub(crate) const STATEMENTS: &str = "statements";
@@ -70,7 +71,7 @@ pub(crate) fn is_known(stream: &str) -> bool {
     const STREAMS: [&str; 10] =
         [COLLECTIONS, SAMPLES, LOAD, EVENTS, STATES, STACKS, WAITS, FRAMES, COMMANDS, STATEMENTS];
     STREAMS.contains(&stream)
-        || [PROGRAM_STACKS, PROGRAM_FRAMES].contains(&stream)
+        || [PROGRAM_STACKS, PROGRAM_WAITS, PROGRAM_FRAMES].contains(&stream)
         || stream.starts_with(ROWS_PREFIX)
         || rollup_streams().any(|rollup| rollup == stream)
 }

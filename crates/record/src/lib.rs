@@ -107,8 +107,8 @@ pub use manifest::{CheckResult, check_run};
 pub use note_file::{NOTE, notes as notes_of};
 pub use notes::{add_note, change_note, note_now, note_on};
 pub use read::{
-    LastWork, ProgramTotal, Recording, Samples, SeriesInfo, StackSpread, StackTotal, StateTimes, ThreadTimes,
-    WindowValue, is_whole_list, spread,
+    LastWork, ProgramTotal, ProgramWaitTotal, Recording, Samples, SeriesInfo, StackSpread, StackTotal,
+    StateTimes, ThreadTimes, WindowValue, is_whole_list, spread,
 };
 pub use replay::Replay;
 pub use run_facts::{BestLevel, RunFacts};

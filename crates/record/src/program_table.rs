@@ -1,11 +1,11 @@
-//! Columns of the samples of programs, and the way from our types to Arrow's and back.
+//! Columns of the samples and the waits of programs, and the way from our types to Arrow's and back.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
 
-use crate::data::ProgramSample;
+use crate::data::{ProgramSample, ProgramWait};
 use crate::error::Result;
 use crate::table::{TIME, batch, longs, strings};
 
@@ -22,6 +22,74 @@ pub(crate) fn samples_batch(samples: &[ProgramSample]) -> Result<RecordBatch> {
         ("stack", false, ints(|sample| sample.stack)),
         ("weight_ns", false, Arc::new(weights)),
     ])
+}
+
+pub(crate) fn waits_batch(waits: &[ProgramWait]) -> Result<RecordBatch> {
+    let ints = |of: fn(&ProgramWait) -> u32| -> ArrayRef {
+        Arc::new(UInt32Array::from_iter_values(waits.iter().map(of)))
+    };
+    let counts = |of: fn(&ProgramWait) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(waits.iter().map(of)))
+    };
+    batch(vec![
+        (TIME, false, longs(waits.iter().map(|wait| wait.t_ns))),
+        ("tid", false, ints(|wait| wait.tid)),
+        ("program", false, strings(waits.iter().map(|wait| wait.program.as_str()))),
+        ("state", false, strings(waits.iter().map(|wait| wait.state.as_str()))),
+        ("length_ns", false, counts(|wait| wait.length_ns)),
+        ("weight_ns", false, counts(|wait| wait.weight_ns)),
+        ("stack", false, ints(|wait| wait.stack)),
+    ])
+}
+
+/// The columns of [`WaitColumns`].
+pub(crate) const WAIT_COLUMNS: [&str; 6] = [TIME, "program", "state", "length_ns", "weight_ns", "stack"];
+
+/// Rows of waits, read where they lie.
+pub(crate) struct WaitColumns<'a> {
+    t_ns: &'a [i64],
+    program: &'a StringArray,
+    state: &'a StringArray,
+    length_ns: &'a [u64],
+    weight_ns: &'a [u64],
+    stack: &'a [u32],
+}
+
+/// A row of [`WaitColumns`].
+pub(crate) struct WaitRow<'a> {
+    pub(crate) t_ns: i64,
+    pub(crate) program: &'a str,
+    pub(crate) state: &'a str,
+    pub(crate) length_ns: u64,
+    pub(crate) weight_ns: u64,
+    pub(crate) stack: u32,
+}
+
+impl<'a> WaitColumns<'a> {
+    /// `None` where a batch has other columns.
+    pub(crate) fn of(batch: &'a RecordBatch) -> Option<WaitColumns<'a>> {
+        let text = |name| batch.column_by_name(name)?.as_string_opt::<i32>();
+        let count = |name| Some(batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?.values());
+        Some(WaitColumns {
+            t_ns: batch.column_by_name(TIME)?.as_primitive_opt::<Int64Type>()?.values(),
+            program: text("program")?,
+            state: text("state")?,
+            length_ns: count("length_ns")?,
+            weight_ns: count("weight_ns")?,
+            stack: batch.column_by_name("stack")?.as_primitive_opt::<UInt32Type>()?.values(),
+        })
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = WaitRow<'_>> {
+        (0..self.t_ns.len()).map(|row| WaitRow {
+            t_ns: self.t_ns[row],
+            program: self.program.value(row),
+            state: self.state.value(row),
+            length_ns: self.length_ns[row],
+            weight_ns: self.weight_ns[row],
+            stack: self.stack[row],
+        })
+    }
 }
 
 /// The columns of [`ProgramColumns`].

@@ -12,12 +12,13 @@ use crate::private;
 use crate::write::Disk;
 
 /// Streams of detail: their rows are readings, threads, stacks or commands. Text tables, one stream per source, are too.
-const DETAIL: [&str; 7] = [
+const DETAIL: [&str; 8] = [
     layout::SAMPLES,
     layout::COLLECTIONS,
     layout::STATES,
     layout::STACKS,
     layout::PROGRAM_STACKS,
+    layout::PROGRAM_WAITS,
     layout::WAITS,
     layout::COMMANDS,
 ];

@@ -163,7 +163,7 @@ fn statements(from: &Source, mut columns: BTreeMap<&str, BTreeSet<u32>>) -> Stri
 }
 
 /// The views that are always there, with their columns for when no run has the files.
-const EMPTY: [(&str, &str); 17] = [
+const EMPTY: [(&str, &str); 18] = [
     (
         "series",
         "id UINTEGER, host VARCHAR, source VARCHAR, metric VARCHAR, instance VARCHAR, kind VARCHAR, unit VARCHAR",
@@ -206,6 +206,10 @@ const EMPTY: [(&str, &str); 17] = [
     (
         "program_stacks",
         "t_ns BIGINT, pid UINTEGER, program VARCHAR, origin VARCHAR, stack UINTEGER, weight_ns UBIGINT",
+    ),
+    (
+        "program_waits",
+        "t_ns BIGINT, tid UINTEGER, program VARCHAR, state VARCHAR, length_ns UBIGINT, weight_ns UBIGINT, stack UINTEGER",
     ),
     (
         "program_frames",

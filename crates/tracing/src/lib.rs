@@ -29,7 +29,7 @@ pub use counting::{Counting, Sight};
 pub use error::Error;
 pub use literals::Literals;
 pub use no_process::no_process;
-pub use nodes::{NodeTracing, TracedNode, TracedProgram};
+pub use nodes::{NodeTracing, OtherStacks, TracedNode, TracedProgram};
 pub use processes::{ProcessNotFound, Processes};
 pub use session::{Tracing, TracingSpec};
 pub use sql_trace::{CommandIntake, FollowSpec};

@@ -2,7 +2,7 @@
 //! one by itself. And the threads and requests of other programs that are recorded together with a server, as one sum for each program.
 //!
 //! One tracer counts up to four nodes; a program has one of its own, which follows the processes that it starts. Nothing is known of the
-//! requests of nodes: the load goes to another one.
+//! requests of nodes: the load goes to another one. Stacks are taken of programs only.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -10,12 +10,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
-use whyso_model::{Role, STATES, state};
+use whyso_model::{Missing, NotMeasured, Role, STATES, state};
 use whyso_record::Recorder;
 use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, TextRows, Value};
-use whyso_trace::{Program, ThreadSums, TraceSpec, Tracer};
+use whyso_trace::{Program, StackSampling, StacksOf, ThreadSums, TraceSpec, Tracer};
 
 use crate::error::Error;
+use crate::stacks::{Owner, StackTaking, StacksOfProgram};
 use crate::tier::TierSeries;
 use crate::workers;
 
@@ -49,22 +50,33 @@ pub struct TracedProgram {
     pub program: Program,
 }
 
+/// What of the stacks of other programs is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OtherStacks {
+    pub sampling: StackSampling,
+    pub of: StacksOf,
+}
+
 /// Tracers of nodes, in a thread of their own. Dropping it takes a last reading and ends them.
 pub struct NodeTracing {
+    /// A thread for each program whose stacks are taken. They end before the tracers, whose accounts they read.
+    stacks: Vec<StackTaking>,
     /// Nodes that are another process now; none any more: the end.
     changed: Option<SyncSender<TracedNode>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl NodeTracing {
-    /// Begins to count; nothing where there are neither nodes nor programs.
+    /// Begins to count; nothing where there are neither nodes nor programs. `not_measured` gets what of the stacks is missing.
     ///
     /// # Errors
     /// The kernel or the rights do not allow it, or no thread could be started.
     pub fn begin(
         nodes: Vec<TracedNode>,
         programs: &[TracedProgram],
+        stacks: OtherStacks,
         recorder: Recorder,
+        not_measured: &mut Vec<NotMeasured>,
     ) -> Result<NodeTracing, Error> {
         let mut tracers = Vec::new();
         for some in nodes.chunks(SERVERS_MAX) {
@@ -72,11 +84,18 @@ impl NodeTracing {
             let spec = TraceSpec { servers, ..TraceSpec::default() };
             tracers.push(Tracer::start(&spec).map_err(Error::Trace)?);
         }
+        // In a light sampling, only the server's are taken.
+        let sampling = if stacks.sampling.takes_waits() { stacks.sampling } else { StackSampling::Off };
         let of_program = |traced: &TracedProgram| {
-            let spec = TraceSpec { program: Some(traced.program.clone()), ..TraceSpec::default() };
+            let program = Some(traced.program.clone());
+            let spec = TraceSpec { program, stacks: sampling, ..TraceSpec::default() };
             Ok((traced.name.clone(), Tracer::start(&spec).map_err(Error::Trace)?, TierSeries::default()))
         };
         let programs = programs.iter().map(of_program).collect::<Result<Vec<_>, Error>>()?;
+        let taken = match sampling {
+            StackSampling::Off => Vec::new(),
+            _ => take_stacks(&programs, stacks.of == StacksOf::Server, &recorder, not_measured),
+        };
         let (sender, changed) = sync_channel::<TracedNode>(CHANGED_MAX);
         let files_due = Instant::now();
         let mut keeper = NodeKeeper { tracers, nodes, programs, recorder, totals: HashMap::new(), files_due };
@@ -96,7 +115,16 @@ impl NodeTracing {
             }
         };
         let spawned = std::thread::Builder::new().name("trace-nodes".to_string()).spawn(run);
-        Ok(NodeTracing { changed: Some(sender), thread: Some(spawned.map_err(Error::Thread)?) })
+        Ok(NodeTracing {
+            stacks: taken,
+            changed: Some(sender),
+            thread: Some(spawned.map_err(Error::Thread)?),
+        })
+    }
+
+    /// A level has ended, and the next has not begun: a time for what would disturb a measurement.
+    pub fn between_levels(&self) {
+        self.stacks.iter().for_each(StackTaking::name);
     }
 
     /// A node is another process now, by its name. Never waits.
@@ -109,12 +137,38 @@ impl NodeTracing {
 
 impl Drop for NodeTracing {
     fn drop(&mut self) {
+        self.stacks.clear();
         self.changed = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.
             let _ = thread.join();
         }
     }
+}
+
+/// Takes the stacks of each program. `on_cpu`: of its threads on CPUs, too.
+fn take_stacks(
+    programs: &[(String, Tracer, TierSeries)],
+    on_cpu: bool,
+    recorder: &Recorder,
+    not_measured: &mut Vec<NotMeasured>,
+) -> Vec<StackTaking> {
+    let mut taken = Vec::new();
+    for (place, (name, tracer, _)) in programs.iter().enumerate() {
+        let owner = Owner::Program(StacksOfProgram { name: name.clone(), place: place as u32, on_cpu });
+        let started = tracer
+            .stacks()
+            .map_err(Error::from)
+            .and_then(|stacks| StackTaking::start(stacks, owner, tracer.strange_is_load(), recorder.clone()));
+        match started {
+            Ok(taking) => taken.push(taking),
+            Err(why) => {
+                let what = format!("the stacks of {name}");
+                not_measured.push(NotMeasured::new(Missing::Other, what, why.to_string()));
+            }
+        }
+    }
+    taken
 }
 
 /// Which of a node's sums: of all threads of a role, or of one that applies.

@@ -17,7 +17,7 @@ use crate::no_process::no_process;
 use crate::programs::ProgramTaking;
 use crate::request::Request;
 use crate::sql_trace::{FollowSpec, SqlTracing};
-use crate::stacks::{BusyFunctions, StackTaking};
+use crate::stacks::{BusyFunctions, Owner, StackTaking};
 
 /// Bound on the wait for the sums at a window's edge.
 const EDGE_TIME_MAX: Duration = Duration::from_secs(2);
@@ -141,7 +141,9 @@ impl Tracing {
                 let started = tracer.stacks().map_err(Error::from);
                 let strange_is_load = tracer.strange_is_load();
                 started
-                    .and_then(|stacks| StackTaking::start(stacks, strange_is_load, recorder.clone()))
+                    .and_then(|stacks| {
+                        StackTaking::start(stacks, Owner::Server, strange_is_load, recorder.clone())
+                    })
                     .map(Some)
             }
             (Counting::Wire(_), _) => Err(Error::NoProcess(self::no_process(&info.server.variables))),

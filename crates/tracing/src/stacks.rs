@@ -1,6 +1,7 @@
-//! Takes stacks in a thread of its own during a run: unwinds them, keeps each once, and records what was sampled.
+//! Takes stacks of a server, or of a program, in a thread of its own during a run: unwinds them, keeps each once, and records what was sampled.
 
 mod busy;
+mod owner;
 pub(crate) mod rows;
 mod waits;
 
@@ -15,16 +16,16 @@ use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_model::Role;
 use whyso_model::role::{OBSERVER, OTHER_CLIENT};
 use whyso_record::Recorder;
-use whyso_record::data::{Kind, Reading, SeriesKey, StackSample, Status, Value};
+use whyso_record::data::{Kind, Reading, StackSample, Status, Value};
 use whyso_stacks::{End, Frame, Interrupts, ModuleId, Names, Registers, StackId, Table, Unwinding};
 use whyso_trace::{Client, StackKind, StackRecord, StackSampling, Stacks};
 
 use crate::error::Error;
 
-use crate::cost::program_values;
 use busy::Busy;
 pub use busy::BusyFunctions;
 use busy::LatestFunctions;
+pub(crate) use owner::{Owner, StacksOfProgram};
 use waits::Waits;
 
 /// Between two readings of what the programs took.
@@ -39,7 +40,7 @@ const WAITS_PER_S_AND_CPU: u64 = 200;
 /// period follows that, too.
 pub(crate) const COST_MAX: f64 = 0.005;
 /// Distinct stacks of a run: about 60 MB. What is new after that is lost, and counted.
-const STACKS_MAX: usize = 100_000;
+pub(crate) const STACKS_MAX: usize = 100_000;
 /// Stacks whose functions are recorded together.
 pub(crate) const STACKS_AT_ONCE: usize = 1000;
 /// Requests to the thread that wait, at most.
@@ -62,14 +63,16 @@ impl StackTaking {
     /// No thread could be started.
     pub(crate) fn start(
         stacks: Stacks,
+        owner: Owner,
         strange_is_load: Arc<AtomicBool>,
         recorder: Recorder,
     ) -> Result<StackTaking, Error> {
         let (sender, requests) = sync_channel(REQUESTS_MAX);
         let latest_functions = LatestFunctions::default();
         // To name functions takes time, which a light sampling has only once the level has ended.
-        let busy = (stacks.sampling() == StackSampling::Full).then(|| Busy::new(latest_functions.clone()));
-        let run = move || StackTaker::new(stacks, strange_is_load, recorder, busy).run(&requests);
+        let shows_busy = owner == Owner::Server && stacks.sampling() == StackSampling::Full;
+        let busy = shows_busy.then(|| Busy::new(latest_functions.clone()));
+        let run = move || StackTaker::new(stacks, owner, strange_is_load, recorder, busy).run(&requests);
         let spawned = std::thread::Builder::new().name("stacks".to_string()).spawn(run);
         let thread = spawned.map_err(Error::Thread)?;
         Ok(StackTaking { requests: Some(sender), latest_functions, thread: Some(thread) })
@@ -102,6 +105,7 @@ impl Drop for StackTaking {
 /// What the thread works with.
 struct StackTaker {
     stacks: Stacks,
+    owner: Owner,
     recorder: Recorder,
     work: Work,
     names: Names,
@@ -117,7 +121,9 @@ struct Work {
     table: Table,
     interrupts: Interrupts,
     waits: Waits,
-    samples: Vec<StackSample>,
+    /// With the process of each.
+    samples: Vec<(u32, StackSample)>,
+    takes_cpu: bool,
     busy: Option<Busy>,
     /// Processes whose threads are the server's: nobody else's stack is followed.
     servers: BTreeSet<u32>,
@@ -131,6 +137,7 @@ struct Work {
 impl StackTaker {
     fn new(
         stacks: Stacks,
+        owner: Owner,
         strange_is_load: Arc<AtomicBool>,
         recorder: Recorder,
         busy: Option<Busy>,
@@ -145,6 +152,7 @@ impl StackTaker {
             interrupts: Interrupts::of_this_kernel(),
             waits: Waits::default(),
             samples: Vec::new(),
+            takes_cpu: owner.takes_cpu(),
             busy,
             servers: BTreeSet::new(),
             strange_is_load,
@@ -153,6 +161,7 @@ impl StackTaker {
         };
         StackTaker {
             stacks,
+            owner,
             recorder,
             work,
             names,
@@ -219,10 +228,10 @@ impl StackTaker {
     fn record(&mut self) {
         let begin_ns = monotonic_ns();
         let work = &mut self.work;
-        work.samples.sort_by_key(|sample| sample.t_ns);
-        self.recorder.stacks(&std::mem::take(&mut work.samples));
+        work.samples.sort_by_key(|(_, sample)| sample.t_ns);
+        self.owner.samples(&self.recorder, std::mem::take(&mut work.samples));
         let waits = work.waits.take_whole(begin_ns, &mut work.table, &mut work.full);
-        self.recorder.waits(&waits);
+        self.owner.waits(&self.recorder, waits);
         let lost = self.stacks.lost();
         let mut counted = vec![
             ("lost", "not read in time", Kind::Counter, "1", lost.records),
@@ -239,19 +248,12 @@ impl StackTaker {
             ]);
         }
         let value = |(metric, instance, kind, unit, value): (&str, &str, Kind, &str, u64)| {
-            let id = self.recorder.series(&SeriesKey {
-                host: "client".to_string(),
-                source: "stacks".to_string(),
-                metric: metric.to_string(),
-                instance: instance.to_string(),
-                kind,
-                unit: unit.to_string(),
-            });
+            let id = self.owner.series(&self.recorder, (metric, instance), kind, unit);
             (id, Value::Int(i64::try_from(value).unwrap_or(i64::MAX)))
         };
         let mut values: Vec<_> = counted.into_iter().map(value).collect();
-        values.extend(program_values(&self.recorder, "stacks", &self.stacks.cost()));
-        let (source, end_ns) = ("stacks".to_string(), monotonic_ns());
+        values.extend(self.owner.cost(&self.recorder, &self.stacks.cost()));
+        let (source, end_ns) = (self.owner.source().to_string(), monotonic_ns());
         self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
     }
 
@@ -259,7 +261,8 @@ impl StackTaker {
     fn name(&mut self) {
         let fresh = self.work.table.take_fresh();
         for part in fresh.chunks(STACKS_AT_ONCE) {
-            self.recorder.frames(&rows::frames(part, &mut self.names, &self.work.unwinding));
+            let frames = rows::frames(part, &mut self.names, &self.work.unwinding);
+            self.owner.frames(&self.recorder, frames);
         }
     }
 }
@@ -304,6 +307,9 @@ impl Work {
     }
 
     fn on_cpu(&mut self, record: &StackRecord<'_>) {
+        if !self.takes_cpu {
+            return;
+        }
         self.servers.insert(record.pid);
         let mut frames = kernel_frames(&record.kernel);
         let (user, end) = self.user(record);
@@ -315,13 +321,14 @@ impl Work {
             self.full += 1;
             return;
         };
-        self.samples.push(StackSample {
+        let sample = StackSample {
             t_ns: record.t_ns,
             tid: record.tid,
             role: self.role(record).to_string(),
             stack,
             weight_ns: record.weight_ns,
-        });
+        };
+        self.samples.push((record.pid, sample));
     }
 
     fn waker(&mut self, record: &StackRecord<'_>) {

@@ -21,8 +21,8 @@ pub(crate) struct ProfileArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
 
-    /// Only this program in place of the server, of a run that was recorded with --stacks-of all: its name as `whyso programs`
-    /// lists it. Of programs there is only the time on CPUs
+    /// Only this program in place of the server: its name as `whyso programs` lists it. Of a run with --stacks-of all there is
+    /// only the time on CPUs. Of programs that were recorded next to a first target with --stacks there are waits, too
     #[arg(long, value_name = "NAME", conflicts_with_all = ["role", "name", "thread", "connection", "statement"])]
     pub(crate) program: Option<String>,
 

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use whyso_control::Error;
+use anyhow::Result;
 use whyso_query::{
     MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, profile_with_wakes_in,
     program_profile_in, states_by_role,
@@ -103,7 +102,7 @@ fn sample_by(
     metrics: &[&str],
 ) -> Result<SampledProfile> {
     if let Some(program) = &args.program {
-        return sample_program(recording, chosen, args, program);
+        return sample_program(recording, chosen, (args, program), metrics);
     }
     let by = match args.by.as_slice() {
         [] => sampled_metrics(recording, metrics).iter().map(ToString::to_string).collect(),
@@ -126,15 +125,15 @@ fn sample_by(
 fn sample_program(
     recording: &Recording,
     chosen: RunPart,
-    args: &ProfileArgs,
-    program: &str,
+    (args, program): (&ProfileArgs, &str),
+    metrics: &[&str],
 ) -> Result<SampledProfile> {
-    if args.by.iter().any(|metric| !METRICS_OF_CPUS.contains(&metric.as_str())) {
-        bail!(Error::Plan(
-            "of programs other than the server, only the time on CPUs is sampled: leave out --by, or give --by cpu".to_string()
-        ));
-    }
-    let recorded = program_profile_in(recording, chosen.window, program)?;
+    let by: Vec<String> = match args.by.as_slice() {
+        [] if recording.has_program_waits() => metrics.iter().map(ToString::to_string).collect(),
+        [] => METRICS_OF_CPUS.iter().map(ToString::to_string).collect(),
+        metrics => metrics.to_vec(),
+    };
+    let recorded = program_profile_in(recording, chosen.window, program, &by)?;
     Ok(SampledProfile {
         recorded,
         chosen,

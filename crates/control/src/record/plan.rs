@@ -8,7 +8,7 @@ use whyso_model::RunSpec;
 use whyso_record::Tap;
 use whyso_server::Dsn;
 use whyso_trace::{Generator, StackSampling, StacksOf};
-use whyso_tracing::{FollowSpec, Literals, Processes, TracingSpec};
+use whyso_tracing::{FollowSpec, Literals, OtherStacks, Processes, TracingSpec};
 
 use super::programs::PROGRAMS_MAX;
 use super::site_load::SiteLoad;
@@ -191,6 +191,11 @@ impl RecordPlan {
             client_cpus: facts::allowed_cpus(),
             ..RunSpec::default()
         }
+    }
+
+    /// Of the programs after the first target.
+    pub(super) fn other_stacks(&self) -> OtherStacks {
+        OtherStacks { sampling: self.stacks, of: self.stacks_of }
     }
 
     /// `dsn`: the server's; of processes there is none.

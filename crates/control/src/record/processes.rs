@@ -65,7 +65,8 @@ pub(super) fn record_processes(
     recording.tap(&plan.taps);
     let recorder = recording.recorder.clone();
     let watcher = Watcher::start(watched, recorder.clone())?;
-    let others = OtherNodes::watch(&nodes, plan.interval, (&runtime, true), &recorder, &mut recording.info)?;
+    let traced = (&runtime, Some(plan.other_stacks()));
+    let others = OtherNodes::watch(&nodes, plan.interval, traced, &recorder, &mut recording.info)?;
     let tracing = Tracing::with(counting, &mut recording.info, &recorder, plan.tracing_spec(None, &[]))?;
     let (tracing, successor) = (Some(tracing), Successor::of(None));
     RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }
@@ -104,8 +105,8 @@ pub(super) fn record_machine(
         .then(|| Tracing::of_machine(&mut recording.info, &recording.recorder, plan.stacks))
         .flatten();
     let (recorder, successor) = (recording.recorder.clone(), Successor::of(None));
-    let others =
-        OtherNodes::watch_all(&nodes, plan.interval, (&runtime, true), &recorder, &mut recording.info)?;
+    let traced = (&runtime, Some(plan.other_stacks()));
+    let others = OtherNodes::watch_all(&nodes, plan.interval, traced, &recorder, &mut recording.info)?;
     RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, others, tracing, successor }
         .run(recording)
 }

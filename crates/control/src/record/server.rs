@@ -167,8 +167,8 @@ fn begin<'a>(
     watched.other_node_pids = cluster_node::other_pids(nodes);
     let recorder = recording.recorder.clone();
     let watcher = Watcher::start(watched, recorder.clone())?;
-    let RecordPlan { interval, trace, .. } = plan;
-    let others = OtherNodes::watch(nodes, *interval, (runtime, *trace), &recorder, &mut recording.info)?;
+    let traced = plan.trace.then(|| plan.other_stacks());
+    let others = OtherNodes::watch(nodes, plan.interval, (runtime, traced), &recorder, &mut recording.info)?;
     let tracing =
         Tracing::begin(&mut recording.info, &recording.recorder, plan.tracing_spec(Some(dsn), nodes));
     Ok(NewRecording { recording, watcher, others, tracing })

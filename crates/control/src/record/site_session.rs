@@ -26,6 +26,7 @@ impl Meanwhile for RecordingSession<'_> {
         if let Some(tracing) = &self.tracing {
             tracing.between_levels();
         }
+        self.others.between_levels();
         Ok(())
     }
 

@@ -42,7 +42,7 @@ use parts::{Between, Plain, SortedSegment};
 
 pub use at_work::{LastWork, is_whole_list};
 pub use profile::{StackSpread, StackTotal, spread};
-pub use programs::ProgramTotal;
+pub use programs::{ProgramTotal, ProgramWaitTotal};
 pub use samples::Samples;
 pub use states::{StateTimes, ThreadTimes};
 pub use window_values::WindowValue;

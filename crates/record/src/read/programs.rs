@@ -1,4 +1,4 @@
-//! Samples of the programs on a machine over a window, added up by program and stack.
+//! Samples and waits of the programs on a machine over a window, added up by program and stack.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::parts::Between;
 use crate::data::StackFrame;
 use crate::error::Result;
 use crate::layout;
-use crate::program_table::{COLUMNS, ProgramColumns};
+use crate::program_table::{COLUMNS, ProgramColumns, WAIT_COLUMNS, WaitColumns};
 use crate::prune::PruneRecord;
 use crate::run::Window;
 use crate::stack_rollup::StackSum;
@@ -25,7 +25,17 @@ pub struct ProgramTotal {
     pub sum: StackSum,
 }
 
-/// Each program with its origin, once.
+/// Waits of one program in one state and one stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgramWaitTotal {
+    pub program: Arc<str>,
+    pub state: Arc<str>,
+    /// One of [`Recording::program_frames`].
+    pub stack: u32,
+    pub sum: StackSum,
+}
+
+/// Each program with its origin, or with a state, once.
 #[derive(Default)]
 struct Labels {
     labels: Vec<[Arc<str>; 2]>,
@@ -51,6 +61,39 @@ impl Labels {
 }
 
 impl Recording {
+    /// Whether waits of programs other than the server were recorded with their stacks.
+    pub fn has_program_waits(&self) -> bool {
+        self.plain.contains_key(layout::PROGRAM_WAITS)
+    }
+
+    /// Waits of programs other than the server that ended in a window, its end excluded, by program, state and stack.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn program_wait_sums(&self, window: Window) -> Result<Vec<ProgramWaitTotal>> {
+        let mut labels = Labels::default();
+        let mut sums: HashMap<(usize, u32), StackSum> = HashMap::new();
+        let between = Between::at(table::TIME, window);
+        for part in self.plain.get(layout::PROGRAM_WAITS).into_iter().flatten() {
+            part.each(Some(between), Some(&WAIT_COLUMNS), |batch| {
+                let Some(columns) = WaitColumns::of(batch) else { return Ok(()) };
+                for row in columns.rows().filter(|row| window.has(row.t_ns)) {
+                    let label = labels.place([row.program, row.state]);
+                    let one = StackSum::one(row.weight_ns, row.length_ns);
+                    sums.entry((label, row.stack)).or_default().add(one);
+                }
+                Ok(())
+            })?;
+        }
+        let total = |((label, stack), sum): ((usize, u32), StackSum)| {
+            let [program, state] = labels.labels[label].clone();
+            ProgramWaitTotal { program, state, stack, sum }
+        };
+        let mut totals: Vec<ProgramWaitTotal> = sums.into_iter().map(total).collect();
+        totals.sort_unstable_by(|a, b| (&a.program, &a.state, a.stack).cmp(&(&b.program, &b.state, b.stack)));
+        Ok(totals)
+    }
+
     /// Whether programs other than the server were sampled.
     pub fn has_program_stacks(&self) -> bool {
         self.plain.contains_key(layout::PROGRAM_STACKS)

@@ -20,8 +20,8 @@ pub(crate) use disk::Disk;
 
 use crate::command_table;
 use crate::data::{
-    ClientCommand, Event, Kind, LoadInterval, ProgramSample, Reading, SeriesId, SeriesKey, StackFrame,
-    StackSample, StackWait, StatementText, StatesInterval, TextRows,
+    ClientCommand, Event, Kind, LoadInterval, ProgramSample, ProgramWait, Reading, SeriesId, SeriesKey,
+    StackFrame, StackSample, StackWait, StatementText, StatesInterval, TextRows,
 };
 use crate::error::{Error, Result};
 use crate::layout;
@@ -307,7 +307,12 @@ impl Recorder {
         self.give_batch(layout::PROGRAM_STACKS, samples.is_empty(), batch);
     }
 
-    /// The functions of stacks that [`Recorder::program_stacks`] names; each stack once, and whole.
+    /// Waits of programs other than the server that were chosen, in order of time.
+    pub fn program_waits(&self, waits: &[ProgramWait]) {
+        self.give_batch(layout::PROGRAM_WAITS, waits.is_empty(), program_table::waits_batch(waits));
+    }
+
+    /// The functions of stacks that [`Recorder::program_stacks`] and [`Recorder::program_waits`] name; each stack once, and whole.
     pub fn program_frames(&self, frames: &[StackFrame]) {
         self.give_batch(layout::PROGRAM_FRAMES, frames.is_empty(), stack_table::frames_batch(frames));
     }
@@ -347,7 +352,7 @@ impl Recorder {
             || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series"]
                 .contains(&stream)
             || [layout::STATES, layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream)
-            || [layout::PROGRAM_STACKS, layout::PROGRAM_FRAMES].contains(&stream)
+            || [layout::PROGRAM_STACKS, layout::PROGRAM_WAITS, layout::PROGRAM_FRAMES].contains(&stream)
             || [layout::COMMANDS, layout::STATEMENTS].contains(&stream);
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if is_reserved || stream.is_empty() || !stream.bytes().all(letter) {

@@ -1,0 +1,60 @@
+//! Files that requests to the sample application queue for: a log that is written after the answers, and a folder of sessions, with the stacks of
+//! who waits.
+
+mod common;
+
+use common::app::{App, can_be_app};
+use common::{output, text};
+use serde_json::Value;
+
+/// A run that loads a page with eight users, as `whyso why` explains it.
+fn loaded(app: &App, options: &[&str]) -> Value {
+    let url = format!("http://127.0.0.1:{}/alive.php", app.port());
+    let load = ["run", "--url", &url, "--users", "8", "--seconds", "3", "--warmup", "1"];
+    let out = output(&mut app.whyso(&[&load[..], options].concat()));
+    println!("{}\n{}", text(&out.stdout), text(&out.stderr));
+    assert!(out.status.success());
+    let why = output(&mut app.whyso(&["why", app.place.only_run().to_str().unwrap(), "--json"]));
+    serde_json::from_str(&text(&why.stdout)).unwrap()
+}
+
+/// Apache writes a line after each answer, and each line is written through to the disk by one process at a time.
+#[test]
+fn a_log_that_is_written_after_the_answers_is_what_the_next_request_waits_for() {
+    if !can_be_app() {
+        return;
+    }
+    let app = App::start(&["--php", "mod", "--trouble", "log-file"]);
+    let why = loaded(&app, &["--process", app.pid("httpd")]);
+    let web = &why["tiers"][0];
+    assert_eq!(web["cause"], "log-file", "{web}");
+    let told = |text: &str| text.contains("After its answers, ") && text.contains("/log/access.log, ");
+    assert!(told(why["headline"].as_str().unwrap()), "{}", why["headline"]);
+    // Without the log there is nothing to wait for.
+    drop(app);
+    let app = App::start(&["--php", "mod", "--access-log", "off"]);
+    let why = loaded(&app, &["--process", app.pid("httpd")]);
+    assert_eq!(why["tiers"][0]["cause"], Value::Null, "{}", why["tiers"][0]);
+}
+
+#[test]
+fn waits_of_a_program_after_the_first_have_stacks() {
+    if !can_be_app() {
+        return;
+    }
+    let app = App::start(&["--trouble", "session-folder"]);
+    let (web, php) = (app.pid("httpd"), app.pid("php-fpm"));
+    let why = loaded(&app, &["--process", web, "--process", php, "--stacks"]);
+    assert_eq!(why["tiers"][0]["cause"], "session-files", "{}", why["tiers"][0]);
+    let run = app.place.only_run();
+    let of = |options: &[&str]| {
+        let asked = ["functions", run.to_str().unwrap(), "--program", "php-fpm", "--inclusive", "--json"];
+        let out = output(&mut app.whyso(&[&asked[..], options].concat()));
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        text(&out.stdout).to_string()
+    };
+    let waits = of(&["--by", "kernel_lock"]);
+    // PHP gives a session another id: it removes the old file and makes a new one.
+    assert!(waits.contains("unlink") || waits.contains("do_sys_open"), "{waits}");
+    assert!(of(&["--by", "cpu"]).contains("php-fpm"), "its time on CPUs");
+}
