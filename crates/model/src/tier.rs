@@ -42,6 +42,20 @@ pub fn request_state(state: crate::State) -> String {
     format!("request_{}_ns", state.name())
 }
 
+/// Returns the metric of a state's time of all threads that answer requests, within them and outside, such as "answering_cpu_ns".
+pub fn answering_state(state: crate::State) -> String {
+    format!("answering_{}_ns", state.name())
+}
+
+/// States in which a thread works or is held up, so that it picks up nothing meanwhile: of these [`answering_state`] is recorded.
+pub const HELD_UP: [crate::State; 5] = [
+    crate::State::Cpu,
+    crate::State::KernelLock,
+    crate::State::FileRead,
+    crate::State::FileWrite,
+    crate::State::FileSync,
+];
+
 /// "apache2" of "process 4711 (apache2)"; any other name as it is.
 pub fn short_name(words: &str) -> &str {
     let named = words.strip_prefix("process ").and_then(|rest| rest.split_once(" (")?.1.strip_suffix(')'));

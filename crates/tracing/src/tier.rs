@@ -1,11 +1,11 @@
 //! The series of a program that is no database server: its requests, and the servers that they waited for.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use whyso_model::{State, state, tier};
+use whyso_model::{STATES, State, state, tier};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, Value};
-use whyso_trace::{Reading, UpstreamSums};
+use whyso_trace::{Reading, ThreadSums, UpstreamSums};
 
 /// What of a program's requests was recorded up to now.
 #[derive(Default)]
@@ -14,12 +14,38 @@ pub(crate) struct TierSeries {
     known: HashSet<String>,
     /// When the reading before was taken.
     before: Option<(i64, i64)>,
+    answering: Answering,
+}
+
+/// The time by state of threads that answer requests. None ever falls, whichever threads end.
+#[derive(Default)]
+struct Answering {
+    sums: [u64; STATES],
+    /// By number and birth of a thread: its sums at the last reading.
+    last: HashMap<(u32, u64), [u64; STATES]>,
+}
+
+impl Answering {
+    fn add(&mut self, threads: &[ThreadSums]) {
+        let mut last = HashMap::with_capacity(threads.len());
+        for thread in threads {
+            let key = (thread.tid, thread.born_ns);
+            let before = self.last.get(&key).copied().unwrap_or_default();
+            for (sum, (now, then)) in self.sums.iter_mut().zip(thread.states.iter().zip(before)) {
+                // What a thread did before its first request is none of their time.
+                *sum += if thread.requests > 0 { now.saturating_sub(then) } else { 0 };
+            }
+            last.insert(key, thread.states);
+        }
+        self.last = last;
+    }
 }
 
 impl TierSeries {
     /// Records what a program's requests took up to a reading, which was taken between these times.
     pub(crate) fn record(&mut self, recorder: &Recorder, host: &str, read: &Reading, taken: (i64, i64)) {
         let sums = &read.server;
+        self.answering.add(&read.threads);
         let mut named = vec![
             (tier::REQUESTS.to_string(), "1", sums.requests),
             (tier::REQUEST_NS.to_string(), "ns", sums.request_ns),
@@ -33,6 +59,10 @@ impl TierSeries {
         named.extend(
             state::ALL
                 .map(|state: State| (tier::request_state(state), "ns", sums.in_requests[state as usize])),
+        );
+        let answering = &self.answering.sums;
+        named.extend(
+            tier::HELD_UP.map(|state| (tier::answering_state(state), "ns", answering[state as usize])),
         );
         let values = named
             .iter()
@@ -82,5 +112,30 @@ fn give(recorder: &Recorder, source: &str, (begin_ns, end_ns): (i64, i64), value
     if !values.is_empty() {
         let source = source.to_string();
         recorder.reading(data::Reading { source, begin_ns, end_ns, status: Status::Ok, values });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use whyso_model::Role;
+
+    use super::*;
+
+    #[test]
+    fn only_threads_that_answer_count_and_what_they_did_stays_when_they_end() {
+        let thread = |tid, requests, cpu_ns| {
+            let mut states = [0; STATES];
+            states[State::Cpu as usize] = cpu_ns;
+            let name = "php".to_string();
+            ThreadSums { pid: 1, tid, name, role: Role::Other, born_ns: 7, requests, states, now: State::Cpu }
+        };
+        let mut answering = Answering::default();
+        answering.add(&[thread(1, 1, 10), thread(2, 0, 100)]);
+        assert_eq!(answering.sums[State::Cpu as usize], 10);
+        // The second one has answered its first request.
+        answering.add(&[thread(1, 2, 15), thread(2, 1, 103)]);
+        assert_eq!(answering.sums[State::Cpu as usize], 18);
+        answering.add(&[thread(2, 1, 104)]);
+        assert_eq!(answering.sums[State::Cpu as usize], 19);
     }
 }

@@ -151,14 +151,21 @@ struct TierFacts<'a> {
 }
 
 impl TierFacts<'_> {
+    fn waits(&self, state: State) -> impl Iterator<Item = &&FileWait> {
+        self.files.iter().filter(move |wait| wait.state == state.name() && (0.0..SUM_MAX).contains(&wait.ns))
+    }
+
+    /// The file that its threads waited for most in a state, and for how long together.
+    fn longest_wait(&self, state: State) -> Option<(String, f64)> {
+        let named = self.waits(state).filter(|wait| !wait.path.is_empty());
+        named.max_by(|a, b| a.ns.total_cmp(&b.ns)).map(|wait| (wait.path.clone(), wait.ns))
+    }
+
     /// The file that its threads waited for most in a state, with its share of all such waits.
     fn main_file(&self, state: State) -> Option<TierFile> {
-        let in_state = || {
-            self.files.iter().filter(|wait| wait.state == state.name() && (0.0..SUM_MAX).contains(&wait.ns))
-        };
-        let all_ns: f64 = in_state().map(|wait| wait.ns).sum();
-        let longest = in_state().filter(|wait| !wait.path.is_empty()).max_by(|a, b| a.ns.total_cmp(&b.ns))?;
-        (all_ns > 0.0).then(|| TierFile { path: longest.path.clone(), share: longest.ns / all_ns })
+        let all_ns: f64 = self.waits(state).map(|wait| wait.ns).sum();
+        let (path, ns) = self.longest_wait(state)?;
+        (all_ns > 0.0).then(|| TierFile { path, share: ns / all_ns })
     }
 }
 
@@ -195,16 +202,20 @@ impl Sums<'_> {
         of_threads.map(|counter| counter.increase).sum()
     }
 
-    /// What all threads spent in a state outside of requests.
+    /// What threads that answer requests spent in a state outside of these.
     fn outside_ns(&self, state: State) -> f64 {
+        (self.of(&tier::answering_state(state)) - self.of(&tier::request_state(state))).max(0.0)
+    }
+
+    /// What all threads spent in a state.
+    fn state_ns(&self, state: State) -> f64 {
         let metric = format!("{}_ns", state.name());
         let of_threads = self.counters.iter().filter(|counter| {
             counter.series.source == THREADS
                 && counter.series.metric == metric
                 && (0.0..SUM_MAX).contains(&counter.increase)
         });
-        let all_ns: f64 = of_threads.map(|counter| counter.increase).sum();
-        (all_ns - self.of(&tier::request_state(state))).max(0.0)
+        of_threads.map(|counter| counter.increase).sum()
     }
 
     /// The servers behind, by address.
@@ -238,20 +249,26 @@ struct UpstreamSums {
     late_ns: f64,
 }
 
-/// What threads of a program did outside of its requests, for each of them. What they wait for when there is nothing to do is left out.
+/// What threads that answer a program's requests did outside of them, for each request. What they wait for when there is nothing to do is left
+/// out. Waits by file are those of all threads: a file has at least what is left of its waits if all others, those within requests and those of
+/// threads that answer none, were for it, too.
 fn after(facts: &TierFacts<'_>, sums: &Sums<'_>, requests: f64) -> Vec<TierPart> {
-    let states = [
-        (State::Cpu, Part::Cpu),
-        (State::KernelLock, Part::KernelLock),
-        (State::FileRead, Part::FileRead),
-        (State::FileWrite, Part::FileWrite),
-        (State::FileSync, Part::FileSync),
-    ];
-    let part = |(state, part)| TierPart {
-        file: facts.main_file(state),
-        ..TierPart::new(part, sums.outside_ns(state) / 1e6 / requests)
+    let part = |state: State| {
+        let part = match state {
+            State::KernelLock => Part::KernelLock,
+            State::FileRead => Part::FileRead,
+            State::FileWrite => Part::FileWrite,
+            State::FileSync => Part::FileSync,
+            _ => Part::Cpu,
+        };
+        let outside_ns = sums.outside_ns(state);
+        let others_ns = (sums.state_ns(state) - outside_ns).max(0.0);
+        let of_file = |(path, ns): (String, f64)| TierFile { path, share: (ns - others_ns) / outside_ns };
+        let file = facts.longest_wait(state).map(of_file).filter(|file| file.share > 0.0);
+        let file = file.map(|file| TierFile { share: file.share.min(1.0), ..file });
+        TierPart { file, ..TierPart::new(part, outside_ns / 1e6 / requests) }
     };
-    let mut parts: Vec<TierPart> = states.map(part).into_iter().filter(|part| part.ms > 0.0).collect();
+    let mut parts: Vec<TierPart> = tier::HELD_UP.map(part).into_iter().filter(|part| part.ms > 0.0).collect();
     parts.sort_by(|a, b| b.ms.total_cmp(&a.ms));
     parts
 }

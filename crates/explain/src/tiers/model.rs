@@ -28,8 +28,8 @@ pub struct TierTime {
     pub unaccounted_ms: f64,
     /// Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`.
     pub parts: Vec<TierPart>,
-    /// What its threads did outside of requests, for each request, such as writing a log after the answer: work on CPUs, files, and locks inside
-    /// the kernel; the longest first. Empty where that is not known.
+    /// What threads that answer requests did outside of them, for each request, such as writing a log after the answer: work on CPUs, files, and
+    /// locks inside the kernel; the longest first. The share of a file is that of the part, at least. Empty where that is not known.
     pub after: Vec<TierPart>,
     /// Servers behind it that a request waited for, the longest wait first.
     pub upstreams: Vec<UpstreamTime>,

@@ -225,21 +225,24 @@ fn the_cause_is_the_longest_line_s() {
 /// Of the wait to be picked up, 40 ms for each request, threads spend 30 after their answers, 27 of them on one file.
 #[test]
 fn a_log_that_is_written_after_the_answers_is_named_where_requests_wait_to_be_picked_up() {
-    let after = |path: &str, ms: f64| {
+    let after = |path: &str, ms: f64, background_ms: f64| {
         let mut input = input();
         let level = &mut input.levels[0];
         let web = &mut level.nodes[1].counters;
         web.retain(|counter| counter.series.metric != tier::QUEUE_NS);
         web.push(counter("web", tier::TIER, tier::QUEUE_NS, "", 4_000e6));
-        web.push(counter("web", THREADS, "kernel_lock_ns", "program", ms * 100.0 * 1e6));
+        let answering = tier::answering_state(State::KernelLock);
+        web.push(counter("web", tier::TIER, &answering, "", ms * 100.0 * 1e6));
+        // Another thread, which answers nothing, waits, too.
+        web.push(counter("web", THREADS, "kernel_lock_ns", "program", (ms + background_ms) * 100.0 * 1e6));
         let wait = |path: &str, ns: f64| {
             let [path, state, role] = [path, "kernel_lock", "web"].map(str::to_string);
             FileWait { path, state, role, count: 10.0, ns }
         };
-        level.program_file_waits = vec![wait(path, 0.9e9), wait("", 0.1e9)];
+        level.program_file_waits = vec![wait(path, 2.7e9), wait("", 0.3e9)];
         tiers(&input)
     };
-    let tiers = after("/var/log/access.log", 30.0);
+    let tiers = after("/var/log/access.log", 30.0, 0.0);
     assert_eq!(tiers[0].cause, Some(TierCause::LogFile));
     assert_eq!(tiers[0].after[0].ms, 30.0);
     let told = headline(&tiers).unwrap();
@@ -247,11 +250,17 @@ fn a_log_that_is_written_after_the_answers_is_named_where_requests_wait_to_be_pi
                buffer the log, or write it through a pipe.";
     assert!(told.ends_with(end), "{told}");
     // Of a file whose kind is not known, only the time.
-    let tiers = after("/var/lib/uploads", 30.0);
+    let tiers = after("/var/lib/uploads", 30.0, 0.0);
     assert_eq!(tiers[0].cause, None);
     assert!(headline(&tiers).unwrap().ends_with("and picked up nothing meanwhile."));
     // Too little to explain the queue.
-    let tiers = after("/var/log/access.log", 20.0);
+    let mut web = after("/var/log/access.log", 30.0, 0.0).remove(0);
+    web.after[0].ms = 20.0;
+    assert!(cause::held_after(&web).is_none());
+    // Of 27 ms for the file, 15 may be those of the thread that answers nothing.
+    let tiers = after("/var/log/access.log", 30.0, 15.0);
+    assert_eq!((tiers[0].after[0].ms, tiers[0].after[0].file.as_ref().unwrap().share), (30.0, 0.4));
+    assert_eq!(tiers[0].cause, Some(TierCause::WorkerPool));
     assert!(!headline(&tiers).unwrap().contains("After its answers"));
 }
 
