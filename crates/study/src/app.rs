@@ -14,7 +14,7 @@ use crate::{Error, Journal};
 pub const CALENDAR: &str = "calendar";
 
 /// Measures of the load over HTTP, and of the application meanwhile.
-const MEASURES: [&str; 11] = [
+const MEASURES: [&str; 12] = [
     "transactions_per_s",
     "latency_mean_ms",
     "latency_p90_ms",
@@ -25,10 +25,11 @@ const MEASURES: [&str; 11] = [
     "connections_held",
     "connections_waiting",
     "time_wait_ports",
-    RECORDED,
+    RECORDED[0],
+    RECORDED[1],
 ];
-/// Only the tracer measures this one.
-const RECORDED: &str = "kernel_lock_ms";
+/// Only the tracer measures these.
+const RECORDED: [&str; 2] = ["kernel_lock_ms", "after_answer_ms"];
 /// In a study's folder: the folder of the application that runs.
 const STARTED: &str = "app-folder";
 
@@ -81,9 +82,10 @@ impl Spec {
                 "with app, the recording of a start is of one number of users: give one in users, or trace = false",
             );
         }
-        if !self.trace && names().any(|name| name == RECORDED) {
+        let traced = names().find(|name| RECORDED.contains(&name.as_str()));
+        if let (false, Some(name)) = (self.trace, traced) {
             return wrong(format!(
-                "{RECORDED:?} is measured by the tracer: remove trace = false, or this measure"
+                "{name:?} is measured by the tracer: remove trace = false, or this measure"
             ));
         }
         let cells = self.cells();

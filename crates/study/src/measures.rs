@@ -3,7 +3,7 @@
 use whyso_model::measures::{self, Better, Measure};
 
 /// Of a web application, in addition to those of the load.
-pub(crate) const OF_APPS: [Measure; 7] = [
+pub(crate) const OF_APPS: [Measure; 8] = [
     Measure { name: "latency_p90_ms", words: "p90 response, ms", better: Better::Lower },
     Measure { name: "web_workers_busy", words: "web workers busy", better: Better::Neither },
     Measure {
@@ -18,6 +18,7 @@ pub(crate) const OF_APPS: [Measure; 7] = [
         better: Better::Lower,
     },
     Measure { name: "time_wait_ports", words: "ports in TIME_WAIT", better: Better::Lower },
+    Measure { name: "after_answer_ms", words: "files after the answer, ms/request", better: Better::Lower },
     Measure { name: "kernel_lock_ms", words: "locks inside the kernel, ms/request", better: Better::Lower },
 ];
 /// Measures that each page of a web application has, too.

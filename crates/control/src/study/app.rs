@@ -6,7 +6,7 @@ use whyso_server::app::{self, App, AppSpec};
 use whyso_study::{Cell, Journal, Spec, StoredStudy};
 
 use super::app_load::{check_pages, pages, plan_of_load, read_pages};
-use super::app_recording::{AppRecording, kernel_locks};
+use super::app_recording::{AppRecording, file_waits};
 use super::app_samples::{Sampler, Samples};
 use super::cell_error::of_cell;
 use super::endpoints::level_of_load;
@@ -117,11 +117,12 @@ pub(super) fn run(
     let mut run = String::new();
     if let Some(path) = recorded? {
         run = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let locks = kernel_locks(&path, &started.app.folder)?;
+        let waits = file_waits(&path, &started.app.folder)?;
         for level in &mut measurement.levels {
-            level.measures.extend(locks.ms.map(|ms| ("kernel_lock_ms".to_string(), ms)));
+            level.measures.extend(waits.ms.map(|ms| ("kernel_lock_ms".to_string(), ms)));
+            level.measures.extend(waits.after_ms.map(|ms| ("after_answer_ms".to_string(), ms)));
         }
-        measurement.warnings.extend(locks.text);
+        measurement.warnings.extend(waits.texts);
     }
     Ok(StartOutcome { run, measurement })
 }

@@ -135,30 +135,42 @@ impl Drop for AppRecording {
     }
 }
 
-/// Waits for locks inside the kernel, of a request to the first program.
+/// Waits for locks inside the kernel and for files, of a request to the first program.
 #[derive(Default)]
-pub(super) struct KernelLocks {
-    /// Milliseconds in the mean; `None` where no request was seen.
+pub(super) struct FileWaits {
+    /// For locks inside the kernel, within the request, in milliseconds in the mean; `None` where no request was seen.
     pub(super) ms: Option<f64>,
-    /// For which files or folders, in a sentence.
-    pub(super) text: Option<String>,
+    /// Of threads of the first program for files and such locks, after the answer.
+    pub(super) after_ms: Option<f64>,
+    /// For which files or folders, in sentences.
+    pub(super) texts: Vec<String>,
 }
 
 /// Reads these waits from a recording. `folder`: the application's, which no text names, as it differs from start to start.
-pub(super) fn kernel_locks(path: &Path, folder: &Path) -> Result<KernelLocks, Error> {
+pub(super) fn file_waits(path: &Path, folder: &Path) -> Result<FileWaits, Error> {
     let recording = Recording::open(path)?;
     let explained = whyso_explain::explain(&whyso_query::input(&recording)?);
     let Some(first) = explained.tiers.iter().find(|tier| tier.is_first && !tier.is_database) else {
-        return Ok(KernelLocks::default());
+        return Ok(FileWaits::default());
     };
+    let named = |path: &str| path.replace(&format!("{}/", folder.display()), "");
     let waits = || first.lines.iter().filter(|line| line.part == Some(Part::KernelLock) && !line.is_divided);
     let longest = waits().max_by(|a, b| a.ms.total_cmp(&b.ms));
     let text = longest.filter(|line| line.share >= NAMED_MIN).and_then(|line| {
         let tier = explained.tiers.iter().find(|tier| tier.name == line.tier)?;
         let own = tier.parts.iter().find(|part| part.part == Part::KernelLock)?;
         let file = own.file.as_ref().filter(|file| file.share >= MOST_MIN)?;
-        let path = file.path.replace(&format!("{}/", folder.display()), "");
+        let path = named(&file.path);
         Some(format!("requests waited for a lock inside the kernel: that of {path}, in {}", tier.name))
     });
-    Ok(KernelLocks { ms: Some(waits().map(|line| line.ms).sum()), text })
+    let after = || first.after.iter().filter(|part| part.part != Part::Cpu);
+    let longest = after().filter(|part| part.ms >= NAMED_MIN * first.mean_ms);
+    let after_text = longest.flat_map(|part| &part.file).find(|file| file.share >= MOST_MIN).map(|file| {
+        format!("after their answers, threads of {} waited for {}", first.name, named(&file.path))
+    });
+    Ok(FileWaits {
+        ms: Some(waits().map(|line| line.ms).sum()),
+        after_ms: Some(after().map(|part| part.ms).sum()),
+        texts: text.into_iter().chain(after_text).collect(),
+    })
 }
