@@ -47,14 +47,19 @@ fn waits_of_a_program_after_the_first_have_stacks() {
     let why = loaded(&app, &["--process", web, "--process", php, "--stacks"]);
     assert_eq!(why["tiers"][0]["cause"], "session-files", "{}", why["tiers"][0]);
     let run = app.place.only_run();
-    let of = |options: &[&str]| {
+    let of = |options: &[&str]| -> Value {
         let asked = ["functions", run.to_str().unwrap(), "--program", "php-fpm", "--inclusive", "--json"];
         let out = output(&mut app.whyso(&[&asked[..], options].concat()));
         assert!(out.status.success(), "{}", text(&out.stderr));
-        text(&out.stdout).to_string()
+        serde_json::from_str(&text(&out.stdout)).unwrap()
     };
     let waits = of(&["--by", "kernel_lock"]);
+    assert!(waits["waits"].as_u64().unwrap() > 10 && waits["samples"] == 0, "{waits}");
     // PHP gives a session another id: it removes the old file and makes a new one.
-    assert!(waits.contains("unlink") || waits.contains("do_sys_open"), "{waits}");
-    assert!(of(&["--by", "cpu"]).contains("php-fpm"), "its time on CPUs");
+    let listed = waits.to_string();
+    assert!(listed.contains("unlink") || listed.contains("do_sys_open"), "{waits}");
+    let work = of(&["--by", "cpu"]);
+    assert!(work["samples"].as_u64().unwrap() > 10, "{work}");
+    let wakers = output(&mut app.whyso(&["wakers", run.to_str().unwrap(), "--program", "php-fpm"]));
+    assert!(!wakers.status.success() && text(&wakers.stderr).contains("leave out --program"));
 }

@@ -78,14 +78,14 @@ impl TwoHosts {
         TwoHosts { app, lab }
     }
 
-    /// Loads a page with some numbers of users one after the other, and records both hosts meanwhile. By level: the tiers, and the ratio of
-    /// what they add up to to what the clients measured.
-    fn recorded(&self, users: &[u32]) -> Vec<(Vec<Value>, f64)> {
+    /// Loads a page with some numbers of users one after the other, and records both hosts meanwhile. Returns where, and by level the tiers, and
+    /// the ratio of what they add up to to what the clients measured.
+    fn recorded(&self, users: &[u32], options: &[&str]) -> (String, Vec<(Vec<Value>, f64)>) {
         let lab = &self.lab;
         let url = format!("{}event.php?id=1", text_url(&self.app.printed));
         let levels = users.iter().map(u32::to_string).collect::<Vec<_>>();
         let load = ["run", "--url", &url, "--users", &levels.join(","), "--seconds", "6", "--warmup", "2"];
-        let run = lab.spawn(WEB, &[&load[..], &["--hosts", "lab.toml", "--json"]].concat());
+        let run = lab.spawn(WEB, &[&load[..], &["--hosts", "lab.toml", "--json"], options].concat());
         let run = finish(run, BOUND);
         assert!(run.status.success(), "{}", text(&run.stderr));
         let run = json_of(&run);
@@ -99,7 +99,7 @@ impl TwoHosts {
             println!("{users} users: clients measured {measured_ms} ms, the tiers have {counted_ms} ms");
             (tiers.clone(), counted_ms / measured_ms)
         };
-        levels.iter().enumerate().map(level).collect()
+        (path.to_string(), levels.iter().enumerate().map(level).collect())
     }
 }
 
@@ -113,7 +113,8 @@ fn the_time_of_a_web_request_is_divided_over_the_hosts_that_answer_it() {
     let refused = output(&mut hosts.lab.whyso(WEB, &here));
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("leave out --dsn and --process"), "{}", text(&refused.stderr));
-    let (tiers, ratio) = hosts.recorded(&[4]).remove(0);
+    let (path, mut levels) = hosts.recorded(&[4], &["--stacks"]);
+    let (tiers, ratio) = levels.remove(0);
     let names: Vec<&str> = tiers.iter().map(|tier| tier["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(names[0].starts_with("web/") && names[0].contains("apache2"), "{names:?}");
@@ -127,6 +128,10 @@ fn the_time_of_a_web_request_is_divided_over_the_hosts_that_answer_it() {
     assert!((share - 1.0).abs() < 0.03, "{share}: {lines:?}");
     // What the clients measured is what the tiers add up to.
     assert!((0.8..1.05).contains(&ratio), "{ratio}");
+    // The page sleeps as if it asked a service.
+    let functions = ["functions", &path, "--program", "web/php-fpm", "--by", "cpu,sleep", "--json"];
+    let stacks = json_of(&output(&mut hosts.lab.whyso("a", &functions)));
+    assert!(stacks["samples"].as_u64().unwrap() > 0 && stacks["waits"].as_u64().unwrap() > 0, "{stacks}");
 }
 
 #[test]
@@ -135,7 +140,7 @@ fn over_two_hosts_tiers_and_clients_differ_by_five_percent_at_most() {
     if !can_be_app() || !can_be_lab() || !may_trace() {
         return;
     }
-    let levels = TwoHosts::begin().recorded(&[1, 2, 4, 8, 16, 32, 64]);
+    let (_, levels) = TwoHosts::begin().recorded(&[1, 2, 4, 8, 16, 32, 64], &[]);
     let ratios: Vec<f64> = levels.into_iter().map(|(_, ratio)| ratio).collect();
     assert!(ratios.iter().all(|ratio| (ratio - 1.0).abs() <= 0.05), "{ratios:?}");
 }

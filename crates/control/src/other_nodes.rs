@@ -151,8 +151,8 @@ fn trace_threads(
                 let names: Vec<String> = programs.into_iter().map(|program| program.name).collect();
                 info.not_measured.push(NotMeasured::new(
                     Missing::Other,
-                    format!("the stacks of {}", whyso_words::list(&names)),
-                    "--stacks takes them",
+                    format!("the stacks of waits of {}", whyso_words::list(&names)),
+                    "they were not taken; --stacks takes them",
                 ));
             }
             Some(tracing)

@@ -55,7 +55,7 @@ pub use level_series::add_chosen;
 pub use locks::{LocksOver, locks_in};
 pub use pfs::{PfsOver, pfs_in, timing_in, timing_is_known};
 pub use profile::{RecordedProfile, profile_in, profile_with_wakes_in, stack_metrics, states_by_role};
-pub use programs::{ProgramsIn, program_profile_in, programs_in};
+pub use programs::{ProgramsIn, program_has_waits, program_profile_in, programs_in};
 pub use source_files::{SourceFile, SourcePath, source_file};
 pub use statements::{CommandFilter, CommandsIn, commands_in, sql_trace_cost};
 pub use thread_filter::ThreadFilter;

@@ -18,6 +18,9 @@ use crate::{Error, ThreadFilter};
 
 /// Names that an error lists at most.
 const LISTED_MAX: usize = 12;
+/// Source of the sampler of all programs, and of the samplers of those that a recording names.
+const OF_ALL: &str = "program_stacks";
+const OF_NAMED: &str = "program_waits";
 /// What the server is called among the programs.
 const SERVER: &str = "server";
 /// Several that are traced together.
@@ -47,7 +50,7 @@ pub fn programs_in(recording: &Recording, window: Window, most: usize) -> Result
     let counted = counted_programs(recording, window)?.map(|counted| servers_together(recording, counted));
     let sampled_window = sampled_part(recording, window)?;
     let mut sampled = sampled_programs(recording, sampled_window, most)?;
-    let is_sampled = recording.has_program_stacks();
+    let is_sampled = all_sampled(recording);
     if is_sampled {
         sampled.extend(sampled_server(recording, window, most)?);
     }
@@ -84,14 +87,14 @@ pub fn program_profile_in(
     let mut of_waits = waits.iter().filter(|wait| wait.program == program).peekable();
     if of_waits.peek().is_none() && !places.contains_key(State::Cpu.name()) {
         return Err(Error::NotRecorded(format!(
-            "no wait of {program} was recorded in this window: --stacks takes those of the programs that a recording names"
+            "no wait of {program} was recorded in this window; --stacks takes those of the programs that a recording names"
         )));
     }
     let mut frames = recording.program_frames()?;
     let of_program = totals.iter().filter(|total| total.program == program);
     let mut recorded = RecordedProfile { part: 1.0, ..RecordedProfile::default() };
     recorded.profile.metrics = by.to_vec();
-    for total in of_program {
+    for total in of_program.filter(|_| places.contains_key(State::Cpu.name())) {
         for metric in places.get(State::Cpu.name()).into_iter().flatten() {
             recorded.profile.samples.push(sample_of(total.stack, total.sum, *metric));
             recorded.threads.push((0, total.origin.to_string()));
@@ -116,6 +119,21 @@ pub fn program_profile_in(
     recorded.rootless = of_rootless.map(|sample| sample.count).sum();
     recorded.frames = frames;
     Ok(recorded)
+}
+
+/// Whether waits of a program were recorded with their stacks, which a part of its name may mean.
+///
+/// # Errors
+/// The files can't be read.
+pub fn program_has_waits(recording: &Recording, asked: &str) -> Result<bool, Error> {
+    let always = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
+    Ok(recording.program_wait_sums(always)?.iter().any(|wait| wait.program.contains(asked)))
+}
+
+/// Whether all programs of the machine were sampled. Those that a recording names can be the only ones.
+fn all_sampled(recording: &Recording) -> bool {
+    let has = |source: &str| recording.series().iter().any(|info| info.key.source == source);
+    recording.has_program_stacks() && (has(OF_ALL) || !has(OF_NAMED))
 }
 
 fn check_sampled(recording: &Recording) -> Result<(), Error> {
@@ -183,7 +201,7 @@ fn sampled_programs(
     window: Window,
     most: usize,
 ) -> Result<Vec<SampledProgram>, Error> {
-    if !recording.has_program_stacks() || window.seconds() <= 0.0 {
+    if !all_sampled(recording) || window.seconds() <= 0.0 {
         return Ok(Vec::new());
     }
     let totals = recording.program_sums(window)?;
@@ -280,7 +298,7 @@ fn sampled_part(recording: &Recording, window: Window) -> Result<Window, Error> 
 
 /// Samples of programs that were lost in a window.
 fn lost_samples(recording: &Recording, window: Window) -> Result<u64, Error> {
-    let is_chosen = |key: &SeriesKey| key.source == "program_stacks" && key.metric == "lost";
+    let is_chosen = |key: &SeriesKey| key.source == OF_ALL && key.metric == "lost";
     let mut level =
         [LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() }];
     each_value(recording, &mut level, is_chosen, add_one)?;
@@ -330,7 +348,7 @@ fn host_of(recording: &Recording) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_record::data::{Kind, ProgramSample, Reading, StackSample, Status, Value};
+    use whyso_record::data::{Kind, ProgramSample, ProgramWait, Reading, StackSample, Status, Value};
     use whyso_record::run::{Level, LevelResult, Purpose, RunEnd, RunInfo};
     use whyso_record::{Options, Recorder};
 
@@ -405,6 +423,21 @@ mod tests {
                 stack,
                 weight_ns: S as u64,
             };
+            let wait = |t_ns, program: &str, state: &str| ProgramWait {
+                t_ns,
+                tid: 9,
+                program: program.to_string(),
+                state: state.to_string(),
+                length_ns: S as u64,
+                weight_ns: 2 * S as u64,
+                stack: 1,
+            };
+            recorder.program_waits(&[
+                wait(1, "python3", "lock"),
+                wait(2, "python3", "file_sync"),
+                wait(3, "perl", "lock"),
+                wait(11 * S, "python3", "lock"),
+            ]);
             recorder.program_stacks(&[
                 sample(1, "python3", "process", 0),
                 sample(2, "python3", "process", 0),
@@ -450,17 +483,40 @@ mod tests {
     fn a_program_has_a_profile_of_its_window_only() {
         let folder = tempfile::tempdir().unwrap();
         let recording = recorded(folder.path(), true);
-        let recorded = program_profile_in(&recording, WINDOW, "python").unwrap();
+        let cpu = ["cpu".to_string()];
+        let recorded = program_profile_in(&recording, WINDOW, "python", &cpu).unwrap();
         assert_eq!((recorded.samples, recorded.waits, recorded.rootless, recorded.part), (4, 0, 1, 1.0));
         let times = functions(&recorded.profile);
         assert_eq!(times.total.exclusive_ns, [4e9]);
         assert_eq!(times.functions[0].function.name, "_PyEval_EvalFrameDefault");
-        let refused = |name: &str| program_profile_in(&recording, WINDOW, name).unwrap_err().to_string();
+        let refused =
+            |name: &str| program_profile_in(&recording, WINDOW, name, &cpu).unwrap_err().to_string();
         assert_eq!(
-            refused("perl"),
-            "no program is called 'perl', or several are; there are: [kcompactd0], python3, whyso"
+            refused("ruby"),
+            "no program is called 'ruby', or several are; there are: [kcompactd0], perl, python3, whyso"
         );
         assert!(refused("server").starts_with("the server's own stacks are shown without --program"));
+    }
+
+    #[test]
+    fn waits_of_a_program_are_columns_next_to_its_time_on_cpus() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = recorded(folder.path(), true);
+        let by = |metrics: &[&str]| metrics.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let profile = |name, metrics: &[&str]| program_profile_in(&recording, WINDOW, name, &by(metrics));
+        let whole = profile("python3", &["lock", "cpu", "io"]).unwrap();
+        assert_eq!((whole.samples, whole.waits), (4, 2));
+        assert_eq!(functions(&whole.profile).total.exclusive_ns, [2e9, 4e9, 2e9]);
+        let locks = profile("python3", &["lock"]).unwrap();
+        assert_eq!((locks.samples, locks.waits), (0, 1), "what was asked for");
+        assert_eq!(
+            functions(&profile("perl", &["cpu", "lock"]).unwrap().profile).total.exclusive_ns,
+            [0.0, 2e9]
+        );
+        let refused = profile("[kcompactd0]", &["lock"]).unwrap_err().to_string();
+        assert!(refused.starts_with("no wait of [kcompactd0] was recorded in this window"), "{refused}");
+        let knows = |name| program_has_waits(&recording, name).unwrap();
+        assert_eq!([knows("pyth"), knows("perl"), knows("whyso")], [true, true, false]);
     }
 
     #[test]
@@ -490,7 +546,8 @@ mod tests {
         assert!(!found.is_sampled);
         assert_eq!(found.lines.len(), 1);
         assert_eq!((found.lines[0].name.as_str(), found.lines[0].cpus()), ("python3", 0.5));
-        let refused = program_profile_in(&recording, WINDOW, "python3").unwrap_err().to_string();
-        assert!(refused.ends_with("record it with --stacks-of all"), "{refused}");
+        let refused = program_profile_in(&recording, WINDOW, "python3", &["cpu".to_string()]);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("record it with --stacks-of all"), "{refused}");
     }
 }

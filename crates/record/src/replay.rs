@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, UInt32Array};
+use arrow::datatypes::UInt32Type;
 use whyso_model::{FileWait, Worker};
 
 use crate::data::{SeriesId, SeriesKey, StatesInterval, TextRows};
@@ -19,6 +20,11 @@ const TIMES: [&str; 4] = ["t_ns", "begin_ns", "end_ns", "born_ns"];
 /// Streams of a recorder's own that another one may hand over.
 const STREAMS: [&str; 5] =
     [layout::STACKS, layout::WAITS, layout::FRAMES, layout::COMMANDS, layout::STATEMENTS];
+/// Streams of the stacks of programs.
+const STREAMS_OF_PROGRAMS: [&str; 3] =
+    [layout::PROGRAM_STACKS, layout::PROGRAM_WAITS, layout::PROGRAM_FRAMES];
+/// Numbers of stacks of programs that one host has: those of the next host begin there.
+const STACKS_OF_HOST: u32 = 10_000_000;
 /// Tables of programs, each with the column that names these.
 const OF_PROGRAMS: [(&str, &str); 2] =
     [(FileWait::OF_PROGRAMS, FileWait::ROLE), (Worker::SOURCE, Worker::PROGRAM)];
@@ -37,7 +43,8 @@ pub struct Replay {
     host: String,
     has_clients: bool,
     has_server: bool,
-    has_programs: bool,
+    /// Where the numbers of the stacks of its programs begin here; `None`: none were recorded.
+    stacks_from: Option<u32>,
     /// Births of threads on this clock. A thread is known by its birth, so that it stays the same while the clock is known better.
     births: HashMap<i64, i64>,
     /// `None`: a series that is left out.
@@ -51,12 +58,13 @@ impl Replay {
     pub fn new(recorder: Recorder, host: &str, has_clients: bool, has_server: bool) -> Replay {
         let host = host.to_string();
         let (births, ids) = (HashMap::new(), HashMap::new());
-        Replay { recorder, host, has_clients, has_server, has_programs: false, births, ids }
+        Replay { recorder, host, has_clients, has_server, stacks_from: None, births, ids }
     }
 
-    /// Programs were recorded there next to the machine and the server: each is a node of its own, such as "web1/apache2".
-    pub fn with_programs(self, has_programs: bool) -> Replay {
-        Replay { has_programs, ..self }
+    /// Programs were recorded there next to the machine and the server: each is a node of its own, such as "web1/apache2". `place`: of the host
+    /// among those of the recording, as the stacks of programs of two hosts have different numbers here.
+    pub fn with_programs(self, place: u32) -> Replay {
+        Replay { stacks_from: Some(place.saturating_mul(STACKS_OF_HOST)), ..self }
     }
 
     /// What a program of the host is called here.
@@ -110,6 +118,15 @@ impl Replay {
             }
             // Only this machine's load is measured.
             Entry::Load(_) => return Err(refused("a load of its own")),
+            Entry::Batch { stream, ipc } if STREAMS_OF_PROGRAMS.contains(&stream.as_str()) => {
+                let Some(from) = self.stacks_from else {
+                    return Err(refused("stacks of programs that it was not asked for"));
+                };
+                for batch in decoded(&ipc)? {
+                    let batch = self.of_programs(&moved(&batch, &here)?, from)?;
+                    self.recorder.tapped_batch(&stream, batch);
+                }
+            }
             Entry::States(_) | Entry::Batch { .. } if !self.has_server => {
                 return Err(refused("threads of a server that it does not have"));
             }
@@ -122,11 +139,7 @@ impl Replay {
                 self.recorder.states(&interval);
             }
             Entry::Batch { stream, ipc } => {
-                let batches = wal::decode(&ipc).ok_or_else(|| refused("a table that can't be read"))?;
-                if batches.is_empty() {
-                    return Err(refused("a table without a part"));
-                }
-                for batch in batches {
+                for batch in decoded(&ipc)? {
                     let batch = moved(&batch, &here)?;
                     match STREAMS.contains(&stream.as_str()) {
                         true => self.recorder.tapped_batch(&stream, batch),
@@ -160,6 +173,30 @@ impl Replay {
         }
     }
 
+    /// Stacks of programs under the names and the numbers that they have here.
+    fn of_programs(&self, batch: &RecordBatch, from: u32) -> Result<RecordBatch> {
+        let schema = batch.schema();
+        let columns =
+            schema.fields().iter().zip(batch.columns()).map(|(field, column)| -> Result<ArrayRef> {
+                if let ("program", Some(names)) = (field.name().as_str(), column.as_string_opt::<i32>()) {
+                    let named = |name: Option<&str>| name.map(|name| Replay::program_name(&self.host, name));
+                    return Ok(Arc::new(names.iter().map(named).collect::<StringArray>()));
+                }
+                let ("stack", Some(stacks)) =
+                    (field.name().as_str(), column.as_primitive_opt::<UInt32Type>())
+                else {
+                    return Ok(Arc::clone(column));
+                };
+                if stacks.iter().flatten().any(|stack| stack >= STACKS_OF_HOST) {
+                    return Err(refused("more stacks than one host can have"));
+                }
+                let here = stacks.iter().map(|stack| stack.map(|stack| from.saturating_add(stack)));
+                Ok(Arc::new(here.collect::<UInt32Array>()))
+            });
+        RecordBatch::try_new(schema.clone(), columns.collect::<Result<Vec<_>>>()?)
+            .map_err(|cause| Error::damaged(Path::new("what a host sent"), "a table", cause))
+    }
+
     /// The programs of several hosts have tables of their own, and names that differ.
     fn name_programs(&self, rows: &mut TextRows, column: &str) {
         rows.source = format!("{}-{}", rows.source, self.host.to_ascii_lowercase());
@@ -175,7 +212,7 @@ impl Replay {
         }
         let is_left_out = !self.has_clients && key.host == "client" && key.source == "trace";
         let host = match key.host.as_str() {
-            program if self.has_programs && !OF_HOST.contains(&program) => {
+            program if self.stacks_from.is_some() && !OF_HOST.contains(&program) => {
                 Replay::program_name(&self.host, program)
             }
             _ => self.host.clone(),
@@ -188,6 +225,12 @@ impl Replay {
 
 fn refused(what: &str) -> Error {
     Error::damaged(Path::new("what a host sent"), "entries", what.to_string())
+}
+
+/// The parts of a table, at least one.
+fn decoded(ipc: &[u8]) -> Result<Vec<RecordBatch>> {
+    let batches = wal::decode(ipc).ok_or_else(|| refused("a table that can't be read"))?;
+    if batches.is_empty() { Err(refused("a table without a part")) } else { Ok(batches) }
 }
 
 /// It becomes a part of a file's name.

@@ -124,6 +124,8 @@ struct Work {
     /// With the process of each.
     samples: Vec<(u32, StackSample)>,
     takes_cpu: bool,
+    /// Who ends waits is recorded, too.
+    takes_wakers: bool,
     busy: Option<Busy>,
     /// Processes whose threads are the server's: nobody else's stack is followed.
     servers: BTreeSet<u32>,
@@ -153,6 +155,7 @@ impl StackTaker {
             waits: Waits::default(),
             samples: Vec::new(),
             takes_cpu: owner.takes_cpu(),
+            takes_wakers: owner == Owner::Server,
             busy,
             servers: BTreeSet::new(),
             strange_is_load,
@@ -332,6 +335,9 @@ impl Work {
     }
 
     fn waker(&mut self, record: &StackRecord<'_>) {
+        if !self.takes_wakers {
+            return;
+        }
         let of_interrupt = self.interrupts.frames(&record.kernel);
         let mut frames = kernel_frames(&record.kernel);
         if of_interrupt > 0 {

@@ -63,7 +63,7 @@ pub(crate) fn sample_both(
     };
     let their_recording = other.as_ref().unwrap_or(&recording);
     // What both have.
-    let metrics = sampled_metrics(their_recording, sampled_metrics(&recording, metrics));
+    let metrics = sampled_metrics(their_recording, args, sampled_metrics(&recording, args, metrics)?)?;
     let mut here = sample_part(&recording, ours, args, metrics)?;
     let mut there = sample_part(their_recording, choose_part(their_recording, &theirs)?, args, metrics)?;
     if other.is_none() && here.chosen.window == there.chosen.window {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use whyso_control::Error;
 use whyso_query::{
     MainFiles, RecordedProfile, ThreadFilter, main_files, profile_in, profile_with_wakes_in,
-    program_profile_in, states_by_role,
+    program_has_waits, program_profile_in, states_by_role,
 };
 use whyso_record::Recording;
 use whyso_record::run::Window;
@@ -75,6 +76,12 @@ pub(crate) fn sample(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result
 
 /// The same with who ended the waits.
 pub(crate) fn sample_with_wakes(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<SampledProfile> {
+    if args.program.is_some() {
+        bail!(Error::Plan(
+            "who ended a wait is recorded only of the server, or of the first program: leave out --program"
+                .to_string()
+        ));
+    }
     let (recording, _) = open(run, &args.runs)?;
     let chosen = choose_part(&recording, &args.part)?;
     sample_by(profile_with_wakes_in, &recording, chosen, args, metrics)
@@ -105,7 +112,7 @@ fn sample_by(
         return sample_program(recording, chosen, (args, program), metrics);
     }
     let by = match args.by.as_slice() {
-        [] => sampled_metrics(recording, metrics).iter().map(ToString::to_string).collect(),
+        [] => sampled_metrics(recording, args, metrics)?.iter().map(ToString::to_string).collect(),
         metrics => metrics.to_vec(),
     };
     let mut filter = args.whose.filter();
@@ -129,8 +136,7 @@ fn sample_program(
     metrics: &[&str],
 ) -> Result<SampledProfile> {
     let by: Vec<String> = match args.by.as_slice() {
-        [] if recording.has_program_waits() => metrics.iter().map(ToString::to_string).collect(),
-        [] => METRICS_OF_CPUS.iter().map(ToString::to_string).collect(),
+        [] => sampled_metrics(recording, args, metrics)?.iter().map(ToString::to_string).collect(),
         metrics => metrics.to_vec(),
     };
     let recorded = program_profile_in(recording, chosen.window, program, &by)?;
@@ -146,13 +152,17 @@ fn sample_program(
 }
 
 /// Returns those of the usual metrics that a recording has stacks of; all, if it has none of them.
-pub(crate) fn sampled_metrics<'a>(recording: &Recording, metrics: &'a [&'a str]) -> &'a [&'a str] {
-    let is_light = recording.run().has_light_stacks();
-    if is_light && METRICS_OF_CPUS.iter().all(|metric| metrics.contains(metric)) {
-        METRICS_OF_CPUS
-    } else {
-        metrics
-    }
+pub(crate) fn sampled_metrics<'a>(
+    recording: &Recording,
+    args: &ProfileArgs,
+    metrics: &'a [&'a str],
+) -> Result<&'a [&'a str]> {
+    let has_waits = match &args.program {
+        Some(program) => program_has_waits(recording, program)?,
+        None => !recording.run().has_light_stacks(),
+    };
+    let has_cpus = METRICS_OF_CPUS.iter().all(|metric| metrics.contains(metric));
+    Ok(if !has_waits && has_cpus { METRICS_OF_CPUS } else { metrics })
 }
 
 fn describe_threads(filter: &ThreadFilter) -> String {

@@ -44,12 +44,12 @@ pub(super) struct RecordedPart {
 }
 
 impl RecordedPart {
-    /// `has_clients`: as of [`Replay::new`].
+    /// `place`: among the hosts of the recording. `has_clients`: as of [`Replay::new`].
     pub(super) fn new(
         plan: HostPlan,
         (facts, cpus): (HostFacts, HostCpus),
         recorder: &Recorder,
-        has_clients: bool,
+        (place, has_clients): (u32, bool),
     ) -> RecordedPart {
         let host = plan.name.as_str();
         let series = |metric: &str, unit: &str| {
@@ -68,6 +68,8 @@ impl RecordedPart {
             series("bound_ns", "ns"),
             series("round_trip_ns", "ns"),
         ];
+        let replay = Replay::new(recorder.clone(), host, has_clients, plan.server.is_some());
+        let replay = if plan.programs.is_empty() { replay } else { replay.with_programs(place) };
         RecordedPart {
             facts,
             cpus,
@@ -75,8 +77,7 @@ impl RecordedPart {
             clock_series,
             recorder: recorder.clone(),
             anchors: Vec::new(),
-            replay: Replay::new(recorder.clone(), host, has_clients, plan.server.is_some())
-                .with_programs(!plan.programs.is_empty()),
+            replay,
             next: 1,
             held: BTreeMap::new(),
             lost: 0,

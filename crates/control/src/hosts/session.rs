@@ -94,10 +94,11 @@ impl HostsSession {
             let frames = bus.frames(&recording).await?;
             Ok::<_, Error>((bus, states, frames))
         })?;
-        let part = |(host, state): (HostPlan, HostState)| {
-            RecordedPart::new(host, (state.facts, state.cpus), recorder, what.has_clients)
+        // What is recorded here comes before what hosts send.
+        let part = |(place, (host, state)): (u32, (HostPlan, HostState))| {
+            RecordedPart::new(host, (state.facts, state.cpus), recorder, (place, what.has_clients))
         };
-        let parts: Parts = Arc::new(Mutex::new(states.into_iter().map(part).collect()));
+        let parts: Parts = Arc::new(Mutex::new((1..).zip(states).map(part).collect()));
         let mut session = HostsSession {
             runtime,
             bus,

@@ -110,8 +110,43 @@ fn what_no_recorder_makes_is_refused() {
     // A host without the server sends no threads of it, not even true ones.
     let mut other = Replay::new(here.clone(), "load", false, false);
     let batch = Entry::Batch { stream: layout::STACKS.to_string(), ipc: stacks() };
-    for entry in [Entry::States(StatesInterval::default()), batch] {
+    let of_programs = Entry::Batch { stream: layout::PROGRAM_STACKS.to_string(), ipc: stacks() };
+    for entry in [Entry::States(StatesInterval::default()), batch, of_programs] {
         assert!(other.entry(entry, |t_ns| t_ns).is_err());
     }
     here.discard().unwrap();
+}
+
+#[test]
+fn stacks_of_programs_of_two_hosts_have_names_and_numbers_that_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sender, entries) = std::sync::mpsc::channel();
+    let there = Recorder::create(&folder.path().join("there"), Options::default()).unwrap();
+    there.tap(Arc::new(crate::EntryTap::new(move |entry: Entry| drop(sender.send(entry)))));
+    there.program_waits(&[crate::data::ProgramWait {
+        t_ns: 77,
+        tid: 3,
+        program: "php".to_string(),
+        state: "lock".to_string(),
+        length_ns: 1,
+        weight_ns: 9,
+        stack: 4,
+    }]);
+    there.finish().unwrap();
+    let waits: Vec<Entry> = entries
+        .try_iter()
+        .filter(|entry| matches!(entry, Entry::Batch { stream, .. } if stream == layout::PROGRAM_WAITS))
+        .collect();
+    assert_eq!(waits.len(), 1);
+    let dir = folder.path().join("here");
+    let here = Recorder::create(&dir, Options { own_cost: false, ..Options::default() }).unwrap();
+    for (place, host) in [(1, "web1"), (2, "web2")] {
+        let mut replay = Replay::new(here.clone(), host, false, false).with_programs(place);
+        replay.entry(waits[0].clone(), |t_ns| t_ns + 1).unwrap();
+    }
+    here.finish().unwrap();
+    let sums =
+        Recording::open(&dir).unwrap().program_wait_sums(crate::run::Window { begin_ns: 78, end_ns: 79 });
+    let sums: Vec<_> = sums.unwrap().iter().map(|sum| (sum.program.to_string(), sum.stack)).collect();
+    assert_eq!(sums, [("web1/php".to_string(), 10_000_004), ("web2/php".to_string(), 20_000_004)]);
 }
