@@ -1589,6 +1589,8 @@ export type TierTime = {
   unaccounted_ms: number;
   /** Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`. */
   parts: Array<TierPart>;
+  /** What threads that answer requests did outside of them, for each request, such as writing a log after the answer: work on CPUs, files, and locks inside the kernel; the longest first. The share of a file is that of the part, at least. Empty where that is not known. */
+  after: Array<TierPart>;
   /** Servers behind it that a request waited for, the longest wait first. */
   upstreams: Array<UpstreamTime>;
   /** Share of its requests whose thread worked on others meanwhile, 0 to 1. */
