@@ -87,7 +87,9 @@ fn assert_agrees(programs: &Value, name: &str) {
     let (counted, sampled) = (found["cpus"].as_f64().unwrap(), found["sampled_cpus"].as_f64().unwrap());
     println!("{name}: {sampled:.3} CPUs by {} samples, {counted:.3} as counted", found["samples"]);
     assert!(counted > 0.05, "{found}");
-    assert!((sampled / counted - 1.0).abs() < DIFFERENCE_MAX, "{found}");
+    // Few samples are off by chance, too: a twentieth, if there are 400.
+    let by_chance = 1.0 / found["samples"].as_f64().unwrap().sqrt();
+    assert!((sampled / counted - 1.0).abs() < DIFFERENCE_MAX + 2.0 * by_chance, "{found}");
 }
 
 #[test]
@@ -140,8 +142,8 @@ fn every_busy_program_is_found_with_its_time_and_its_functions() {
     let refused = |args: &[&str]| refused_with(&place, args, 2);
     let none = refused(&["functions", run, "--program", "no-such-program"]);
     assert!(none.contains("no program is called 'no-such-program'") && none.contains("busy-"), "{none}");
-    let metric = refused(&["functions", run, "--program", "whyso", "--by", "lock"]);
-    assert!(metric.contains("only the time on CPUs is sampled"), "{metric}");
+    let metric = refused_with(&place, &["functions", run, "--program", "whyso", "--by", "lock"], 1);
+    assert!(metric.starts_with("whyso: no wait of whyso was recorded"), "{metric}");
     let without = refused_with(&place, &["functions", run], 1);
     assert!(without.contains("stacks of programs only") && without.contains("--program"), "{without}");
     // The report is drawn of a run without a server, too.
