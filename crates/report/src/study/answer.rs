@@ -5,7 +5,7 @@ use whyso_model::measures::Better;
 use whyso_study::{Answer, Curve, Line, Pair};
 use whyso_words::{count, milliseconds, number, percent, seconds, users};
 
-use super::sheets::{difference, words};
+use super::sheets::{detectable, difference, words};
 
 /// Most curves and changes during a run that have a sentence; the tables have all.
 const SENTENCES_MAX: usize = 3;
@@ -229,7 +229,7 @@ fn smallest_difference(of: &[(&Line, &VariantComparison)], before: &str) -> Stri
     let (Some(least), Some(most)) = (ratios().reduce(f64::min), ratios().reduce(f64::max)) else {
         return String::new();
     };
-    match (percent(least - 1.0), percent(most - 1.0)) {
+    match (detectable(least), detectable(most)) {
         (least, most) if least == most => format!("{before}{least}"),
         (least, most) => format!("{before}{least} to {most}"),
     }

@@ -224,7 +224,7 @@ pub(super) fn interval(middle: f64, low: f64, high: f64) -> String {
     format!("{} to {}", form(first), form(second))
 }
 
-fn detectable(ratio: f64) -> String {
+pub(super) fn detectable(ratio: f64) -> String {
     if 100.0 * (ratio - 1.0) > TELLING {
         return format!(">{} %", number(TELLING));
     }
