@@ -250,8 +250,8 @@ struct UpstreamSums {
 }
 
 /// What threads that answer a program's requests did outside of them, for each request. What they wait for when there is nothing to do is left
-/// out. Waits by file are those of all threads: a file has at least what is left of its waits if all others, those within requests and those of
-/// threads that answer none, were for it, too.
+/// out. Waits by file are those of all threads. A file has at least what is left of its waits if all others were for it, too: those within
+/// requests, and those of threads that answer none.
 fn after(facts: &TierFacts<'_>, sums: &Sums<'_>, requests: f64) -> Vec<TierPart> {
     let part = |state: State| {
         let part = match state {
