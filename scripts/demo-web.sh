@@ -27,7 +27,7 @@ pid_of() {
 
 # Of what `whyso why` prints (and the recording printed, too): the answer, which names the longest line and its cause, and the table of lines.
 answer_and_budget() {
-	awk -v RS= -v ORS='\n\n' 'NR == 2 || /^Where the time of a request/'
+	awk -v RS= -v ORS='\n\n' 'NR == 2 || /^Where the time /'
 }
 
 # TITLE PAGE OPTIONS…: plants a trouble, loads the page, and reports where its time goes.
