@@ -4,9 +4,10 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use whyso_hub::Frame;
 use whyso_record::data::{
-    Event, Kind, Reading, SeriesId, SeriesKey, StackSample, StatesInterval, Status, TextRows, ThreadStates,
-    Value,
+    Event, Kind, ProgramWait, Reading, SeriesId, SeriesKey, StackSample, StatesInterval, Status, TextRows,
+    ThreadStates, Value,
 };
+use whyso_record::run::Window;
 use whyso_record::{Entry, EntryTap, Options, Recorder, Recording, Replay};
 
 use super::change::damage;
@@ -56,6 +57,15 @@ static HANDED_OVER: LazyLock<Vec<u8>> = LazyLock::new(|| {
         threads: vec![thread],
     });
     there.stacks(&[StackSample { t_ns: 77, tid: 3, role: "connection".to_string(), stack: 4, weight_ns: 9 }]);
+    there.program_waits(&[ProgramWait {
+        t_ns: 77,
+        tid: 3,
+        program: "php".to_string(),
+        state: "lock".to_string(),
+        length_ns: 1,
+        weight_ns: 9,
+        stack: 4,
+    }]);
     // Its recording is of no use: it goes with the folder.
     let _ = there.discard();
     let bytes = bytes.lock().expect("no thread panics with it");
@@ -79,7 +89,11 @@ pub fn frames(bytes: &[u8]) {
     let dir = folder.path().join("here");
     let options = Options { reserve_bytes: 0, own_cost: false, ..Options::default() };
     let here = Recorder::create(&dir, options).expect("a folder of this test's own");
-    let mut replay = Replay::new(here.clone(), HOST, false, choices.byte().is_multiple_of(2));
+    let of_host = choices.byte();
+    let mut replay = Replay::new(here.clone(), HOST, false, of_host.is_multiple_of(2));
+    if of_host.is_multiple_of(3) {
+        replay = replay.with_programs(u32::from(of_host));
+    }
     let shift = choices.number() as i64;
     for entry in frame.entries(HOST).flatten() {
         // What is no entry of a recorder's is refused.
@@ -95,5 +109,6 @@ pub fn frames(bytes: &[u8]) {
             let _ = recording.samples(id, None);
         }
         let _ = recording.events();
+        let _ = recording.program_wait_sums(Window { begin_ns: i64::MIN, end_ns: i64::MAX });
     }
 }
