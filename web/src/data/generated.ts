@@ -1536,7 +1536,7 @@ export type TierCause = "worker-pool" | "keepalive-idle" | "upstream" | "event-l
 export type TierFile = {
   /** A folder's ends in a slash. */
   path: string;
-  /** Of all waits of this kind, by time, 0 to 1. Waits outside of requests are among them. */
+  /** Of the part's time, 0 to 1, at least: other waits of the program's threads may have been for the file, too. */
   share: number;
 };
 
@@ -1589,7 +1589,7 @@ export type TierTime = {
   unaccounted_ms: number;
   /** Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`. */
   parts: Array<TierPart>;
-  /** What threads that answer requests did outside of them, for each request, such as writing a log after the answer: work on CPUs, files, and locks inside the kernel; the longest first. The share of a file is that of the part, at least. Empty where that is not known. */
+  /** What threads that answer requests did outside of them, for each request, such as writing a log after the answer: work on CPUs, files, and locks inside the kernel; the longest first. Empty where that is not known. */
   after: Array<TierPart>;
   /** Servers behind it that a request waited for, the longest wait first. */
   upstreams: Array<UpstreamTime>;

@@ -49,6 +49,8 @@ const LISTENERS: &str = "listeners";
 const ACCEPT_QUEUE: &str = "accept_queue";
 /// What the only database server of a recording is called.
 const DATABASE: &str = "the database";
+/// A file with a smaller share of a part's waits is not named.
+const FILE_SHARE_MIN: f64 = 0.2;
 /// Fewer requests have no mean.
 const REQUESTS_MIN: f64 = 2.0;
 /// A page is one request where the two numbers differ by this share at most: windows cut some requests off, and some pages fail.
@@ -155,17 +157,17 @@ impl TierFacts<'_> {
         self.files.iter().filter(move |wait| wait.state == state.name() && (0.0..SUM_MAX).contains(&wait.ns))
     }
 
-    /// The file that its threads waited for most in a state, and for how long together.
-    fn longest_wait(&self, state: State) -> Option<(String, f64)> {
+    /// The file that its threads waited for most in a state, with its share of a part of that time: `part_ns` of `all_ns`. Which waits were in
+    /// the part is not known, so the share is the least: as if all others were for the file, too. `None` where that is little.
+    fn main_file(&self, state: State, part_ns: f64, all_ns: f64) -> Option<TierFile> {
+        let in_files_ns: f64 = self.waits(state).map(|wait| wait.ns).sum();
         let named = self.waits(state).filter(|wait| !wait.path.is_empty());
-        named.max_by(|a, b| a.ns.total_cmp(&b.ns)).map(|wait| (wait.path.clone(), wait.ns))
-    }
-
-    /// The file that its threads waited for most in a state, with its share of all such waits.
-    fn main_file(&self, state: State) -> Option<TierFile> {
-        let all_ns: f64 = self.waits(state).map(|wait| wait.ns).sum();
-        let (path, ns) = self.longest_wait(state)?;
-        (all_ns > 0.0).then(|| TierFile { path, share: ns / all_ns })
+        let longest = named.max_by(|a, b| a.ns.total_cmp(&b.ns))?;
+        // Tables of files are read less often than sums of threads: of these only shares count.
+        let all_ns = all_ns.max(part_ns);
+        let least_ns = all_ns * longest.ns / in_files_ns - (all_ns - part_ns);
+        let share = least_ns / part_ns;
+        (share >= FILE_SHARE_MIN).then(|| TierFile { path: longest.path.clone(), share: share.min(1.0) })
     }
 }
 
@@ -250,8 +252,7 @@ struct UpstreamSums {
 }
 
 /// What threads that answer a program's requests did outside of them, for each request. What they wait for when there is nothing to do is left
-/// out. Waits by file are those of all threads. A file has at least what is left of its waits if all others were for it, too: those within
-/// requests, and those of threads that answer none.
+/// out.
 fn after(facts: &TierFacts<'_>, sums: &Sums<'_>, requests: f64) -> Vec<TierPart> {
     let part = |state: State| {
         let part = match state {
@@ -262,10 +263,7 @@ fn after(facts: &TierFacts<'_>, sums: &Sums<'_>, requests: f64) -> Vec<TierPart>
             _ => Part::Cpu,
         };
         let outside_ns = sums.outside_ns(state);
-        let others_ns = (sums.state_ns(state) - outside_ns).max(0.0);
-        let of_file = |(path, ns): (String, f64)| TierFile { path, share: (ns - others_ns) / outside_ns };
-        let file = facts.longest_wait(state).map(of_file).filter(|file| file.share > 0.0);
-        let file = file.map(|file| TierFile { share: file.share.min(1.0), ..file });
+        let file = facts.main_file(state, outside_ns, sums.state_ns(state));
         TierPart { file, ..TierPart::new(part, outside_ns / 1e6 / requests) }
     };
     let mut parts: Vec<TierPart> = tier::HELD_UP.map(part).into_iter().filter(|part| part.ms > 0.0).collect();
@@ -309,7 +307,10 @@ fn time(facts: &TierFacts<'_>, sums: &Sums<'_>, seconds: f64) -> Option<TierTime
         };
         match parts.iter_mut().find(|known| known.part == part) {
             Some(known) => known.ms += ms(ns),
-            None => parts.push(TierPart { file: facts.main_file(state), ..TierPart::new(part, ms(ns)) }),
+            None => {
+                let file = facts.main_file(state, ns, sums.state_ns(state));
+                parts.push(TierPart { file, ..TierPart::new(part, ms(ns)) });
+            }
         }
     }
     parts.retain(|part| part.ms > 0.0);

@@ -29,7 +29,7 @@ pub struct TierTime {
     /// Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`.
     pub parts: Vec<TierPart>,
     /// What threads that answer requests did outside of them, for each request, such as writing a log after the answer: work on CPUs, files, and
-    /// locks inside the kernel; the longest first. The share of a file is that of the part, at least. Empty where that is not known.
+    /// locks inside the kernel; the longest first. Empty where that is not known.
     pub after: Vec<TierPart>,
     /// Servers behind it that a request waited for, the longest wait first.
     pub upstreams: Vec<UpstreamTime>,
@@ -119,7 +119,7 @@ impl TierPart {
 pub struct TierFile {
     /// A folder's ends in a slash.
     pub path: String,
-    /// Of all waits of this kind, by time, 0 to 1. Waits outside of requests are among them.
+    /// Of the part's time, 0 to 1, at least: other waits of the program's threads may have been for the file, too.
     pub share: f64,
 }
 

@@ -239,7 +239,7 @@ fn a_log_that_is_written_after_the_answers_is_named_where_requests_wait_to_be_pi
             let [path, state, role] = [path, "kernel_lock", "web"].map(str::to_string);
             FileWait { path, state, role, count: 10.0, ns }
         };
-        level.program_file_waits = vec![wait(path, 2.7e9), wait("", 0.3e9)];
+        level.program_file_waits = vec![wait(path, 2.7e9), wait("", 0.3e9 + background_ms * 1e8)];
         tiers(&input)
     };
     let tiers = after("/var/log/access.log", 30.0, 0.0);
