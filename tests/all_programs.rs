@@ -88,7 +88,9 @@ fn assert_agrees(programs: &Value, name: &str) {
     println!("{name}: {sampled:.3} CPUs by {} samples, {counted:.3} as counted", found["samples"]);
     assert!(counted > 0.05, "{found}");
     // Few samples are off by chance, too: a twentieth, if there are 400.
-    let by_chance = 1.0 / found["samples"].as_f64().unwrap().sqrt();
+    let samples = found["samples"].as_f64().unwrap();
+    assert!(samples > 50.0, "{found}");
+    let by_chance = 1.0 / samples.sqrt();
     assert!((sampled / counted - 1.0).abs() < DIFFERENCE_MAX + 2.0 * by_chance, "{found}");
 }
 

@@ -241,7 +241,7 @@ fn threads_wait_for_a_log_after_their_answers_where_its_lines_are_written_throug
     assert_eq!(folder.starts(), 3);
     let after = |variant: &str| other(&answer, variant, "after_answer_ms");
     assert!(after("written through") > 5.0 * after("cached").max(0.01), "{answer:#}");
-    assert_eq!(after("none"), 0.0, "{answer:#}");
+    assert!(after("none") < 0.05 * after("written through"), "{answer:#}");
     let notes = answer["notes"].to_string();
     assert!(notes.contains("waited for log/access.log"), "{notes}");
 }

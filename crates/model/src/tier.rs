@@ -47,7 +47,13 @@ pub fn answering_state(state: crate::State) -> String {
     format!("answering_{}_ns", state.name())
 }
 
-/// States in which a thread works or is held up, so that it picks up nothing meanwhile: of these [`answering_state`] is recorded.
+/// Returns the metric of a state's time within requests of clients that are not the load, such as "others_cpu_ns".
+pub fn others_state(state: crate::State) -> String {
+    format!("others_{}_ns", state.name())
+}
+
+/// States in which a thread works or is held up, so that it picks up nothing meanwhile: of these [`answering_state`] and
+/// [`others_state`] are recorded.
 pub const HELD_UP: [crate::State; 5] = [
     crate::State::Cpu,
     crate::State::KernelLock,

@@ -127,7 +127,11 @@ pub fn program_profile_in(
 /// The files can't be read.
 pub fn program_has_waits(recording: &Recording, asked: &str) -> Result<bool, Error> {
     let always = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
-    Ok(recording.program_wait_sums(always)?.iter().any(|wait| wait.program.contains(asked)))
+    let waits = recording.program_wait_sums(always)?;
+    // The whole name of one program is no part of another's.
+    let is_whole = recording.program_sums(always)?.iter().any(|total| &*total.program == asked)
+        || waits.iter().any(|wait| &*wait.program == asked);
+    Ok(waits.iter().any(|wait| if is_whole { &*wait.program == asked } else { wait.program.contains(asked) }))
 }
 
 /// Whether all programs of the machine were sampled. Those that a recording names can be the only ones.

@@ -18,7 +18,11 @@ pub(crate) const OF_APPS: [Measure; 8] = [
         better: Better::Lower,
     },
     Measure { name: "time_wait_ports", words: "ports in TIME_WAIT", better: Better::Lower },
-    Measure { name: "after_answer_ms", words: "files after the answer, ms/request", better: Better::Lower },
+    Measure {
+        name: "after_answer_ms",
+        words: "files and their locks after the answer, ms/request",
+        better: Better::Lower,
+    },
     Measure { name: "kernel_lock_ms", words: "locks inside the kernel, ms/request", better: Better::Lower },
 ];
 /// Measures that each page of a web application has, too.

@@ -21,7 +21,7 @@ pub(crate) struct TierSeries {
 #[derive(Default)]
 struct Answering {
     sums: [u64; STATES],
-    /// By number and birth of a thread: its sums at the last reading.
+    /// By number and birth of a thread that had answered by the last reading: its sums there.
     last: HashMap<(u32, u64), [u64; STATES]>,
 }
 
@@ -30,12 +30,15 @@ impl Answering {
         let mut last = HashMap::with_capacity(threads.len());
         for thread in threads {
             let key = (thread.tid, thread.born_ns);
-            let before = self.last.get(&key).copied().unwrap_or_default();
-            for (sum, (now, then)) in self.sums.iter_mut().zip(thread.states.iter().zip(before)) {
-                // What a thread did before its first request is none of their time.
-                *sum += if thread.requests > 0 { now.saturating_sub(then) } else { 0 };
+            // What a thread does up to the reading after its first request is left out: its start is among it.
+            if let Some(before) = self.last.get(&key) {
+                for (sum, (now, then)) in self.sums.iter_mut().zip(thread.states.iter().zip(before)) {
+                    *sum += now.saturating_sub(*then);
+                }
             }
-            last.insert(key, thread.states);
+            if thread.requests > 0 {
+                last.insert(key, thread.states);
+            }
         }
         self.last = last;
     }
@@ -64,6 +67,8 @@ impl TierSeries {
         named.extend(
             tier::HELD_UP.map(|state| (tier::answering_state(state), "ns", answering[state as usize])),
         );
+        let others = &read.others.in_requests;
+        named.extend(tier::HELD_UP.map(|state| (tier::others_state(state), "ns", others[state as usize])));
         let values = named
             .iter()
             .map(|(metric, unit, sum)| value(recorder, host, (tier::TIER, metric, ""), unit, *sum));
@@ -130,12 +135,13 @@ mod tests {
             ThreadSums { pid: 1, tid, name, role: Role::Other, born_ns: 7, requests, states, now: State::Cpu }
         };
         let mut answering = Answering::default();
+        let cpu = |answering: &Answering| answering.sums[State::Cpu as usize];
         answering.add(&[thread(1, 1, 10), thread(2, 0, 100)]);
-        assert_eq!(answering.sums[State::Cpu as usize], 10);
+        assert_eq!(cpu(&answering), 0);
         // The second one has answered its first request.
         answering.add(&[thread(1, 2, 15), thread(2, 1, 103)]);
-        assert_eq!(answering.sums[State::Cpu as usize], 18);
+        assert_eq!(cpu(&answering), 5);
         answering.add(&[thread(2, 1, 104)]);
-        assert_eq!(answering.sums[State::Cpu as usize], 19);
+        assert_eq!(cpu(&answering), 6);
     }
 }

@@ -1589,7 +1589,7 @@ export type TierTime = {
   unaccounted_ms: number;
   /** Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`. */
   parts: Array<TierPart>;
-  /** What threads that answer requests did outside of them, for each request, such as writing a log after the answer: work on CPUs, files, and locks inside the kernel; the longest first. Empty where that is not known. */
+  /** What threads that answer requests did outside of them, for each request, such as writing a log after the answer: work on CPUs, files, and locks inside the kernel; the longest first. Threads that have ended are missing. Empty where that is not known. */
   after: Array<TierPart>;
   /** Servers behind it that a request waited for, the longest wait first. */
   upstreams: Array<UpstreamTime>;

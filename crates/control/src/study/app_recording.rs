@@ -140,7 +140,7 @@ impl Drop for AppRecording {
 pub(super) struct FileWaits {
     /// For locks inside the kernel, within the request, in milliseconds in the mean; `None` where no request was seen.
     pub(super) ms: Option<f64>,
-    /// Of threads of the first program for files and such locks, after the answer.
+    /// Of threads of the first program that answer requests, for files and such locks outside of these; `None` where that is not known.
     pub(super) after_ms: Option<f64>,
     /// For which files or folders, in sentences.
     pub(super) texts: Vec<String>,
@@ -170,7 +170,7 @@ pub(super) fn file_waits(path: &Path, folder: &Path) -> Result<FileWaits, Error>
     });
     Ok(FileWaits {
         ms: Some(waits().map(|line| line.ms).sum()),
-        after_ms: Some(after().map(|part| part.ms).sum()),
+        after_ms: (!first.after.is_empty()).then(|| after().map(|part| part.ms).sum()),
         texts: text.into_iter().chain(after_text).collect(),
     })
 }

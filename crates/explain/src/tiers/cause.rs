@@ -51,12 +51,15 @@ pub(super) fn held_after(tier: &TierTime) -> Option<HeldAfter<'_>> {
             .iter()
             .filter(|part| matches!(part.part, Part::KernelLock | Part::FileWrite | Part::FileSync))
     };
-    let TierFile { path, .. } = of_files().find_map(|part| part.file.as_ref())?;
-    let for_path = |part: &TierPart| {
-        part.file.as_ref().filter(|file| file.path == *path).map_or(0.0, |file| part.ms * file.share)
+    let held = |TierFile { path, .. }: &TierFile| -> f64 {
+        let for_path = |part: &TierPart| {
+            part.file.as_ref().filter(|file| file.path == *path).map_or(0.0, |file| part.ms * file.share)
+        };
+        of_files().map(for_path).sum()
     };
-    let ms = of_files().map(for_path).sum();
-    (ms >= AFTER_MIN * queue_ms(tier)).then_some(HeldAfter { path, ms })
+    let longest = of_files().filter_map(|part| part.file.as_ref()).map(|file| (file, held(file)));
+    let (file, ms) = longest.max_by(|(_, ms), (_, other)| ms.total_cmp(other))?;
+    (ms >= AFTER_MIN * queue_ms(tier)).then_some(HeldAfter { path: &file.path, ms })
 }
 
 /// Threads that wait for this file have a cause.

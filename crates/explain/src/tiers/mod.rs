@@ -163,9 +163,10 @@ impl TierFacts<'_> {
         let in_files_ns: f64 = self.waits(state).map(|wait| wait.ns).sum();
         let named = self.waits(state).filter(|wait| !wait.path.is_empty());
         let longest = named.max_by(|a, b| a.ns.total_cmp(&b.ns))?;
-        // Tables of files are read less often than sums of threads: of these only shares count.
         let all_ns = all_ns.max(part_ns);
-        let least_ns = all_ns * longest.ns / in_files_ns - (all_ns - part_ns);
+        // Tables of files are read less often than sums of threads, so of their time only the share counts. But they do not have every wait.
+        let of_file_ns = longest.ns.min(all_ns * longest.ns / in_files_ns);
+        let least_ns = of_file_ns - (all_ns - part_ns);
         let share = least_ns / part_ns;
         (share >= FILE_SHARE_MIN).then(|| TierFile { path: longest.path.clone(), share: share.min(1.0) })
     }
@@ -206,7 +207,8 @@ impl Sums<'_> {
 
     /// What threads that answer requests spent in a state outside of these.
     fn outside_ns(&self, state: State) -> f64 {
-        (self.of(&tier::answering_state(state)) - self.of(&tier::request_state(state))).max(0.0)
+        let in_requests_ns = self.of(&tier::request_state(state)) + self.of(&tier::others_state(state));
+        (self.of(&tier::answering_state(state)) - in_requests_ns).max(0.0)
     }
 
     /// What all threads spent in a state.
@@ -251,8 +253,8 @@ struct UpstreamSums {
     late_ns: f64,
 }
 
-/// What threads that answer a program's requests did outside of them, for each request. What they wait for when there is nothing to do is left
-/// out.
+/// What threads that answer a program's requests did outside of them, for each request, at least: threads that have ended are missing. What
+/// they wait for when there is nothing to do is left out.
 fn after(facts: &TierFacts<'_>, sums: &Sums<'_>, requests: f64) -> Vec<TierPart> {
     let part = |state: State| {
         let part = match state {

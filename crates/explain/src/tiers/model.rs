@@ -29,7 +29,7 @@ pub struct TierTime {
     /// Its own part of a request, the longest first. Requests that waited to be picked up are `transit_in`.
     pub parts: Vec<TierPart>,
     /// What threads that answer requests did outside of them, for each request, such as writing a log after the answer: work on CPUs, files, and
-    /// locks inside the kernel; the longest first. Empty where that is not known.
+    /// locks inside the kernel; the longest first. Threads that have ended are missing. Empty where that is not known.
     pub after: Vec<TierPart>,
     /// Servers behind it that a request waited for, the longest wait first.
     pub upstreams: Vec<UpstreamTime>,

@@ -232,7 +232,9 @@ fn a_log_that_is_written_after_the_answers_is_named_where_requests_wait_to_be_pi
         web.retain(|counter| counter.series.metric != tier::QUEUE_NS);
         web.push(counter("web", tier::TIER, tier::QUEUE_NS, "", 4_000e6));
         let answering = tier::answering_state(State::KernelLock);
-        web.push(counter("web", tier::TIER, &answering, "", ms * 100.0 * 1e6));
+        // Requests of others, too.
+        web.push(counter("web", tier::TIER, &answering, "", ms * 100.0 * 1e6 + 7.0));
+        web.push(counter("web", tier::TIER, &tier::others_state(State::KernelLock), "", 7.0));
         // Another thread, which answers nothing, waits, too.
         web.push(counter("web", THREADS, "kernel_lock_ns", "program", (ms + background_ms) * 100.0 * 1e6));
         let wait = |path: &str, ns: f64| {
