@@ -27,6 +27,8 @@ const PROGRAMS: [&str; 3] = ["httpd", "php-fpm", "memcached"];
 const NAMED_MIN: f64 = 0.05;
 /// From this share of the waits on, they are for one file.
 const MOST_MIN: f64 = 0.5;
+/// From this share of requests on, the threads of a program work on several by turns.
+const BY_TURNS_MIN: f64 = 0.5;
 
 /// A recording that has begun. It ends when this is dropped.
 pub(super) struct AppRecording {
@@ -170,7 +172,8 @@ pub(super) fn file_waits(path: &Path, folder: &Path) -> Result<FileWaits, Error>
     });
     Ok(FileWaits {
         ms: Some(waits().map(|line| line.ms).sum()),
-        after_ms: (!first.after.is_empty()).then(|| after().map(|part| part.ms).sum()),
+        // Of threads that work on several requests by turns it is not known.
+        after_ms: (first.interleaved < BY_TURNS_MIN).then(|| after().map(|part| part.ms).sum()),
         texts: text.into_iter().chain(after_text).collect(),
     })
 }
