@@ -247,10 +247,10 @@ fn a_log_that_is_written_after_the_answers_is_named_where_requests_wait_to_be_pi
     let tiers = after("/var/log/access.log", 30.0, 0.0);
     assert_eq!(tiers[0].cause, Some(TierCause::LogFile));
     assert_eq!(tiers[0].after[0].ms, 30.0);
-    let told = headline(&tiers).unwrap();
-    let end = "After its answers, web waited for /var/log/access.log, 27 ms for each request, and picked up nothing meanwhile: \
-               buffer the log, or write it through a pipe.";
-    assert!(told.ends_with(end), "{told}");
+    let printed = headline(&tiers).unwrap();
+    let end = "After its answers, web waited for /var/log/access.log, 27 ms for each request, and picked up nothing meanwhile. \
+               If requests waited for these threads, buffer the log, or write it through a pipe.";
+    assert!(printed.ends_with(end), "{printed}");
     // Of a file whose kind is not known, only the time.
     let tiers = after("/var/lib/uploads", 30.0, 0.0);
     assert_eq!(tiers[0].cause, None);

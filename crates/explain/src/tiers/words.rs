@@ -91,8 +91,12 @@ fn advice(tier: &TierTime, line: &TierLine, tiers: &[TierTime]) -> String {
     match tier.cause {
         cause @ (Some(TierCause::LogFile | TierCause::SessionFiles) | None) if let Some(held) = &held => {
             let remedy = match cause {
-                Some(TierCause::LogFile) => ": buffer the log, or write it through a pipe",
-                Some(_) => ": keep sessions in memory, such as in memcached, or in several folders",
+                Some(TierCause::LogFile) => {
+                    ". If requests waited for these threads, buffer the log, or write it through a pipe"
+                }
+                Some(_) => {
+                    ". If requests waited for these threads, keep sessions in memory, such as in memcached, or in several folders"
+                }
                 None => "",
             };
             format!(
